@@ -41,7 +41,7 @@ from fairaudit.verdict import (
 )
 from fairaudit.waivers import NO_EXCLUSION, Exclusion
 
-_COULD_TURN = NotEvaluated(
+_COULD_WORSEN = NotEvaluated(
     (),
     (),
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
@@ -123,8 +123,8 @@ class Judge:
             return judge(check, evaluation, evidence)
         missing = self._left_out.find_gone(check)
         finding = judge(check, evaluation, evidence, missing)
-        if self._left_out.could_turn(check, finding.status, exclusion):
-            return judge(check, evaluation, evidence, missing, [_COULD_TURN])
+        if self._left_out.could_worsen(check, finding.status, exclusion):
+            return judge(check, evaluation, evidence, missing, [_COULD_WORSEN])
         return finding
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
@@ -178,7 +178,7 @@ class _LeftOutRows:
         given = () if check.terms.average else check.given
         return _list_gone(check, self._rows.gone(check.by, given), self._rule)
 
-    def could_turn(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
         if status not in {Status.PASS, Status.WARN} or not self._rows.others.any():
             return False
@@ -256,15 +256,15 @@ def _could_cross(
     `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
     for metrics without bounds, and groups that may only then be large enough.
     """
-    limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-    asked_limits = [limit for limit in limits if limit is not None]
-    bounded = [may_be_beyond(wide, limit) for limit in asked_limits]
+    open_limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
+    limits = [limit for limit in open_limits if limit is not None]
+    bounded = [may_be_beyond(wide, limit) for limit in limits]
     if True in bounded:
         return True
     minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
     if None not in bounded and not minimum:
         return False
-    return any(_crosses(check, one, asked_limits) for one in completions)
+    return any(_crosses(check, completion, limits) for completion in completions)
 
 
 def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:

@@ -37,7 +37,7 @@ def explain(
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
-    from fairaudit.evidence import methods
+    from fairaudit.evidence import glossary
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
@@ -45,7 +45,7 @@ def explain(
         print_document(pages.index(_definitions()))
         return
     record = catalogue.find_metric(name) or catalogue.find_comparison(name)
-    method = methods.find_method(name) if record is None else None
+    method = glossary.find_method(name) if record is None else None
     if method is not None:
         print_document(pages.method_page(method))
         return
@@ -54,7 +54,7 @@ def explain(
         hint = "fairaudit metrics lists all of them"
         if notion is not None:
             hint = f"fairaudit explain {notion.nearest[0]}"
-        close = catalogue.suggest(name) or methods.suggest_method(name)
+        close = catalogue.suggest(name) or glossary.suggest_method(name)
         raise UsageError(f"unknown metric {name!r}{close}", hint)
     print_document(pages.page(definition(record, worked=True)))
 

@@ -7,15 +7,15 @@ how many different ones there are. Gates that only warn are a family of their ow
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
-from fairaudit.evidence.intervals import Intervals, find_intervals
-from fairaudit.evidence.significance import has_direct_test, run_tests
 from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
+from fairaudit.evidence.value_intervals import Intervals, find_intervals
+from fairaudit.evidence.value_tests import has_direct_test, run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 
@@ -30,28 +30,28 @@ class Evidence:
     family: int
     inference: Inference
 
-    def significance(self, z: int, w: int) -> Significance | None:
+    def significance_at(self, z: int, w: int) -> Significance | None:
         """The test of one value; None where it has none."""
         if np.isnan(self.tests.p[z, w]):
             return None
         adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
-        return self.tests.significance(z, w, adjusted, self.family, words)
+        return self.tests.significance_at(z, w, adjusted, self.family, words)
 
-    def significant(self, z: int, w: int) -> bool:
+    def is_significant(self, z: int, w: int) -> bool:
         """Whether the adjusted p-value is below what the audit allows."""
         return bool(self.adjusted[z, w] < self.inference.alpha)
 
-    def significant_beyond(self, is_beyond: IsBeyond) -> Marks:
-        """Whether what lies beyond a limit is significant, [Z, W].
+    def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
+        """Which values beyond a limit are significant, [Z, W].
 
-        Where a value is the largest of many, each of them that lies beyond the limit counts.
+        Where the value is a maximum, every candidate beyond the limit counts, not only the largest.
         """
         if self.tests.beyond is None:
             return np.asarray(self.adjusted < self.inference.alpha)
         p = self.tests.beyond(is_beyond)
-        bound = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
-        # The largest itself keeps its adjusted p-value; for any other the bound holds.
-        adjusted = np.where(p <= self.tests.p, self.adjusted, bound)
+        bonferroni = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
+        # The largest candidate has the adjusted p-value; the others are not in the family.
+        adjusted = np.where(p <= self.tests.p, self.adjusted, bonferroni)
         return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
 
     def side_test_leaves_open(self, z: int, w: int) -> bool:
@@ -69,15 +69,13 @@ def correct_families(
     tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
     families: dict[Hashable, _Family] = {}
     for name, (evaluation, family) in evaluations.items():
-        families.setdefault(family, _Family({}, {})).add(evaluation, tests[name])
-    adjusted = {
-        family: members.adjust(_find_correction(evaluations))
-        for family, members in families.items()
-    }
+        correction = evaluation.terms.inference.correction
+        families.setdefault(family, _Family(correction)).add(evaluation, tests[name])
+    adjusted = {family: members.adjust() for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, family) in evaluations.items():
-        adjusted_p = adjusted[family][_find_test_key(evaluation, tests[name])]
-        p = np.where(_count_tests(evaluation, tests[name]), adjusted_p, np.nan)
+        adjusted_p = adjusted[family][_identify_test(evaluation, tests[name])]
+        p = np.where(_mark_counted(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
         if tests[name].joint:
             p = _adjust_joint_tests(p, tests[name].p, size, evaluation)
@@ -87,45 +85,40 @@ def correct_families(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Family:
-    """The tests of a family by their kind: which places are tested, and the p-values there."""
+    """The different tests of a family: which places of each are tested, and the p-values there."""
 
-    counted: dict[TestKey, Marks]
-    p: dict[TestKey, Floats]
+    correction: Correction
+    counted: dict[TestKey, Marks] = field(default_factory=dict)
+    p: dict[TestKey, Floats] = field(default_factory=dict)
 
     def add(self, evaluation: Evaluation, tests: Tests) -> None:
-        """Count the tests of an evaluation; those of a kind that is known already only once."""
-        kind, counted = _find_test_key(evaluation, tests), _count_tests(evaluation, tests)
-        self.counted[kind] = self.counted.get(kind, counted) | counted
-        # All of a kind have the same p-values, wherever they have one: a ratio may be undefined.
-        known = self.p.get(kind, tests.p)
-        self.p[kind] = np.where(np.isnan(known), tests.p, known)
+        """Count the tests of an evaluation; a test that is known already is counted once."""
+        test, counted = _identify_test(evaluation, tests), _mark_counted(evaluation, tests)
+        self.counted[test] = self.counted.get(test, counted) | counted
+        # One test has the same p-values wherever it has any: a ratio may be undefined.
+        known = self.p.get(test, tests.p)
+        self.p[test] = np.where(np.isnan(known), tests.p, known)
 
     @property
     def size(self) -> int:
         """How many different tests there are."""
         return sum(int(marks.sum()) for marks in self.counted.values())
 
-    def adjust(self, correction: Correction) -> dict[TestKey, Floats]:
-        """The adjusted p-values by kind; NaN where nothing is tested."""
-        flat = [self.p[kind][marks] for kind, marks in self.counted.items()]
-        ends = np.cumsum([len(p) for p in flat])[:-1]
-        adjusted = {}
-        rows = np.split(correction.adjust(np.concatenate(flat)), ends)
-        for (kind, marks), row in zip(self.counted.items(), rows, strict=True):
-            adjusted[kind] = np.full(marks.shape, np.nan)
-            adjusted[kind][marks] = row
+    def adjust(self) -> dict[TestKey, Floats]:
+        """The adjusted p-values of each test; NaN where nothing is tested."""
+        p = [self.p[test][marks] for test, marks in self.counted.items()]
+        ends = np.cumsum([len(row) for row in p])[:-1]
+        rows = np.split(self.correction.adjust(np.concatenate(p)), ends)
+        adjusted = {test: np.full(marks.shape, np.nan) for test, marks in self.counted.items()}
+        for (test, marks), row in zip(self.counted.items(), rows, strict=True):
+            adjusted[test][marks] = row
         return adjusted
 
 
-def _find_correction(evaluations: Mapping[Hashable, tuple[Evaluation, Hashable]]) -> Correction:
-    """How the p-values are corrected: in all checks of a spec alike."""
-    return next(iter(evaluations.values()))[0].terms.inference.correction
+def _mark_counted(evaluation: Evaluation, tests: Tests) -> Marks:
+    """Which tests count in the family, [Z, W]: those of values judged in a known stratum.
 
-
-def _count_tests(evaluation: Evaluation, tests: Tests) -> Marks:
-    """Which tests count in the family, [Z, W]: of those that are judged, in a known stratum.
-
-    Of joint ones that of the smallest p-value.
+    Joint tests count as one, that of the smallest p-value.
     """
     known = evaluation.table.known_strata[:, None]
     has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
@@ -136,22 +129,22 @@ def _count_tests(evaluation: Evaluation, tests: Tests) -> Marks:
 
 
 def _adjust_joint_tests(adjusted: Floats, p: Floats, family: int, evaluation: Evaluation) -> Floats:
-    """The adjusted p-values of joint tests: of the smallest as it is, of the others a bound.
+    """The adjusted p-values of joint tests: the smallest is in the family.
 
-    The bound is theirs times the size of the family (Bonferroni), which no correction exceeds.
+    The others get Bonferroni's p, an upper bound for every correction on offer.
     """
     smallest = np.fmax.reduce(adjusted, axis=1, keepdims=True)
-    bound = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
+    bonferroni = np.maximum(evaluation.terms.inference.correction.bound(p, family), smallest)
     known = evaluation.judged & ~np.isnan(p) & ~np.isnan(smallest)
-    return np.where(np.isnan(adjusted) & known, bound, adjusted)
+    return np.where(np.isnan(adjusted) & known, bonferroni, adjusted)
 
 
-def _find_test_key(evaluation: Evaluation, tests: Tests) -> TestKey:
-    """What makes the tests of two evaluations one: what is tested, of whom, against whom.
+def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
+    """What is tested, of whom and against whom: the tests of two evaluations are one if equal.
 
-    A spread is tested by all its groups, so that a difference and a ratio of the same rates are one
-    test; of other groups, as where a rate has too few events, it is another. Against everybody is
-    tested against the rest.
+    A spread is tested by its groups, so a difference and a ratio of the same rates are one test,
+    while a rate that has too few events in a group is tested by others. A comparison with everybody
+    is tested against the rest.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
@@ -186,9 +179,9 @@ def find_significances(evaluation: Evaluation) -> dict[tuple[int, int], Signific
 
 
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
-    """The evidence where groups of a spread are set aside: a test more in the family it was of.
+    """The evidence where groups of a spread are excluded: one more test in its former family.
 
-    It is adjusted for the whole family (Bonferroni), which no method of correction exceeds.
+    Its p-value is Bonferroni's for that family, an upper bound for every correction on offer.
     """
     alone = correct_families({"": (evaluation, "")})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

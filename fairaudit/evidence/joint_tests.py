@@ -9,22 +9,31 @@ for the second (Bonferroni with weights; Genovese, Roeder & Wasserman 2006, Biom
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence.tests import (
-    PairFilter,
+from fairaudit.evidence import clusters
+from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
     choose_pair_test,
+    make_pair_filter,
     make_share_test,
     name_share_test,
     smallest_p_of_pairs,
 )
-from fairaudit.metrics import GroupValues
+from fairaudit.evidence.tests import (
+    IsBeyond,
+    JointTest,
+    PairFilter,
+    Tests,
+    find_test_key,
+    stack_strata,
+)
+from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
@@ -40,24 +49,6 @@ _FOR_ALL, _FOR_PAIRS = 0.9, 0.1
 
 _LARGE = 10
 """A group of so many people knows its own variance well enough for Welch's F."""
-
-StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
-"""A test statistic: its letter, its value, its degrees of freedom."""
-
-
-@dataclass(frozen=True, slots=True)
-class JointTest:
-    """The test of one stratum that all groups are alike.
-
-    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
-    pairs, or of the large groups where their own extremes are among them. None where one joint test
-    of all groups is the whole.
-    """
-
-    p: float
-    name: str
-    statistic: StratumStatistic | None = None
-    beyond: Callable[[PairFilter], float] | None = None
 
 
 def compare_classes(
@@ -246,3 +237,133 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
         precision = np.nan_to_num(size[at] ** 2 / deviation[at])
     pairs = _AllPairs([lambda i, j: test(at[i], at[j])], [value[at]], [value[at]], precision)
     return _with_pairs(joint, "Welch's F", large, pairs)
+
+
+def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
+    """The tests that all groups that take part are alike."""
+    if values.clustered is not None:
+        return _run_clustered_tests(evaluation, values)
+    joint_tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
+    return _stack_spread_tests(evaluation, values, joint_tests)
+
+
+def run_joint_tests(
+    evaluation: Evaluation, values: GroupValues, *, weighted: bool
+) -> list[JointTest]:
+    """The test of every stratum that its groups are alike; of shares or of means."""
+    among, inference = evaluation.takes_part, evaluation.terms.inference
+    if not values.binomial:
+        return [compare_means(values, z, groups, inference) for z, groups in enumerate(among)]
+    effective_n = np.nan_to_num(values.effective_n)
+    hits = np.nan_to_num(values.value) * effective_n
+    return [
+        compare_classes(counts, groups, inference, weighted=weighted)
+        for counts, groups in zip(np.stack([effective_n - hits, hits], axis=1), among, strict=True)
+    ]
+
+
+def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
+    """The same of shares in clusters: z of two groups, of more the sizes that serve every pair."""
+    robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
+    joint_tests = run_joint_tests(evaluation, robust, weighted=True)
+    tests = _stack_spread_tests(evaluation, values, joint_tests)
+    is_pair = clusters.has_two_groups(evaluation)
+    pair_p = clusters.run_pair_z_test(*clusters.find_spread_pair(evaluation, values))[:, :1]
+    beyond = tests.beyond
+
+    def beyond_or_pair(is_beyond: IsBeyond) -> Floats:
+        assert beyond is not None
+        return np.where(is_pair, pair_p, beyond(is_beyond))
+
+    return replace(
+        tests,
+        p=np.where(is_pair, pair_p, tests.p),
+        names=(f"z, {CLUSTER_ROBUST}", *(f"{name}, {CLUSTER_ROBUST}" for name in tests.names)),
+        index=np.where(is_pair, 0, tests.name_index + 1),
+        why=clusters.FEW_CLUSTERS,
+        statistic=None,
+        beyond=None if beyond is None else beyond_or_pair,
+    )
+
+
+def _stack_spread_tests(
+    evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
+) -> Tests:
+    """The joint tests of a spread; those of a mean over groups know of no pair beyond a limit."""
+    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.mean
+    pair_filter = None if is_mean else lambda is_beyond: make_pair_filter(evaluation, is_beyond)
+    return stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
+
+
+def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
+    """The tests that outcomes are independent of groups."""
+    assert metric.independence is not None
+    terms, table = evaluation.terms, evaluation.table
+    by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
+    gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
+    if gap is not None and gap.group_values is not None:
+        return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
+    tests = [
+        _run_independence_tests(metric, evaluation, counts)
+        for counts in metric.independence(table, terms.minimum, terms.parameters)
+    ]
+    if len(tests) > 1:
+        return _take_smallest(tests)
+    cells = metric.cells if len(table.classes) == 2 and not metric.information else frozenset()
+    return replace(tests[0], key=(cells,)) if cells else tests[0]
+
+
+def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts: Floats) -> Tests:
+    """The tests of one table [Z, K, G]."""
+    table = evaluation.table
+    limited = _find_limited_shares(metric, evaluation, counts)
+    joint_tests = [
+        compare_classes(
+            counts[z],
+            groups,
+            evaluation.terms.inference,
+            weighted=table.squares is not None or table.clusters is not None,
+            information=metric.information,
+            limited=None if limited is None else limited[z],
+        )
+        for z, groups in enumerate(evaluation.takes_part)
+    ]
+    key = (metric.independence, metric.information)
+    return stack_strata(joint_tests, key, None if limited is None else _filter_log_ratios)
+
+
+def _take_smallest(tests: Sequence[Tests]) -> Tests:
+    """Of several tables the smallest p-value, for so many (Šidák)."""
+
+    def correct(p: list[Floats]) -> Floats:
+        return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
+
+    return Tests(
+        correct([test.p for test in tests]),
+        (f"{tests[0].names[0]}, Šidák over {len(tests)}",),
+        key=tests[0].key,
+        beyond=lambda is_beyond: correct([
+            test.p if test.beyond is None else test.beyond(is_beyond) for test in tests
+        ]),
+    )  # fmt: skip
+
+
+def _find_limited_shares(
+    metric: TableMetric, evaluation: Evaluation, counts: Floats
+) -> Floats | None:
+    """The probabilities [Z, K, G] whose log-ratios a limit on ε is held against; else None."""
+    if not metric.of_log_ratios:
+        return None
+    alpha = evaluation.terms.parameters.per_outcome(counts.shape[1])
+    smoothed = counts + alpha
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+
+
+def _filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:
+    """Which pairs of probabilities are so far apart."""
+
+    def is_pair_beyond(high: Floats, low: Floats) -> Marks:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return is_beyond(np.log(high) - np.log(low))
+
+    return is_pair_beyond

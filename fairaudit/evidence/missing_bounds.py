@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.disclosure import declare_subjects
-from fairaudit.evidence.measure_bounds import NoBounds, find_bounds, find_policy
+from fairaudit.evidence.metric_bounds import NoBounds, find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
     Bounds,
     Contributions,

@@ -1,4 +1,4 @@
-"""What practitioners ask of two rates: how many people it is about, how thin the evidence is."""
+"""What practitioners ask of two rates: how many people it is about, what gap could go unseen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.members import Member
-from fairaudit.metrics import Disparity, Evaluation, GroupValues
+from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
 from fairaudit.stats.contingency import EXPECTED
 
@@ -98,7 +99,7 @@ class DetectableGap:
 def count_people_affected(
     part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
 ) -> PeopleAffected | None:
-    """The practice kit of two rates; None where a side has no counts of people.
+    """Two rates told in people; None where a side has no counts of people.
 
     `allowed` is what the check's own limit allows, None where the value is not beyond one. Where
     the rate is a `burden`, it is told of those who are spared.
@@ -131,7 +132,7 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """The kit of rows that come in clusters: as many standard errors apart as their own test says.
+    """The same where rows come in clusters: as many standard errors apart as their own test says.
 
     None where that test is of more than the two groups, or there is none.
     """
@@ -168,29 +169,32 @@ def find_detectable_gap(
     if values is None:
         return None
     reference, judged = evaluation.reference_values, evaluation.judged
-    quotient = disparity.comparison.quotient
+    comparison = disparity.comparison
     if evaluation.spread:
         highest = np.maximum(evaluation.first, 0)
         reference = _repeat_group(values, highest)
         judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
-        if not quotient:
-            below, above = None if above is None else -above, None
+        # Only how far the lowest group may lie below is a limit here.
+        is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
+        below, above = below if is_least else above, None
+    elif not comparison.rises_with_rate:
+        below, above = above, below
     if reference is None:
         return None
     alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
     sizes = (values.effective_n, reference.effective_n)
     seen = proportions.smallest_detectable(reference.value, *sizes, alpha, comparisons)
-    allowed = [_allow_gap(bound, reference.value, quotient=quotient) for bound in (below, above)]
+    allowed = [_allow_gap(bound, reference.value, comparison) for bound in (below, above)]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
     known = judged & ~np.isnan(reference.value) & ~np.isnan(sizes[0]) & ~np.isnan(sizes[1])
-    excess = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
-    thin = np.where(known, np.maximum(*excess), -np.inf)
-    if not thin.size or thin.max() <= _NEAR:
+    excesses = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
+    excess = np.where(known, np.maximum(*excesses), -np.inf)
+    if not excess.size or excess.max() <= _NEAR:
         return None
-    smallest = int(np.argmax(np.where(thin > _NEAR, -values.effective_n, -np.inf)))
-    z, g = np.unravel_index(smallest, thin.shape)
-    down, up = (float(np.broadcast_to(side, thin.shape)[z, g]) for side in seen)
-    n, m = (int(np.broadcast_to(size, thin.shape)[z, g]) for size in sizes)
+    smallest = int(np.argmax(np.where(excess > _NEAR, -values.effective_n, -np.inf)))
+    z, g = np.unravel_index(smallest, excess.shape)
+    down, up = (float(np.broadcast_to(side, excess.shape)[z, g]) for side in seen)
+    n, m = (int(np.broadcast_to(size, excess.shape)[z, g]) for size in sizes)
     table = evaluation.table
     level = float(alpha / comparisons[z, 0])
     return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
@@ -220,11 +224,11 @@ def _exceed(gap: Floats, wide: Floats) -> Floats:
     return np.where(np.isnan(wide), -np.inf, unseen)
 
 
-def _allow_gap(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
+def _allow_gap(bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
     """By how much a share may differ from the other before it crosses a bound; NaN: never."""
     if bound is None:
         return np.full_like(share, np.nan)
-    return np.asarray((float(bound) - 1) * share if quotient else np.full_like(share, float(bound)))
+    return comparison.gap_at(float(bound), share)
 
 
 def _count_people(estimate: Estimate) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.tests import Sample, name_share_test
+from fairaudit.evidence.pair_tests import Sample, name_share_test
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n

@@ -10,7 +10,7 @@ from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
-from fairaudit.evidence.intervals import TOO_LITTLE_VARIATION
+from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION
 from fairaudit.members import FLAT, FLAT_STATE
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST

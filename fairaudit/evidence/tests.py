@@ -1,26 +1,17 @@
-"""The record of an evaluation's tests, and the tests of two groups.
-
-Two shares: z, and Fisher's test where few people are expected. A group of a few people has a share
-far from all others by chance alone. It must neither decide that groups differ nor drown the
-evidence between the others, so behind a maximum over pairs every pair is tested by itself, and the
-smallest p-value counts for as many as there are.
-"""
+"""The record of the tests behind the values of an evaluation, and what makes two of them one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Beside, Significance
-from fairaudit.metrics import ComparisonShape, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.evaluation import compare_values
-from fairaudit.metrics.terms import Correction, FisherTest, Inference, TTest, ZTest
-from fairaudit.stats import contingency, means, multiplicity, ranks
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.metrics import Evaluation, GroupValues
+from fairaudit.metrics.terms import Correction
 
 TestKey: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""
@@ -28,14 +19,12 @@ TestKey: TypeAlias = tuple[object, ...]
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
 """Which values of a measure lie beyond a limit."""
 
+
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
 """Which pairs, by the values of both groups, may decide: those beyond a limit."""
 
-PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
-"""The p-values of no difference between groups, by two arrays of indices; which are exact."""
-
-_TEST_ALL_PAIRS = 64
-"""Of so many groups, and fewer, every pair is tested; of more, those that can be the farthest."""
+StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
+"""A test statistic: its letter, its value, its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +86,7 @@ class Tests:
             return self.beyond(is_beyond)
         return np.where(is_beyond(value), self.p, np.nan)
 
-    def significance(
+    def significance_at(
         self, z: int, w: int, adjusted: float, family: int, correction: str
     ) -> Significance:
         """The test of one value, with its statistic where it has one."""
@@ -121,8 +110,68 @@ class Tests:
         p = np.where(among, self.p[z], np.nan)
         adjusted, tested = correction.adjust(p).tolist(), np.flatnonzero(~np.isnan(p)).tolist()
         return {
-            w: self.significance(z, w, adjusted[w], len(tested), correction.words) for w in tested
+            w: self.significance_at(z, w, adjusted[w], len(tested), correction.words)
+            for w in tested
         }
+
+
+@dataclass(frozen=True, slots=True)
+class JointTest:
+    """The test of one stratum that all groups are alike.
+
+    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
+    pairs, or of the large groups where their own extremes are among them. None where one joint test
+    of all groups is the whole.
+    """
+
+    p: float
+    name: str
+    statistic: StratumStatistic | None = None
+    beyond: Callable[[PairFilter], float] | None = None
+
+
+def stack_strata(
+    joint_tests: Sequence[JointTest],
+    key: TestKey,
+    make_filter: Callable[[IsBeyond], PairFilter] | None = None,
+) -> Tests:
+    """The joint tests of all strata as a column."""
+    names = tuple(dict.fromkeys(test.name for test in joint_tests)) or ("χ²",)
+
+    def beyond(is_beyond: IsBeyond) -> Floats:
+        assert make_filter is not None
+        pair_filter = make_filter(is_beyond)
+        return _column([
+            test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
+        ])  # fmt: skip
+
+    return Tests(
+        _column([test.p for test in joint_tests]),
+        names,
+        _column([names.index(test.name) for test in joint_tests]).astype(np.int64),
+        key,
+        statistic=_stack_statistics([test.statistic for test in joint_tests]),
+        beyond=None if make_filter is None else beyond,
+    )
+
+
+def _column(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64).reshape(-1, 1)
+
+
+def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statistic | None:
+    """Those of all strata as columns; NaN where a stratum has another test."""
+    known = next((statistic for statistic in statistics if statistic is not None), None)
+    if known is None:
+        return None
+    letter, _, freedom = known
+    none = (letter, float("nan"), (float("nan"),) * len(freedom))
+    rows = [
+        none if statistic is None or statistic[0] != letter else statistic
+        for statistic in statistics
+    ]
+    columns = zip(*(freedom for *_, freedom in rows), strict=True)
+    return Statistic(letter, _column([value for _, value, _ in rows]), tuple(map(_column, columns)))
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
@@ -131,217 +180,3 @@ def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)
     return metric.id, evaluation.terms.parameters if metric.takes else None
-
-
-def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
-    """Which pairs of values lie beyond a limit, compared as the disparity compares them."""
-    disparity = evaluation.metric
-    assert isinstance(disparity, Disparity)
-    metric, comparison = disparity.parts[0]
-    turned = comparison.shape is ComparisonShape.SPREAD and not comparison.highest_first
-
-    def is_pair_beyond(first: Floats, second: Floats) -> Marks:
-        pair = (second, first) if turned else (first, second)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return is_beyond(compare_values(metric, comparison, *pair))
-
-    return is_pair_beyond
-
-
-def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
-    """The extreme group is chosen from the same data: p for as many tests as there are pairs."""
-    groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
-    if (groups == 2).all():
-        return tests
-    p = multiplicity.tukey_kramer(tests.p, groups)
-    names = tuple(f"{name} over pairs" for name in tests.names)
-    key = (*tests.key, "pairs", evaluation.takes_part.tobytes())
-    return replace(tests, p=p, names=names, key=key, joint=True, statistic=None)
-
-
-class Sample(NamedTuple):
-    """Shares, and how large the sample is behind each; no counts under weights or in clusters."""
-
-    share: Floats
-    size: Floats
-    over: Ints | None
-    under: Ints | None
-
-    @classmethod
-    def of(cls, values: GroupValues) -> Sample:
-        """Those of group values, [Z, G]."""
-        if values.weight_sum is not None or values.clustered is not None:
-            return cls(values.value, values.effective_n, None, None)
-        return cls(values.value, values.effective_n, values.over, values.under)
-
-    @classmethod
-    def of_counts(cls, over: Ints, under: Ints) -> Sample:
-        """Shares of whole people; NaN where nobody is."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return cls(over / under, under.astype(np.float64), over, under)
-
-    def at(self, index: int | Ints) -> Sample:
-        """The samples that an index of the first axis chooses."""
-        over = None if self.over is None else self.over[index]
-        under = None if self.under is None else self.under[index]
-        return Sample(self.share[index], self.size[index], over, under)
-
-
-def compare_shares(first: Sample, second: Sample, inference: Inference) -> tuple[Floats, Marks]:
-    """The p-values of no difference, of the shape both broadcast to, and which are Fisher's.
-
-    Where a count below 5 is expected the normal distribution fails, and tables are counted. Under
-    survey weights those are of effective people, rounded: an approximation, but of one person it
-    makes no certainty.
-    """
-    shares = (first.share, first.size, second.share, second.size)
-    _, p = contingency.z_test(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
-    counts = np.broadcast_arrays(*_count_tables(first, second))
-    few = _expects_few(*counts) & ~np.isnan(p)
-    if few.any():
-        p = np.array(p)
-        mid = inference.fisher is FisherTest.MID_P
-        fisher = contingency.fisher_mid_p if mid else contingency.fisher
-        p[few] = fisher(*(count[few] for count in counts))
-    return p, few
-
-
-def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints]:
-    """Hits and people of both sides; under survey weights the effective numbers of them."""
-    counts = first.over, first.under, second.over, second.under
-    if all(count is not None for count in counts):
-        return counts  # type: ignore[return-value]  # none of them is None
-    a, n, c, m = (
-        np.rint(np.nan_to_num(number)).astype(np.int64)
-        for sample in (first, second)
-        for number in (sample.share * sample.size, sample.size)
-    )
-    # A group of less than half a person is still somebody.
-    n, m = np.maximum(n, 1), np.maximum(m, 1)
-    return np.minimum(a, n), n, np.minimum(c, m), m
-
-
-def _expects_few(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
-    """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
-    fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
-    return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
-
-
-def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:
-    """What a test of two shares is called."""
-    if not exact:
-        return "z, Yates" if inference.yates else "z"
-    name = "Fisher, mid-p" if inference.fisher is FisherTest.MID_P else "Fisher"
-    return f"{name}, effective counts" if weighted else name
-
-
-def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairTest | None:
-    """The test of two groups in one stratum; None where only their intervals are known."""
-    if values.binomial:
-        return make_share_test(Sample.of(values).at(z), inference)
-    if values.deviation is not None:
-        return _make_mean_test(values, z, inference)
-    if values.scores is not None:
-        scores = values.scores[z : z + 1].astype(np.float64)
-        return lambda i, j: _not_exact(ranks.mann_whitney(scores[:, :, i], scores[:, :, j])[2][0])
-    if values.shares is not None:
-        counts = (values.shares * values.effective_n[:, None])[z]
-        return lambda i, j: _not_exact(
-            contingency.g_test(np.stack([counts[:, i], counts[:, j]], axis=-1).swapaxes(0, 1))[2]
-        )
-    return None
-
-
-def make_share_test(sample: Sample, inference: Inference) -> PairTest:
-    """The test of two of the groups of a sample, [G]."""
-    return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference)
-
-
-def _make_mean_test(values: GroupValues, z: int, inference: Inference) -> PairTest:
-    assert values.deviation is not None
-    moments = values.value[z], values.deviation[z], values.effective_n[z]
-
-    def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
-        first, second = (tuple(moment[index] for moment in moments) for index in (i, j))
-        if inference.t is TTest.WELCH:
-            return _not_exact(means.welch_test(*first, *second, moderated=True)[-1])
-        return _not_exact(means.student_test(*first, *second)[-1])
-
-    return test
-
-
-def _not_exact(p: Floats) -> tuple[Floats, Marks]:
-    """P-values none of which is exact."""
-    return p, np.zeros(p.shape, dtype=np.bool_)
-
-
-def smallest_p_of_pairs(
-    test: PairTest,
-    value: Floats,
-    precision: Floats,
-    among: Marks,
-    pair_filter: PairFilter | None = None,
-) -> float:
-    """The smallest p-value over all pairs of groups, corrected for all of them.
-
-    `pair_filter` marks, by the higher value and the lower, which pairs may decide; NaN where none
-    may. `precision` [G] is larger for groups that are known better.
-    """
-    groups = np.flatnonzero(among)
-    i, j = _list_pairs(value[groups], precision[groups])
-    high, low = groups[i], groups[j]
-    if pair_filter is not None:
-        marks = pair_filter(value[high], value[low])
-        high, low = high[marks], low[marks]
-    if not len(high):
-        return float("nan")
-    p = np.fmin.reduce(test(high, low)[0])
-    return float(multiplicity.tukey_kramer(p, len(groups)))
-
-
-def smallest_p_to_extreme(  # the two sides, who takes part, which way
-    test: PairTest,
-    value: Floats,
-    precision: Floats,
-    among: Marks,
-    pair_filter: PairFilter | None = None,
-    *,
-    lowest: bool,
-) -> tuple[Floats, Marks]:
-    """For each group the smallest p-value beside any group that lies farther out, [G], corrected.
-
-    And whether an exact test gave it. `pair_filter` marks, by the values of a group and of the
-    other, which pairs may decide.
-    """
-    groups, corrected = np.flatnonzero(among), np.full(len(value), np.nan)
-    is_exact = np.zeros(len(value), dtype=np.bool_)
-    if len(groups) < 2:
-        return corrected, is_exact
-    sign = -1 if lowest else 1
-    rivals = groups
-    if len(groups) > _TEST_ALL_PAIRS:
-        rivals = groups[multiplicity.undominated(sign * value[groups], precision[groups])]
-    own, other = (grid.ravel() for grid in np.meshgrid(groups, rivals, indexing="ij"))
-    farther = (sign * (value[other] - value[own]) >= 0) & (own != other)
-    if pair_filter is not None:
-        farther &= pair_filter(value[own], value[other])
-    own, other = own[farther], other[farther]
-    smallest = np.full(len(value), np.inf)
-    p, exact = test(own, other)
-    np.minimum.at(smallest, own, np.nan_to_num(p, nan=np.inf))
-    is_exact[own[exact & (p == smallest[own])]] = True
-    known = np.isfinite(smallest)
-    corrected[known] = multiplicity.tukey_kramer(smallest[known], len(groups))
-    return corrected, is_exact
-
-
-def _list_pairs(value: Floats, precision: Floats) -> tuple[Ints, Ints]:
-    """Pairs of indices, the higher value first: all, or of many those that can be farthest."""
-    if len(value) <= _TEST_ALL_PAIRS:
-        i, j = np.triu_indices(len(value), 1)
-        turned = value[i] < value[j]
-        return np.where(turned, j, i), np.where(turned, i, j)
-    ends = multiplicity.undominated(value, precision), multiplicity.undominated(-value, precision)
-    i, j = (grid.ravel() for grid in np.meshgrid(*ends, indexing="ij"))
-    kept = (i != j) & (value[i] >= value[j])
-    return i[kept], j[kept]

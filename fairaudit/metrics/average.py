@@ -61,13 +61,15 @@ def average_strata(
     people: tuple[Floats, Floats],
     known: Marks,
     comparable: Marks,
+    everyone: tuple[Floats, Floats] | None = None,
 ) -> StratifiedAverages:
-    """The averages of both sides' values [Z, G] with people [Z, G].
+    """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
 
-    Of the `known` strata [Z] those are compared that are `comparable`.
+    Of the `known` strata [Z] those are compared that are `comparable`. `everyone` are the people of
+    both sides whatever their label, where they may weigh.
     """
     (first_values, second_values), (n, m) = values, people
-    first, second = _raw_weights(average, strata, n, m)
+    first, second = _raw_weights(average, strata, people, everyone or people)
     first, second = first * known[:, None], second * known[:, None]
     support = (
         (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
@@ -100,69 +102,61 @@ def average_exactly(
     values: Sequence[tuple[Fraction | None, Fraction | None]],
     people: Sequence[tuple[int, int]],
     known: Sequence[bool],
+    everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
     """The same averages of one pair as fractions; None where no stratum is left."""
     names = [", ".join(level for _, level in stratum) for stratum in strata]
-    strata_left = [
-        (row, two, n, m, Fraction(average.levels.get(name, 0)))
-        for (row, two), (n, m), name, counts in zip(values, people, names, known, strict=True)
-        if counts and n and m and row is not None and two is not None
-    ]
-    first_total, second_total = (
-        sum(n for _, _, n, _, _ in strata_left),
-        sum(m for _, _, _, m, _ in strata_left),
-    )
-
-    def weights_of(n: int, m: int, given: Fraction) -> tuple[Fraction, Fraction]:
-        shares = Fraction(n, first_total), Fraction(m, second_total)
+    everyone = people if everyone is None else everyone
+    rates, weights = [], []
+    left = [z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]]
+    totals = [sum(people[z][side] for z in left) for side in (0, 1)]
+    for z in left:
+        shares = Fraction(people[z][0], totals[0]), Fraction(people[z][1], totals[1])
         same = {
-            Weights.POOLED: Fraction(n + m),
+            Weights.POOLED: Fraction(sum(people[z])),
             Weights.UNIFORM: Fraction(1),
             Weights.REFERENCE: shares[1],
             Weights.GROUP: shares[0],
-            Weights.LEVELS: given,
+            Weights.REFERENCE_PEOPLE: Fraction(everyone[z][1]),
+            Weights.GROUP_PEOPLE: Fraction(everyone[z][0]),
+            Weights.LEVELS: Fraction(average.levels.get(names[z], 0)),
             Weights.MIDDLE: (shares[0] + shares[1]) / 2,
         }
-        return (
-            shares
-            if average.weights is Weights.OWN
-            else (same[average.weights], same[average.weights])
-        )
-
-    weights = [weights_of(n, m, given) for _, _, n, m, given in strata_left]
-    totals = [sum((pair[side] for pair in weights), Fraction(0)) for side in (0, 1)]
-    if not all(totals):
+        is_own = average.weights is Weights.OWN
+        weights.append(shares if is_own else (same[average.weights],) * 2)
+        rates.append([rate for rate in values[z] if rate is not None])
+    sums = [sum((weight[side] for weight in weights), Fraction(0)) for side in (0, 1)]
+    if not all(sums):
         return None
-    sums = [
-        sum(
-            (pair[side] * row[side] for pair, row in zip(weights, strata_left, strict=True)),
-            Fraction(0),
-        )
+    pairs = list(zip(weights, rates, strict=True))
+    first, second = (
+        sum((weight[side] * rate[side] for weight, rate in pairs), Fraction(0)) / sums[side]
         for side in (0, 1)
-    ]
-    return sums[0] / totals[0], sums[1] / totals[1]
+    )
+    return first, second
 
 
 def _raw_weights(
-    average: Average, strata: tuple[Group, ...], n: Floats, m: Floats
+    average: Average,
+    strata: tuple[Group, ...],
+    people: tuple[Floats, Floats],
+    everyone: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
-    match average.weights:
-        case Weights.POOLED:
-            return n + m, n + m
-        case Weights.UNIFORM:
-            ones = np.ones_like(n)
-            return ones, ones
-        case Weights.REFERENCE:
-            return m, m
-        case Weights.GROUP:
-            return n, n
-        case Weights.LEVELS:
-            given = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
-            return given, given
-        case Weights.OWN:
-            return n, m
-        case _:
-            return n + m, n + m
+    n, m = people
+    if average.weights is Weights.OWN:
+        return n, m
+    if average.weights is Weights.LEVELS:
+        weight = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
+        return weight, weight
+    by_rule = {
+        Weights.UNIFORM: np.ones_like(n),
+        Weights.GROUP: n,
+        Weights.REFERENCE: m,
+        Weights.GROUP_PEOPLE: everyone[0],
+        Weights.REFERENCE_PEOPLE: everyone[1],
+    }
+    weight = by_rule.get(average.weights, n + m)
+    return weight, weight
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:

@@ -148,7 +148,8 @@ DISPARITIES = (
         source=works.BEUTEL,
         elsewhere="Beutel et al. also weigh by P(A = a | s = 0), all of the focused subgroup. "
         "`average: group` weighs by those of the group that the rate is taken over, its negatives: "
-        "P(a | s, y-).",
+        "P(a | s, y-); `average: group_people` by all its people, P(a | s). "
+        "`reference` and `reference_people` are those of whom it is compared with.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,

@@ -179,7 +179,8 @@ class GroupCounts:
     """What one table counts: people, and the mass that rates are made of (people, or weights).
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
-    have one of them, whatever they weigh; `sums` are those of the numbers that belong to it,
+    have one of them, whatever they weigh; `everyone` [Z, G] is the mass of all people, whatever is
+    known of them; `sums` are those of the numbers that belong to it,
     `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
@@ -193,6 +194,7 @@ class GroupCounts:
     favourable: bool
     classes: Ints
     answered: Ints
+    everyone: Ints
     known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: ScoreCounts | None = None
@@ -265,6 +267,7 @@ class GroupCounts:
             squares=None if self.squares is None else self.squares.map(change),
             classes=change(self.classes),
             answered=change(self.answered),
+            everyone=change(self.everyone),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
@@ -284,6 +287,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.favourable,
         table.mass.sum(axis=1)[:, : len(table.classes)],
         np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
+        np.asarray(table.mass.sum(axis=(1, 2))),
         table.known_strata,
         _sums_of(table),
         _scores_of(table),

@@ -18,7 +18,6 @@ from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.numbers import (
     _TRUSTS_THE_LABEL,
     CALIBRATION_IN_THE_LARGE,
@@ -34,6 +33,7 @@ from fairaudit.metrics.numbers import (
     RMSE,
     sum_misses,
 )
+from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, ranks
 
@@ -192,10 +192,6 @@ def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints
     return ranks.average_precision(positive, negative), np.asarray(n)
 
 
-def _average_precision_error(counts: GroupCounts) -> Floats:
-    return ranks.average_precision_error(*_float_sides(counts), ~_scores(counts).single)
-
-
 def _ends_of_average_precision(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
     value, _ = _average_precision(counts, parameters)
     return ranks.average_precision_interval(value, *_float_sides(counts), alpha)
@@ -219,7 +215,9 @@ AVERAGE_PRECISION = Ranked(
     undefined="nobody with a positive label",
     requirements=_DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
-    errors_of=_average_precision_error,
+    errors_of=lambda counts: ranks.average_precision_error(
+        *_float_sides(counts), ~_scores(counts).single
+    ),
     ends_of=_ends_of_average_precision,
     method="Wilson, jackknife",
 )

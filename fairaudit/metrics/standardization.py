@@ -226,8 +226,10 @@ class _SidesInStrata:
         """Both averages, [1, G]."""
         first, second = self.values
         values, people = (first.value, second.value), (first.weighted_n, second.weighted_n)
-        known = table.known_strata
-        averages = average_strata(average, table.strata, values, people, known, self.compared)
+        everyone = (self.counts[0].everyone / table.scale, self.counts[1].everyone / table.scale)
+        averages = average_strata(
+            average, table.strata, values, people, table.known_strata, self.compared, everyone
+        )
         if self.settled is None:
             return averages
         return exclude_lone_strata(averages, table, first.weighted_n)
@@ -246,7 +248,10 @@ class _SidesInStrata:
         strata = range(len(table.strata))
         values = [(exact(self.counts[0], z), exact(self.counts[1], z)) for z in strata]
         people = [(int(first.scaled_n[z, g]), int(second.scaled_n[z, g])) for z in strata]
-        return average_exactly(average, table.strata, values, people, self.compared.tolist())
+        sides = (counts.everyone for counts in self.counts)
+        everyone = list(zip(*(side[:, g].tolist() for side in sides), strict=True))
+        compared = self.compared.tolist()
+        return average_exactly(average, table.strata, values, people, compared, everyone)
 
 
 def _average_to_extreme(

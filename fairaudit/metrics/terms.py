@@ -149,6 +149,8 @@ class Reference:
 class Weights(StrEnum):
     """How the strata are weighed: by whom, or all alike.
 
+    `group` and `reference` are people in the rate's denominator (negatives, of a false positive
+    rate), `group_people` and `reference_people` all people of that side, whatever their label.
     `middle` weighs by the mean of both sides' shares, `own` each side by its own: that is no
     standardisation, but the crude rate on the strata where both sides occur.
     """
@@ -157,6 +159,8 @@ class Weights(StrEnum):
     UNIFORM = "uniform"
     REFERENCE = "reference"
     GROUP = "group"
+    REFERENCE_PEOPLE = "reference_people"
+    GROUP_PEOPLE = "group_people"
     LEVELS = "levels"
     MIDDLE = "middle"
     OWN = "own"
@@ -178,6 +182,12 @@ class Average:
         """The weight that is given to each stratum, [Z]; 0 where none is."""
         names = [", ".join(level for _, level in stratum) for stratum in strata]
         return np.array([float(self.levels.get(name, 0)) for name in names])
+
+
+OF_ONE_SIDE = frozenset(
+    {Weights.REFERENCE, Weights.GROUP, Weights.REFERENCE_PEOPLE, Weights.GROUP_PEOPLE}
+)
+"""Weights that need two sides: those of one of them."""
 
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)

@@ -261,7 +261,7 @@ Comparison: TypeAlias = Annotated[
     BeforeValidator(_read_comparison),
     WithJsonSchema({"enum": [comparison.id for comparison in COMPARISONS]}),
 ]
-_AVERAGES = ("pooled", "uniform", "reference", "group")
+_AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
 Average: TypeAlias = Annotated[
     dict[str, Number],
     BeforeValidator(_read_average),

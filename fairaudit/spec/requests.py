@@ -18,6 +18,7 @@ from fairaudit.metrics import (
     Weights,
 )
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.entry import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest, OutcomeKind, value_of
 from fairaudit.spec.text import Path, Text
@@ -144,11 +145,22 @@ def _read_average(entry: Entry) -> Average | None:
             entry.fault("average", "weights are not negative, and not all of them are 0")
         return Average(Weights.LEVELS, dict(average))
     rule = Weights(word[1:])
-    is_compared = isinstance(metric, Disparity) and metric.to_reference
-    if rule in {Weights.REFERENCE, Weights.GROUP} and not is_compared:
+    if rule in OF_ONE_SIDE:
+        _refuse_weights_of_one_side(entry)
+    return Average(rule)
+
+
+def _refuse_weights_of_one_side(entry: Entry) -> None:
+    """Faults of weights that are a group's own, or its reference's, where there are no such two."""
+    metric = entry.metric
+    if not isinstance(metric, Disparity) or not metric.to_reference:
         message = f"{metric.id} has no reference to weigh by: say pooled or uniform"
         entry.fault("average", message)
-    return Average(rule)
+        return
+    policy = metric.reference or entry.reference_policy
+    if policy in EXTREME_REFERENCES:
+        what = f"the {policy} group is found among the averages, so they cannot be weighed by it"
+        entry.fault("average", f"{what}: say pooled or uniform")
 
 
 def _strata_named(entry: Entry) -> Iterator[Text]:

@@ -18,14 +18,14 @@ from fairaudit.verdict.findings import NotEvaluated
 class LimitOutcome:
     """What the limits of a check make of its values, and of the evidence for them.
 
-    `crossed` are all values beyond the `limit` (None: none is), `deciding` those that the status
+    `breaches` are all values beyond the `limit` (None: none is), `deciding` those that the status
     rests on, `untested` those beyond it that no test can be made of; `backings` are what the
-    evidence says of each that is crossed.
+    evidence says of each breach.
     """
 
     status: Status = Status.PASS
     limit: Limit | None = None
-    crossed: Sequence[Entry] = ()
+    breaches: Sequence[Entry] = ()
     deciding: Sequence[Entry] = ()
     untested: Sequence[Entry] = ()
     backing: Backing = Backing.UNASKED
@@ -33,8 +33,8 @@ class LimitOutcome:
 
 
 def apply_limits(check: Check, entries: Sequence[Entry], evidence: Evidence) -> LimitOutcome:
-    """The worst that holds: a limit crossed with the evidence it asks for, a halfway case, none."""
-    halfway = LimitOutcome()
+    """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
+    unproven_outcome = LimitOutcome()
     for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
         if limit is None:
             continue
@@ -49,9 +49,9 @@ def apply_limits(check: Check, entries: Sequence[Entry], evidence: Evidence) -> 
         outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
         if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
             return outcome
-        if halfway.backing in {Backing.UNASKED, Backing.SUPPORTED}:
-            halfway = outcome
-    return halfway
+        if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
+            unproven_outcome = outcome
+    return unproven_outcome
 
 
 def _apply_in_doubt(
@@ -65,28 +65,32 @@ def _apply_in_doubt(
 
     A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
     """
-    short = Status.WARN if status is Status.FAIL else Status.PASS
+    lesser_status = Status.WARN if status is Status.FAIL else Status.PASS
     if beyond:
         untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
         only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
-        listed = beyond if short is Status.WARN else []
-        crossed, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
-        return LimitOutcome(short, limit, crossed, deciding, [*untested, *only], backing, backings)
+        listed = beyond if lesser_status is Status.WARN else []
+        breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
+        return LimitOutcome(
+            lesser_status, limit, breaches, deciding, [*untested, *only], backing, backings
+        )
     if limit.conclusive:
         unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
         if unbounded:
-            return LimitOutcome(short, limit, (), unbounded, unbounded, Backing.UNTESTED)
+            return LimitOutcome(lesser_status, limit, (), unbounded, unbounded, Backing.UNTESTED)
         unproven = [entry for entry in entries if not _lies_within(entry, limit, evidence)]
         if unproven:
-            return LimitOutcome(short, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+            return LimitOutcome(lesser_status, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
     significant = [
-        entry for entry in entries if limit.significant and evidence.significant(entry.z, entry.w)
+        entry
+        for entry in entries
+        if limit.significant and evidence.is_significant(entry.z, entry.w)
     ]
     if significant:
-        return LimitOutcome(short, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
+        return LimitOutcome(lesser_status, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
     return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
 
 
@@ -99,7 +103,7 @@ def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -
     """What the evidence says of the values beyond a limit."""
     if not limit.asks or not entries:
         return [Backing.UNASKED] * len(entries)
-    significant = evidence.significant_beyond(limit.reached) if limit.significant else None
+    significant = evidence.mark_significant_beyond(limit.reached) if limit.significant else None
     return [_find_backing(entry, limit, evidence, significant) for entry in entries]
 
 

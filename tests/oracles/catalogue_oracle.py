@@ -1271,12 +1271,17 @@ def standardized_rate(
     """Return a rate of both groups, averaged over the strata where both have a denominator.
 
     `weights` is `pooled`, `uniform`, `reference`, `group`, `average` (half of P(z|reference)
-    and half of P(z|group)) or a mapping with a weight for every such stratum.
+    and half of P(z|group)), `reference_people` or `group_people` (all of that side, whatever their
+    label), or a mapping with a weight for every such stratum.
     """
     own, other = _denominators(name, rows), _denominators(name, reference)
     strata = sorted(own.keys() & other.keys())
     aside = tuple(sorted(own.keys() ^ other.keys()))
-    raw = _raw_weights(weights, own, other, strata)
+    if isinstance(weights, str) and weights.endswith("_people"):
+        everyone = by_stratum(rows if weights == "group_people" else reference)
+        raw = {z: Fraction(sum(person.people for person in everyone[z])) for z in strata}
+    else:
+        raw = _raw_weights(weights, own, other, strata)
     total = sum(raw.values(), Fraction(0))
     if total == 0:
         return Standardized(None, None, None, None, {}, aside)

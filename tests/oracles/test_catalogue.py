@@ -358,7 +358,9 @@ def test_measures_averaged_over_strata(rows: list[Person]) -> None:
 
 @given(
     rows=people(scored=False),
-    weights=st.sampled_from(["pooled", "uniform", "reference", "group"]),
+    weights=st.sampled_from(
+        ["pooled", "uniform", "reference", "group", "reference_people", "group_people"]
+    ),
     rate=st.sampled_from(["selection_rate", "true_positive_rate", "accuracy"]),
     compare=st.sampled_from(["difference", "ratio"]),
 )

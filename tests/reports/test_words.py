@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import fairaudit
 from fairaudit.cli.app import app
-from fairaudit.evidence import methods
+from fairaudit.evidence import glossary
 from fairaudit.metrics import CATALOGUE
 from fairaudit.report import checks, content, evidence, explain, format_of, index, summary, terminal
 from fairaudit.report import json as report_json
@@ -399,7 +399,7 @@ ASKED_FOR = (
 
 @pytest.mark.parametrize("name", ASKED_FOR)
 def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
-    method = methods.find_method(name)
+    method = glossary.find_method(name)
     assert method is not None
     found = CliRunner().invoke(app, ["explain", name])
     assert found.exit_code == 0
@@ -411,9 +411,9 @@ def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
 
 def test_no_name_has_two_entries() -> None:
     owners: dict[str, set[str]] = {}
-    for one in methods.METHODS:
+    for one in glossary.METHODS:
         for word in (one.name, *one.also):
-            owners.setdefault(methods._plain(word), set()).add(one.name)
+            owners.setdefault(glossary._plain(word), set()).add(one.name)
     assert all(owners)
     assert {len(each) for each in owners.values()} == {1}
 
@@ -426,7 +426,7 @@ def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> N
     for said in (page.interval, page.test):
         if said.startswith(("none", "it is the test itself", "its interval")) or not said:
             continue
-        (first, *_) = methods.find_methods(said)
+        (first, *_) = glossary.find_methods(said)
         assert first.name in text
         left = said
         for word in sorted(NAMES, key=len, reverse=True):
@@ -434,12 +434,12 @@ def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it(record: Any) -> N
         assert not re.findall(r"[A-ZŠ]\w+", left), f"a name without a line: {left}"
 
 
-NAMES = [word for one in methods.METHODS for word in (one.name, *one.also)]
+NAMES = [word for one in glossary.METHODS for word in (one.name, *one.also)]
 
 
 def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     said = "Fisher's z; Welch's F; Newcombe, paired; Wilson, mapped"
-    assert [one.name for one in methods.find_methods(said)] == [
+    assert [one.name for one in glossary.find_methods(said)] == [
         "Fisher's z", "Welch's F", "Newcombe, paired", "Wilson",
     ]  # fmt: skip
 

@@ -168,6 +168,11 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
     asked: list[tuple[Any, str]] = [
         ({"metric": "selection_rate", "average": "pooled"}, "say `given:`"),
         ({**AVERAGED, "compare": "gap", "average": "reference"}, "no reference to weigh by"),
+        ({**AVERAGED, "compare": "gap", "average": "group_people"}, "no reference to weigh by"),
+        (
+            {**AVERAGED, "reference": "highest", "average": "group_people"},
+            "the highest group is found among the averages",
+        ),
         ({**AVERAGED, "compare": "standardized_difference", "average": "pooled"}, "averages"),
         ({**AVERAGED, "average": "evenly"}, "unknown weights 'evenly'"),
         ({**AVERAGED, "average": {"x": "-1"}}, "not negative"),

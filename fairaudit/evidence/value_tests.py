@@ -3,7 +3,7 @@
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
 and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
 Student's t. What is made of several numbers, as an average over strata is, is tested by its
-interval (`interval_tests`).
+interval (`tests_by_interval`).
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.evidence import averages, clusters
-from fairaudit.evidence.interval_tests import invert_intervals
-from fairaudit.evidence.intervals import explain_no_interval, pair_outcomes
-from fairaudit.evidence.simultaneous import has_extreme_interval
-from fairaudit.evidence.spread_tests import run_joint_tests, run_spread_tests, run_table_tests
-from fairaudit.evidence.tests import (
-    IsBeyond,
-    PairFilter,
+from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
+from fairaudit.evidence.pair_tests import (
     Sample,
-    SideTest,
-    Statistic,
-    TestKey,
-    Tests,
     choose_pair_test,
     compare_shares,
     correct_over_pairs,
-    find_test_key,
     make_pair_filter,
     name_share_test,
     smallest_p_to_extreme,
 )
+from fairaudit.evidence.simultaneous import has_extreme_interval
+from fairaudit.evidence.tests import (
+    IsBeyond,
+    PairFilter,
+    SideTest,
+    Statistic,
+    TestKey,
+    Tests,
+    find_test_key,
+)
+from fairaudit.evidence.tests_by_interval import invert_intervals
+from fairaudit.evidence.value_intervals import explain_no_interval, pair_outcomes
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -105,8 +107,17 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
     if isinstance(metric, GroupMetric):
         return Tests.none(evaluation, f"{metric.title.lower()} compares nobody")
     if isinstance(metric, TableMetric):
-        return run_table_tests(metric, evaluation)
+        return _choose_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)
+
+
+def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
+    if metric.standard_normal:
+        p = np.asarray(distributions.normal_two_sided(evaluation.value))
+        return Tests(p, (metric.title,), key=(metric.id,))
+    if metric.independence is None:
+        return invert_intervals(evaluation)
+    return run_table_tests(metric, evaluation)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
@@ -119,16 +130,24 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
     values = evaluation.group_values
     if values is None:
         return Tests.none(evaluation, "there is nothing to compare")
+    if evaluation.averaged is not None or values.strata is not None:
+        return _test_over_strata(disparity, evaluation, values)
+    if not disparity.mean and disparity.comparison.shape is not ComparisonShape.SPREAD:
+        return _compare_to_reference(disparity, evaluation, values)
+    if values.binomial or values.deviation is not None:
+        return run_spread_tests(evaluation, values)
+    if disparity.mean:
+        return Tests.none(evaluation, "no test of a mean over groups")
+    return invert_intervals(evaluation)
+
+
+def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: GroupValues) -> Tests:
     if evaluation.averaged is not None and clusters.is_clustered(evaluation):
         return averages.run_clustered_average_tests(evaluation, values)
     if values.strata is not None and disparity.comparison.exact_in_strata is not None:
         return averages.run_common_odds_tests(evaluation, values, values.strata)
-    if evaluation.averaged is not None:
-        side_test = averages.run_strata_side_test(evaluation, values)
-        return replace(invert_intervals(evaluation), side_test=side_test)
-    if disparity.mean or disparity.comparison.shape is ComparisonShape.SPREAD:
-        return run_spread_tests(evaluation, values)
-    return _compare_to_reference(disparity, evaluation, values)
+    side_test = averages.run_strata_side_test(evaluation, values)
+    return replace(invert_intervals(evaluation), side_test=side_test)
 
 
 def _test_mean_of_parts(evaluation: Evaluation) -> Tests:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.evidence.intervals import find_intervals
 from fairaudit.evidence.tests import TestKey, Tests
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats import distributions
