@@ -47,7 +47,8 @@ def test_finer_bins_move_the_average_precision_no_farther_than_is_told(
         for sides in (fine, coarse)
     )
     several = np.ones(len(coarse[0]), bool)
-    error = ranks.average_precision_error(*(side[None, :, None] for side in coarse), several)
+    positive, negative = (side[None, :, None] for side in coarse)
+    error = ranks.average_precision_error(positive, negative, several)
     if fine[0].sum() > 0:
         assert abs(exact - binned) <= error.item() + 1e-12
 
