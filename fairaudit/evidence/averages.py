@@ -27,13 +27,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import (
-    Interval,
-    of_difference,
-    of_log_ratio,
-    of_ratio,
-    of_shortfall,
-)
+from fairaudit.metrics.intervals import SCALES, Interval
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
@@ -57,9 +51,8 @@ def find_sparse_interval(
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
-    of_gap = comparison.interval in {of_difference, of_shortfall}
-    known = of_gap or comparison.interval in {of_ratio, of_log_ratio}
-    if evaluation.terms.policy in EXTREME_REFERENCES or not known:
+    scale = SCALES.get(comparison.interval)
+    if evaluation.terms.policy in EXTREME_REFERENCES or scale is None:
         return None
     sides = _compute_sides(evaluation)
     if sides is None or not all(side.binomial for side in sides):
@@ -72,18 +65,14 @@ def find_sparse_interval(
     if not is_sparse.any():
         return None
     a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
-    find_ends = stratified.average_difference if of_gap else stratified.average_ratio
+    name, find_ends = "Sato", stratified.average_difference
+    if scale.is_ratio:
+        name, find_ends = "Greenland–Robins", stratified.average_ratio
     low, high = (
         np.atleast_2d(np.where(is_sparse, end, np.nan))
         for end in find_ends(weights, a, n, c, m, alpha)
     )
-    interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
-    if comparison.interval is of_shortfall:
-        return interval.turned()
-    if comparison.interval is of_log_ratio:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return interval._replace(low=np.log(interval.low), high=np.log(interval.high))
-    return interval
+    return scale.map(Interval(low, high, f"{name}, for sparse strata"))
 
 
 def _are_sparse(weights: Floats, people: Floats) -> Floats:

@@ -26,18 +26,10 @@ from fairaudit.metrics import (
     evaluate,
 )
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
-from fairaudit.metrics.comparisons import (
-    DIFFERENCE,
-    GAP,
-    LOG_RATIO,
-    MIN_RATIO,
-    ODDS_RATIO,
-    RATIO,
-    SHORTFALL,
-)
+from fairaudit.metrics.comparisons import GAP, ODDS_RATIO
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import Interval
+from fairaudit.metrics.intervals import SCALES, Interval
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
 
@@ -125,15 +117,11 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
         raise NoInterval(NO_CLUSTER_VARIANCE)
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
-    if comparison.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
-        interval = _name_interval(mover.difference(*sides, r), "Newcombe")
-        return interval.turned() if comparison.id == SHORTFALL.id else interval
-    if comparison.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
-        interval = _find_ratio_ends(pair, sides, r, alpha)
-        if comparison.id != LOG_RATIO.id:
-            return interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return Interval(np.log(interval.low), np.log(interval.high), interval.method)
+    scale = SCALES.get(comparison.interval)
+    if scale is not None and scale.is_ratio:
+        return scale.map(_find_ratio_ends(pair, sides, r, alpha))
+    if scale is not None:
+        return scale.map(_name_interval(mover.difference(*sides, r), "Newcombe"))
     if comparison.id == ODDS_RATIO.id:
         ends = proportions.woolf(
             first.value, first.effective_n, second.value, second.effective_n, alpha, r

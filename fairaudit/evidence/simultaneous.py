@@ -6,7 +6,7 @@ not told apart by chance; so has a comparison with the highest or lowest group, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,24 +14,16 @@ from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clusters
 from fairaudit.evidence.clusters import NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import (
-    Interval,
-    of_difference,
-    of_log_ratio,
-    of_ratio,
-    of_shortfall,
-)
+from fairaudit.metrics.intervals import SCALES, Interval
 from fairaudit.stats import multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
-_TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
     """Whether its interval allows for an extreme group that is chosen from the same data."""
-    return len(disparity.parts) == 1 and disparity.comparison.interval in _TO_EXTREME
+    return len(disparity.parts) == 1 and disparity.comparison.interval in SCALES
 
 
 def find_spread_interval(
@@ -65,8 +57,6 @@ def _find_over_all_pairs(
     """The same of any number of groups: all pairs together."""
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
-    if values.ends is None:
-        raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha, parts)
     if comparison.quotient and values.binomial:
         alone = (among.sum(axis=1) == 2) & (parts == 1)
@@ -77,7 +67,8 @@ def _find_over_all_pairs(
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
     if comparison.quotient:
-        low, high = _find_smallest_ratio(values.ends(_per_group(among, alpha, parts)), among)
+        ends = _require_ends(values)(_per_group(among, alpha, parts))
+        low, high = _find_smallest_ratio(ends, among)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None], among, parts)
     low, high = _columns([
@@ -87,14 +78,20 @@ def _find_over_all_pairs(
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
 
 
+def _require_ends(values: GroupValues) -> Callable[[Alpha], Ends]:
+    """The ends of every value by α. Raises `NoInterval` where there are none."""
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    return values.ends
+
+
 def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
     """The ends of every value, [Z, G], where those of many pairs are to hold together.
 
     Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
     tail.
     """
-    assert values.ends is not None
-    ends = values.ends(alpha)
+    ends = _require_ends(values)(alpha)
     if not values.binomial:
         return ends
     low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
@@ -145,29 +142,19 @@ def find_extreme_interval(
     lowest: bool,
 ) -> Interval:
     """The interval to the highest (or lowest) group: to every group, all together."""
-    if comparison.interval is of_log_ratio:
-        ratio = find_extreme_interval(evaluation, values, RATIO, alpha, lowest=lowest)
-        return ratio._replace(low=np.log(ratio.low), high=np.log(ratio.high))
-    if comparison.interval is of_shortfall:
-        gap = find_extreme_interval(evaluation, values, DIFFERENCE, alpha, lowest=lowest)
-        return gap.turned()
-    if comparison.interval not in _TO_EXTREME:
+    scale = SCALES.get(comparison.interval)
+    if scale is None:
         raise NoInterval("the extreme group is chosen from the same data")
-    among = evaluation.takes_part
+    find = _find_ratio_to_extreme if scale.is_ratio else _find_difference_to_extreme
+    return scale.map(find(evaluation.takes_part, values, alpha, lowest=lowest))
+
+
+def _find_difference_to_extreme(
+    among: Marks, values: GroupValues, alpha: Alpha, *, lowest: bool
+) -> Interval:
     values = clusters.adjust_for_pairs(values, among)
-    if values.ends is None:
-        raise NoInterval(values.metric.no_interval)
-    level = _per_pair(among, alpha)
-    if comparison.quotient and values.binomial:
-        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
-        strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
-        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
-        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
-        return keep_within_reach(interval, 1.0, lowest=lowest)
-    if comparison.quotient:
-        low, high = values.ends(_per_group(among, alpha))
-        return _find_ratio_to_extreme(low, high, among, values.method, lowest=lowest)
-    ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
+    ends = _find_group_ends(values, _per_pair(among, alpha)[:, None], among, 1)
+    value = values.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
@@ -179,20 +166,30 @@ def find_extreme_interval(
     return interval.turned() if lowest else interval
 
 
-def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval to an extreme group: nobody lies beyond it."""
-    if lowest:
-        return interval._replace(low=np.maximum(interval.low, ideal))
-    return interval._replace(high=np.minimum(interval.high, ideal))
-
-
 def _find_ratio_to_extreme(
-    low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
+    among: Marks, values: GroupValues, alpha: Alpha, *, lowest: bool
 ) -> Interval:
-    """Each group's ends by those of the extreme one, where every value lies between its ends."""
+    values = clusters.adjust_for_pairs(values, among)
+    if values.binomial:
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
+        level = _per_pair(among, alpha).tolist()
+        strata = zip(values.value, values.effective_n, among, level, strict=True)
+        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
+        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
+        return keep_within_reach(interval, 1.0, lowest=lowest)
+    # Each group's ends by those of the extreme one: every value lies between its ends.
+    low, high = _require_ends(values)(_per_group(among, alpha))
     fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
     extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
     # Of an end below 0 there is no ratio.
     positive = (low >= 0) & (extreme[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
-    return keep_within_reach(Interval(low, high, f"{method}, {SIMULTANEOUS}"), 1.0, lowest=lowest)
+    interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
+    return keep_within_reach(interval, 1.0, lowest=lowest)
+
+
+def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
+    """The interval to an extreme group: nobody lies beyond it."""
+    if lowest:
+        return interval._replace(low=np.maximum(interval.low, ideal))
+    return interval._replace(high=np.minimum(interval.high, ideal))

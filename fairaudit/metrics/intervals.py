@@ -7,6 +7,7 @@ of both sides (MOVER, Zou & Donner 2008).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,11 @@ class Interval(NamedTuple):
     def turned(self) -> Interval:
         """The interval of the opposite number."""
         return Interval(-self.high, -self.low, self.method)
+
+    def in_logs(self) -> Interval:
+        """The interval of the natural logarithm."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Interval(np.log(self.low), np.log(self.high), self.method)
 
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -110,10 +116,26 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_log_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the logarithm of the ratio."""
     interval = of_ratio(first, second, alpha)
-    if interval is None:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Interval(np.log(interval.low), np.log(interval.high), interval.method)
+    return None if interval is None else interval.in_logs()
+
+
+class Scale(NamedTuple):
+    """What an interval is computed for, a ratio or a difference, and how it is mapped."""
+
+    is_ratio: bool
+    map: Callable[[Interval], Interval]
+
+
+SCALES: Mapping[object, Scale] = {
+    of_difference: Scale(is_ratio=False, map=lambda interval: interval),
+    of_shortfall: Scale(is_ratio=False, map=Interval.turned),
+    of_ratio: Scale(is_ratio=True, map=lambda interval: interval),
+    of_log_ratio: Scale(is_ratio=True, map=Interval.in_logs),
+}
+"""The intervals that follow from that of a difference or of a ratio, by their function.
+
+Over strata, clusters and many pairs only the intervals of those two are known.
+"""
 
 
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
