@@ -27,7 +27,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import SCALES, Interval
+from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
@@ -51,8 +51,9 @@ def find_sparse_interval(
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
-    scale = SCALES.get(comparison.interval)
-    if evaluation.terms.policy in EXTREME_REFERENCES or scale is None:
+    of_gap = comparison.scale is Scale.DIFFERENCE
+    known = of_gap or comparison.scale is Scale.RATIO
+    if evaluation.terms.policy in EXTREME_REFERENCES or not known:
         return None
     sides = _compute_sides(evaluation)
     if sides is None or not all(side.binomial for side in sides):
@@ -65,14 +66,13 @@ def find_sparse_interval(
     if not is_sparse.any():
         return None
     a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
-    name, find_ends = "Sato", stratified.average_difference
-    if scale.is_ratio:
-        name, find_ends = "Greenland–Robins", stratified.average_ratio
+    find_ends = stratified.average_difference if of_gap else stratified.average_ratio
     low, high = (
         np.atleast_2d(np.where(is_sparse, end, np.nan))
         for end in find_ends(weights, a, n, c, m, alpha)
     )
-    return scale.map(Interval(low, high, f"{name}, for sparse strata"))
+    interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
+    return comparison.rescale(interval)
 
 
 def _are_sparse(weights: Floats, people: Floats) -> Floats:

@@ -6,7 +6,7 @@ not told apart by chance; so has a comparison with the highest or lowest group, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,15 +15,17 @@ from fairaudit.evidence import clusters
 from fairaudit.evidence.clusters import NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import SCALES, Interval
+from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.stats import multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
+_OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
+"""The scales on which all pairs of groups have intervals together."""
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
     """Whether its interval allows for an extreme group that is chosen from the same data."""
-    return len(disparity.parts) == 1 and disparity.comparison.interval in SCALES
+    return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
 
 
 def find_spread_interval(
@@ -33,22 +35,26 @@ def find_spread_interval(
 
     With so many `parts` it holds together with that of the others.
     """
+    if comparison.scale not in _OF_PAIRS:
+        raise NoInterval("the extreme group is chosen from the same data")
     interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
     if values.clustered is None:
-        return interval
+        return comparison.rescale(interval)
     interval = interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
     is_pair = clusters.has_two_groups(evaluation)
     if not is_pair.any():
-        return interval
+        return comparison.rescale(interval)
     pair = clusters.find_spread_pair(evaluation, values)
     level = _per_pair(evaluation.takes_part, alpha, parts)[:, None]
-    of_pair = clusters.find_pair_interval(comparison, pair, level)
+    of_pair = comparison.unscale_interval(clusters.find_pair_interval(comparison, pair, level))
     low, high = of_pair.low[:, :1], of_pair.high[:, :1]
-    ends = (low, np.minimum(high, 1.0)) if comparison.quotient else (np.maximum(low, 0.0), high)
+    is_ratio = comparison.scale is Scale.RATIO
+    ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
     low, high = (
         np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
     )
-    return Interval(low, high, of_pair.method if is_pair.all() else interval.method)
+    method = of_pair.method if is_pair.all() else interval.method
+    return comparison.rescale(Interval(low, high, method))
 
 
 def _find_over_all_pairs(
@@ -57,8 +63,11 @@ def _find_over_all_pairs(
     """The same of any number of groups: all pairs together."""
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha, parts)
-    if comparison.quotient and values.binomial:
+    is_ratio = comparison.scale is Scale.RATIO
+    if is_ratio and values.binomial:
         alone = (among.sum(axis=1) == 2) & (parts == 1)
         strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
         low, high = _columns([
@@ -66,9 +75,8 @@ def _find_over_all_pairs(
             for *stratum, is_alone in strata
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
-    if comparison.quotient:
-        ends = _require_ends(values)(_per_group(among, alpha, parts))
-        low, high = _find_smallest_ratio(ends, among)
+    if is_ratio:
+        low, high = _find_smallest_ratio(values.ends(_per_group(among, alpha, parts)), among)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None], among, parts)
     low, high = _columns([
@@ -78,20 +86,14 @@ def _find_over_all_pairs(
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
 
 
-def _require_ends(values: GroupValues) -> Callable[[Alpha], Ends]:
-    """The ends of every value by α. Raises `NoInterval` where there are none."""
-    if values.ends is None:
-        raise NoInterval(values.metric.no_interval)
-    return values.ends
-
-
 def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
     """The ends of every value, [Z, G], where those of many pairs are to hold together.
 
     Far out in the tail, shares of few hits or misses have exact ones. One pair alone has no far
     tail.
     """
-    ends = _require_ends(values)(alpha)
+    assert values.ends is not None
+    ends = values.ends(alpha)
     if not values.binomial:
         return ends
     low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
@@ -142,19 +144,40 @@ def find_extreme_interval(
     lowest: bool,
 ) -> Interval:
     """The interval to the highest (or lowest) group: to every group, all together."""
-    scale = SCALES.get(comparison.interval)
-    if scale is None:
+    if comparison.scale not in _OF_PAIRS:
         raise NoInterval("the extreme group is chosen from the same data")
-    find = _find_ratio_to_extreme if scale.is_ratio else _find_difference_to_extreme
-    return scale.map(find(evaluation.takes_part, values, alpha, lowest=lowest))
+    is_ratio = comparison.scale is Scale.RATIO
+    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
+    return comparison.rescale(find(evaluation, values, alpha, lowest=lowest))
+
+
+def _find_ratio_to_extreme(
+    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
+) -> Interval:
+    among = evaluation.takes_part
+    values = clusters.adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    level = _per_pair(among, alpha)
+    if values.binomial:
+        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
+        strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
+        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
+        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
+        return keep_within_reach(interval, 1.0, lowest=lowest)
+    low, high = values.ends(_per_group(among, alpha))
+    return _divide_by_extreme(low, high, among, values.method, lowest=lowest)
 
 
 def _find_difference_to_extreme(
-    among: Marks, values: GroupValues, alpha: Alpha, *, lowest: bool
+    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
 ) -> Interval:
+    among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
-    ends = _find_group_ends(values, _per_pair(among, alpha)[:, None], among, 1)
-    value = values.value
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    level = _per_pair(among, alpha)
+    ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [
@@ -166,30 +189,20 @@ def _find_difference_to_extreme(
     return interval.turned() if lowest else interval
 
 
-def _find_ratio_to_extreme(
-    among: Marks, values: GroupValues, alpha: Alpha, *, lowest: bool
-) -> Interval:
-    values = clusters.adjust_for_pairs(values, among)
-    if values.binomial:
-        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
-        level = _per_pair(among, alpha).tolist()
-        strata = zip(values.value, values.effective_n, among, level, strict=True)
-        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
-        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
-        return keep_within_reach(interval, 1.0, lowest=lowest)
-    # Each group's ends by those of the extreme one: every value lies between its ends.
-    low, high = _require_ends(values)(_per_group(among, alpha))
-    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
-    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
-    # Of an end below 0 there is no ratio.
-    positive = (low >= 0) & (extreme[0] >= 0)
-    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
-    interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
-    return keep_within_reach(interval, 1.0, lowest=lowest)
-
-
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
     """The interval to an extreme group: nobody lies beyond it."""
     if lowest:
         return interval._replace(low=np.maximum(interval.low, ideal))
     return interval._replace(high=np.minimum(interval.high, ideal))
+
+
+def _divide_by_extreme(
+    low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
+) -> Interval:
+    """Each group's ends by those of the extreme one, where every value lies between its ends."""
+    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
+    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
+    # Of an end below 0 there is no ratio.
+    positive = (low >= 0) & (extreme[0] >= 0)
+    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
+    return keep_within_reach(Interval(low, high, f"{method}, {SIMULTANEOUS}"), 1.0, lowest=lowest)
