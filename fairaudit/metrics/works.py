@@ -17,12 +17,14 @@ class Citation:
         return f"{self.authors} ({self.year})" + (f", {self.url}" if self.url else "")
 
 
+AGARWAL = Citation("Agarwal, Dudík & Wu, Fair Regression", 2019, "https://arxiv.org/abs/1905.12843")
 AEQUITAS = Citation("Saleiro et al., Aequitas", 2018, "https://arxiv.org/abs/1811.05577")
 AIF360 = Citation("Bellamy et al., AIF360", 2018, "https://arxiv.org/abs/1810.01943")
 ARMITAGE = Citation("Armitage", 1955, "https://doi.org/10.2307/3001775")
 ATKINSON = Citation("Atkinson, On the measurement of inequality", 1970)
 BERK = Citation("Berk et al.", 2018, "https://arxiv.org/abs/1703.09207")
 BEUTEL = Citation("Beutel et al.", 2019, "https://arxiv.org/abs/1901.04562")
+BOYD = Citation("Boyd, Eng & Page", 2013, "https://doi.org/10.1007/978-3-642-40994-3_29")
 BRIER = Citation("Brier", 1950)
 BRODERSEN = Citation("Brodersen et al.", 2010, "https://doi.org/10.1109/ICPR.2010.764")
 CALDERS = Citation("Calders et al., Controlling attribute effect", 2013)

@@ -10,7 +10,13 @@ import numpy as np
 
 from fairaudit.cube import GroupTable
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import build_estimate, find_intervals, find_parts, find_significances
+from fairaudit.evidence import (
+    build_estimate,
+    find_intervals,
+    find_parts,
+    find_significances,
+    group_at,
+)
 from fairaudit.metrics import (
     NO_GROUP,
     NO_MINIMUM,
@@ -35,7 +41,6 @@ from fairaudit.spec import MetricRequest
 from fairaudit.tables.evaluations import (
     Tables,
     find_comparison_id,
-    group_at,
     list_places,
     list_rates,
     write_estimate,

@@ -439,6 +439,18 @@ def auc(rows: Rows, _everybody: Rows = ()) -> Number:
     return _probability_above(positives, _scores_of_class(rows, positive=False))
 
 
+def average_precision(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return the mean over positives of the share of positives among all who score as high."""
+    judged = _judged_scores(rows)
+    precisions = []
+    for threshold, label, people in judged:
+        if label == 1:
+            hits = sum(n for score, y, n in judged if score >= threshold and y == 1)
+            selected = sum(n for score, _, n in judged if score >= threshold)
+            precisions.append((Fraction(hits, selected), people))
+    return _mean(precisions)
+
+
 def _is_probability(everybody: Rows) -> bool:
     """Return whether every score lies in [0, 1]."""
     return all(0 <= score <= 1 for score, _ in _scores(everybody))
@@ -649,6 +661,7 @@ GROUP: dict[str, Callable[[Rows, Rows], Number]] = {
     "mean_score_positives": mean_score_positives,
     "mean_score_negatives": mean_score_negatives,
     "auc": auc,
+    "average_precision": average_precision,
     "brier": brier,
     "calibration_error": calibration_error,
     "calibration_in_the_large": calibration_in_the_large,
@@ -749,6 +762,15 @@ def between_group_auc_score(rows: Rows, reference: Rows, _everybody: Rows = ()) 
     return _probability_above(_scores(reference), _scores(rows))
 
 
+def between_group_auc_ordinal(rows: Rows, reference: Rows, _everybody: Rows = ()) -> Number:
+    """Return P(class of the reference > class of the group) + P(=)/2, classes by their letters."""
+    own, other = (
+        [(Fraction(ord(row.predicted_class)), row.people) for row in side if row.predicted_class]
+        for side in (rows, reference)
+    )
+    return _probability_above(other, own)
+
+
 def _residuals(rows: Rows, everybody: Rows) -> Weighted:
     """Return label - prediction: of numbers, else of 0/1 label and score, else of 0/1 and 0/1.
 
@@ -797,6 +819,7 @@ TO_REFERENCE: dict[str, Callable[[Rows, Rows, Rows], Number]] = {
     "standardized_difference_score": standardized_difference_score,
     "between_group_auc": between_group_auc,
     "between_group_auc_score": between_group_auc_score,
+    "between_group_auc_ordinal": between_group_auc_ordinal,
     "balanced_residuals": balanced_residuals,
     "total_variation": total_variation_between,
     "kl_divergence": kl_divergence,
@@ -899,9 +922,47 @@ def _entropy_in_bits(counted: Iterable[int]) -> float:
     return math.fsum(number / people * math.log2(people / number) for number in numbers)
 
 
+def _scores_in_bins(rows: Rows) -> Counts | None:
+    """Return the people by group and bin of the score: its own if there are few, else a tenth.
+
+    The tenth of a score is that of the share of people below it.
+    """
+    people = sum(n for _, n in _scores(rows))
+    distinct = sorted({score for score, _ in _scores(rows)})
+    bins = {score: str(place) for place, score in enumerate(distinct)}
+    if len(distinct) > MOST_DISTINCT:
+        below = {score: sum(n for other, n in _scores(rows) if other < score) for score in distinct}
+        bins = {score: str(10 * n // people) for score, n in below.items()}
+    joint: Counts = {}
+    for group, members in by_group(rows).items():
+        counted = joint.setdefault(group, {})
+        for score, n in _scores(members):
+            counted[bins[score]] = counted.get(bins[score], 0) + n
+    return joint if len(joint) >= 2 and all(joint.values()) else None
+
+
+def score_mutual_information(rows: Rows) -> Number:
+    """Return the mutual information of the binned score and group in bits."""
+    return _information(_scores_in_bins(rows))
+
+
+def normalized_score_mutual_information(rows: Rows) -> Number:
+    """Return I / root of H(b) H(s), undefined if either does not vary."""
+    return _normalized_information(_scores_in_bins(rows))
+
+
 def mutual_information(rows: Rows) -> Number:
     """Return the mutual information of outcome and group in bits."""
-    joint = _joint(rows)
+    return _information(_joint(rows))
+
+
+def normalized_mutual_information(rows: Rows) -> Number:
+    """Return I / root of H(y) H(s), undefined if either does not vary."""
+    return _normalized_information(_joint(rows))
+
+
+def _information(joint: Counts | None) -> float | None:
+    """Return the mutual information of a table in bits."""
     if joint is None:
         return None
     margin = _margin(joint)
@@ -913,9 +974,9 @@ def mutual_information(rows: Rows) -> Number:
     )
 
 
-def normalized_mutual_information(rows: Rows) -> Number:
-    """Return I / root of H(y) H(s), undefined if either does not vary."""
-    joint, information = _joint(rows), mutual_information(rows)
+def _normalized_information(joint: Counts | None) -> Number:
+    """Return I / root of H(y) H(s) of a table, undefined if either does not vary."""
+    information = _information(joint)
     if joint is None or information is None:
         return None
     of_outcome = _entropy_in_bits(_margin(joint).values())
@@ -1228,6 +1289,8 @@ TABLE: dict[str, Callable[[Rows], Number]] = {
     "eta_neutrality": eta_neutrality,
     "mutual_information": mutual_information,
     "normalized_mutual_information": normalized_mutual_information,
+    "score_mutual_information": score_mutual_information,
+    "normalized_score_mutual_information": normalized_score_mutual_information,
     "predictability": predictability,
     "majority_baseline": majority_baseline,
     "goodman_kruskal_lambda": goodman_kruskal_lambda,
