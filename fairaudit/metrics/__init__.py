@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import SequenceMatcher
+from types import MappingProxyType
 
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
@@ -38,7 +40,8 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
-from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
+from fairaudit.metrics.rates import RATES, SELECTION_RATE
 from fairaudit.metrics.reasons import (
     Ineligibility,
     describe_group,
@@ -69,6 +72,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
     *SCORES,
     *calibration.CALIBRATION,
+    POOLED_SELECTION_RATE,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
 )
@@ -84,6 +88,7 @@ DISPARITIES: tuple[Disparity, ...] = (
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
     *differential_fairness.TABLE_METRICS,
+    DIFFERENTIAL_FAIRNESS_POOLED,
     association.TOTAL_VARIATION,
     *association.TABLE_METRICS,
     *score_parity.TABLE_METRICS,
@@ -94,6 +99,21 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
 
 CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
 """Everything a spec can name under `metric`, in display order."""
+
+MODELS: Mapping[str, Mapping[str, Metric]] = MappingProxyType(
+    {
+        "pooled": {
+            differential_fairness.DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_POOLED,
+            SELECTION_RATE.id: POOLED_SELECTION_RATE,
+        },
+        "credible": {
+            differential_fairness.DIFFERENTIAL_FAIRNESS.id: (
+                differential_fairness.DIFFERENTIAL_FAIRNESS_CREDIBLE
+            ),
+        },
+    }
+)
+"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
 
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
 _COMPARISONS = {record.id: record for record in COMPARISONS}
@@ -183,6 +203,7 @@ __all__ = [
     "DISPARITIES",
     "FAMILIES",
     "GROUP_METRICS",
+    "MODELS",
     "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",

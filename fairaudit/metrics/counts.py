@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
+from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -184,7 +185,8 @@ class GroupCounts:
     `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
-    known.
+    known. `pooled` are the shares selected by partial pooling, of each stratum, where a metric is
+    of them; of several groups together there are none.
     """
 
     people: ConfusionCounts
@@ -201,6 +203,7 @@ class GroupCounts:
     by_class: tuple[GroupCounts, ...] = ()
     clusters: PooledClusters | None = None
     unknown_clusters: bool = False
+    pooled: tuple[PooledShares | None, ...] = ()
 
     def overall(self) -> GroupCounts:
         """Everybody in the stratum, the group included, aligned with each group."""
@@ -242,7 +245,11 @@ class GroupCounts:
             at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
             return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
 
-        return self.changed(take, self.clusters and self.clusters.at(index))
+        pooled = tuple(
+            shares and shares.of_group(int(g))
+            for shares, g in zip(self.pooled, index[:, 0], strict=True)
+        ) if self.pooled else ()  # fmt: skip
+        return replace(self.changed(take, self.clusters and self.clusters.at(index)), pooled=pooled)
 
     def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
@@ -272,6 +279,7 @@ class GroupCounts:
             scores=None if self.scores is None else self.scores.map(change),
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
             clusters=clusters,
+            pooled=(),
         )
 
 

@@ -211,6 +211,14 @@ def _all_people(table: GroupTable, minimum: Minimum, _: Parameters) -> list[Tabl
     return [replace(plain, counts=counts)]
 
 
+def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
+    """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
+
+    `takes_part` says who is compared.
+    """
+    return _all_people(table, minimum, NO_PARAMETERS)[0]
+
+
 def class_counts(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Sequence[Floats]:
     """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
     return [value.counts for value in _all_people(table, minimum, parameters)]
@@ -289,6 +297,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     value_of=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of_all,
     method=_SIMULTANEOUS,
     independence=class_counts,
@@ -313,6 +322,7 @@ BIAS_AMPLIFICATION = TableMetric(
     bounds=(None, None),
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of_amplification,
     method=_SIMULTANEOUS,
 )
@@ -331,6 +341,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_within_labels,
     method=_SIMULTANEOUS,
     independence=_counts_within_labels,
@@ -352,6 +363,7 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_within_positives,
     method=_SIMULTANEOUS,
     independence=_counts_within_positives,
@@ -379,6 +391,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     version=2,
     no_interval="it is the end of a credible region itself",
 )

@@ -389,6 +389,7 @@ class TableMetric(CatalogueEntry):
     `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
     `varies_by_cluster`: its variance is known where rows come in clusters. `parity` says what the
     value is where groups are equal, where that is no number for all data; `ideal` is none then.
+    One that `judges_all_attributes` is checked by all together where an entry names no grouping.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -409,6 +410,7 @@ class TableMetric(CatalogueEntry):
     standard_normal: bool = False
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
     varies_by_cluster: bool = False
+    judges_all_attributes: bool = False
 
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float

@@ -257,6 +257,7 @@ class Metric(_Strict):
     utilities: dict[str, Number] | None = None
     controls: Texts | None = None
     average: Average | None = None
+    model: Literal["pooled", "credible"] | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
     sd: Literal["pooled", "total"] | None = None
