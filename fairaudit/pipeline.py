@@ -1,7 +1,8 @@
 """The journey of an audit, a value between any two stages.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. The data is
-read before the counts (for quantiles that the spec names) and for them, and by no later stage.
+read before the counts (for quantiles that the spec names) and for them; after them only where a
+metric needs people one by one.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def audit(
         if question.quantiles:
             cuts = engine.find_cuts_of_frame(question.plan, question.quantiles, data)
             question = question.with_cuts(cuts)
-        answer = _answer(question, engine.count_frame(question.plan, data), (), Path())
+        answer = _answer(question, engine.count_frame(question.plan, data), (), Path(), data)
     return _get_or_raise(answer)
 
 
@@ -227,11 +228,16 @@ def _answer_all(
 
 
 def _answer(
-    question: _Question, counts: Counts | FairauditError, entries: Sequence[str], base: Path
+    question: _Question,
+    counts: Counts | FairauditError,
+    entries: Sequence[str],
+    base: Path,
+    frame: Any = None,  # noqa: ANN401  # any frame that narwhals reads
 ) -> _ResultOrError:
     """The answer from the counts, or the error: one about rows names the first such row."""
     try:
-        return _conclude(question, _get_or_raise(counts))
+        source = (entries, base) if frame is None else frame
+        return _conclude(question, _get_or_raise(counts), source)
     except DataError as error:
         located = engine.locate_error(error, question.plan, entries, base)
         return _hide_counts(located, question.spec)
@@ -252,12 +258,20 @@ def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
     return error if spec.suppress_below is None else error.published()
 
 
-def _conclude(question: _Question, counts: Counts) -> AuditResult:
-    """The stages after the counts: cubes, tables, findings, the result, what may be published."""
+def _conclude(question: _Question, counts: Counts, source: Any) -> AuditResult:  # noqa: ANN401  # as above
+    """The stages after the counts: cubes, tables, findings, the result, what may be published.
+
+    The `source` is read again where a metric needs people one by one, and only there.
+    """
     spec = question.spec
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
-    tables = Tables(cubes, spec)
+    rows = None
+    if cubes.of_raw is not None:
+        scores = spec.scores_of_rows
+        placed = (cubes.cube, cubes.of_raw)
+        rows = engine.read_rows(counts, placed, spec.similarity, scores, source)
+    tables = Tables(cubes, spec, rows=rows)
     searches = search(spec, cubes, tables)
     judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today())
     findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)

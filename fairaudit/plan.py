@@ -177,6 +177,7 @@ def plan(spec: Spec) -> Plan:
             cuts.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
+    texts += spec.similarity.texts if spec.needs_rows else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
@@ -336,6 +337,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     return replace(
         first,
         keys=made,
+        texts=tuple(dict.fromkeys(text for one in plans for text in one.texts)),
         unknown=unknown,
         capped=tuple(capped.values()),
         adding=adding,

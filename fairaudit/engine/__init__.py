@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairaudit.counts import Counts
+from fairaudit.cube import Cube, Ints, Rows
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
@@ -26,7 +27,7 @@ from fairaudit.errors import DataError, FairauditError, Seek, SpecError
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
-from fairaudit.spec import Cut, Quantile
+from fairaudit.spec import Cut, Quantile, SimilarityColumns
 
 if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
@@ -263,6 +264,32 @@ def locate_error(error: DataError, plan: Plan, entries: Sequence[str], base: Pat
         with contextlib.suppress(FairauditError):  # the first error is the one to tell
             spot = locate(plan, entries, base, error.seek)
     return error.located(spot) if spot else error
+
+
+def read_rows(
+    counts: Counts,
+    cubes: tuple[Cube, Ints],
+    columns: SimilarityColumns,
+    scores: Sequence[str],
+    source: tuple[Sequence[str], Path] | Any,  # noqa: ANN401  # entries, or any frame
+    progress: Progress = SILENT,
+) -> Rows:
+    """The people of a cube one by one, with their features, by a second pass over its data.
+
+    With the cube comes the cell of it that each raw cell went to; the source are the entries that
+    name the files and the folder that they start from, or a data frame.
+    """
+    from fairaudit.engine import rows, scan
+
+    if not isinstance(source, tuple):
+        batch, _ = scan.batch_of(source)
+        return rows.read_rows([batch], counts, *cubes, columns, scores, progress)
+    paths, _ = find_files(*source)
+    with begin_pass(paths) as copies:
+        opened = [open_file(path, counts.plan.format, copies) for path in paths]
+        ready = [check_file(file, [counts.plan], copies).source for file in opened]
+        batches = scan.batches(ready, counts.plan.format.separator)
+        return rows.read_rows(batches, counts, *cubes, columns, scores, progress)
 
 
 def find_cuts(

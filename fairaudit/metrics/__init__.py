@@ -10,6 +10,7 @@ from fairaudit.metrics import (
     conditional,
     differential_fairness,
     effect_sizes,
+    individual,
     inequality,
     numeric_attributes,
     score_parity,
@@ -69,6 +70,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *SCORES,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
+    *individual.GROUP_METRICS,
 )
 """The numbers of one group."""
 

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import Counts
-from fairaudit.cube import NO_LEVEL, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Amount,
+    AmountName,
+    Cube,
+    Marks,
+    Role,
+    Sum,
+    distinct_rows,
+)
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
@@ -40,7 +50,8 @@ class Cubes:
     `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
     small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
     `left_out` are the rows that the filter does not remove and the cube does not hold, where there
-    are such.
+    are such. `of_raw` is the cell of the cube that each raw cell went to, or -1, where people are
+    read one by one.
     """
 
     cube: Cube
@@ -50,6 +61,7 @@ class Cubes:
     searched: Mapping[str, Cube] = field(default_factory=dict)
     searched_columns: Searched | None = None
     left_out: LeftOut | None = None
+    of_raw: Ints | None = None
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -81,7 +93,16 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     searched_cubes, columns = _searched(counts, spec), None
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
-    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out)
+    of_raw = _place_raw_cells(counts, axes) if spec.needs_rows else None
+    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out, of_raw)
+
+
+def _place_raw_cells(counts: Counts, axes: Sequence[Axis]) -> Ints:
+    """The cell of the cube that each raw cell goes to; -1 for those that the cube does not hold."""
+    stays, _, _ = _stays(counts, axes)
+    places = np.full(len(stays), -1, dtype=np.int64)
+    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
+    return places
 
 
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
