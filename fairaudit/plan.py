@@ -10,12 +10,16 @@ from decimal import Decimal
 from fairaudit.spec import (
     RESERVED,
     CsvFormat,
+    Cut,
     Outcome,
     OutcomeKind,
     Protected,
+    Quantile,
+    SimilarityColumns,
     Spec,
     Text,
     Threshold,
+    apply_cuts,
     search_spec,
     value_of,
 )
@@ -95,6 +99,14 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What is read of people one by one: the columns in which they are alike, and scores."""
+
+    similarity: SimilarityColumns
+    scores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
@@ -103,7 +115,8 @@ class Plan:
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
-    `medians` are the scores whose exact median is asked.
+    `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
+    for the plan, where the spec names some. `rows` are what is read of people one by one.
     """
 
     keys: tuple[Key, ...]
@@ -121,6 +134,8 @@ class Plan:
     search: Search | None = None
     cluster: str | None = None
     medians: tuple[str, ...] = ()
+    cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
+    rows: RowPlan | None = None
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -136,7 +151,14 @@ class Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()
         return replace(
-            self, keys=keys, scores={}, medians=(), adding=NOTHING_ADDED, tables=(), search=None
+            self,
+            keys=keys,
+            scores={},
+            medians=(),
+            adding=NOTHING_ADDED,
+            tables=(),
+            search=None,
+            rows=None,
         )
 
     def counts_like(self, other: Plan) -> bool:
@@ -154,15 +176,17 @@ class Plan:
         )
 
 
-def plan(spec: Spec) -> Plan:
-    """What a pass must count for a spec."""
+def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
+    """What a pass must count for a spec, whose quantiles are these cuts."""
+    if cuts:
+        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts)
     texts: list[Text] = []
     keys: dict[str, None] = {}
-    cuts: dict[str, set[Edge]] = {}
+    edges: dict[str, set[Edge]] = {}
     for one in (*spec.protected, *spec.strata):
         texts.append(one.column)
         if one.is_cut:
-            cuts.setdefault(one.column.value, set()).update(_bin_edges(one))
+            edges.setdefault(one.column.value, set()).update(_bin_edges(one))
         else:
             keys.setdefault(one.column.value)
     for outcome in spec.outcomes:
@@ -170,18 +194,18 @@ def plan(spec: Spec) -> Plan:
         if outcome.has_classes and outcome.threshold is None:
             keys.setdefault(outcome.column.value)
         else:
-            edges = edges_of(outcome.threshold) if outcome.threshold else ()
-            cuts.setdefault(outcome.column.value, set()).update(edges)
+            turning = edges_of(outcome.threshold) if outcome.threshold else ()
+            edges.setdefault(outcome.column.value, set()).update(turning)
         if outcome.score is not None:
             texts.append(outcome.score)
-            cuts.setdefault(outcome.score.value, set())
+            edges.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
     texts += spec.similarity.texts if spec.needs_rows else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
-    made = _keys(keys, cuts)
+    made = _keys(keys, edges)
     scores = _score_keys(spec, made)
     return Plan(
         keys=made,
@@ -202,6 +226,7 @@ def plan(spec: Spec) -> Plan:
         tables=_tables(spec, made),
         search=_search(spec, made, texts),
         cluster=value_of(spec.cluster),
+        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
         medians=() if spec.suppress_below is not None else tuple(scores),
     )
@@ -337,11 +362,11 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     return replace(
         first,
         keys=made,
-        texts=tuple(dict.fromkeys(text for one in plans for text in one.texts)),
         unknown=unknown,
         capped=tuple(capped.values()),
         adding=adding,
         medians=medians,
+        cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
     )
 
 
@@ -355,6 +380,7 @@ def _terms(single: Plan) -> tuple[object, ...]:
         single.scores,
         single.search,
         single.tables,
+        single.rows,
         single.keys if single.tables else (),
     )
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from fairaudit.counts import Counts
-from fairaudit.cube import Cube, Floats, Ints, Rows
+from fairaudit.arrays import Floats, Ints
+from fairaudit.counts import Counts, RawRows
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.scan import checked_rule
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.features import Features
-from fairaudit.plan import MISSING, MOST_LEVELS
+from fairaudit.plan import MISSING, MOST_LEVELS, RowPlan
 from fairaudit.progress import Progress
 from fairaudit.rows.sampling import SEED, hash_rows
 from fairaudit.spec import SimilarityColumns, Text
@@ -42,25 +42,19 @@ def most_people(features: int) -> int:
 
 
 def read_rows(
-    batches: Sequence[Batch],
-    counts: Counts,
-    cube: Cube,
-    of_raw: Ints,
-    columns: SimilarityColumns,
-    scores: Sequence[str],
-    progress: Progress,
-) -> Rows:
-    """The people of a cube one by one; `of_raw` is the cell of the cube of each raw cell."""
+    batches: Sequence[Batch], counts: Counts, plan: RowPlan, progress: Progress
+) -> RawRows:
+    """The people of the raw cells one by one, as far as the filter keeps them."""
     progress.start("reading people one by one", counts.read, "rows")
-    collected = _Collected(columns, tuple(scores), most_people(len(columns.texts)))
-    places = _place_levels(counts, of_raw)
+    collected = _Collected(plan, most_people(len(plan.similarity.texts)), len(counts.rows))
+    places = _place_levels(counts)
     first = 1
     for batch in batches:
         first += _read_batch(batch, counts, places, collected, first, progress)
-    if collected.audited != int(cube.rows.sum()):
+    kept = int(counts.rows[counts.kept == 1].sum())
+    if int(collected.rows.sum()) != kept or first - 1 != counts.read:
         raise DataError(
-            f"{collected.audited:,} people were read one by one, and {int(cube.rows.sum()):,} were "
-            "counted before",
+            f"{int(collected.rows.sum()):,} people were read one by one, and {kept:,} were counted",
             "the data changed while it was read: run again",
         )
     return collected.finish()
@@ -68,34 +62,42 @@ def read_rows(
 
 @dataclass(slots=True)
 class _Collected:
-    """The people read so far: at most twice as many as are kept."""
+    """The people read so far, at most twice as many as are kept, and how many lack what."""
 
-    columns: SimilarityColumns
-    scores: tuple[str, ...]
+    plan: RowPlan
     most: int
-    audited: int = 0
-    complete: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
+    size: int
+    rows: Ints = field(init=False)
+    complete: Ints = field(init=False)
+    missing: dict[str, Ints] = field(default_factory=dict)
     levels: dict[str, dict[str, int]] = field(default_factory=dict)
     parts: list[pl.DataFrame] = field(default_factory=list)
     held: int = 0
 
+    def __post_init__(self) -> None:
+        self.rows, self.complete = np.zeros((2, self.size), dtype=np.int64)
+
     def add(self, rows: pl.DataFrame) -> None:
-        """Takes audited people, and leaves out who lacks a feature."""
-        names = [own(f"feature {text.value}") for text in self.columns.texts]
-        self.audited += rows.height
-        lacking = rows.select(pl.col(names).null_count()).row(0) if names else ()
-        for text, n in zip(self.columns.texts, lacking, strict=True):
-            self.missing[text.value] = self.missing.get(text.value, 0) + int(n)
+        """Takes people of the raw cells, and leaves out who lacks a feature."""
+        names = [own(f"feature {text.value}") for text in self.plan.similarity.texts]
+        self.rows += self._count(rows)
+        for text, name in zip(self.plan.similarity.texts, names, strict=True):
+            if rows[name].null_count():
+                nobody = np.zeros(self.size, dtype=np.int64)
+                lacking = self._count(rows.filter(pl.col(name).is_null()))
+                self.missing[text.value] = self.missing.get(text.value, nobody) + lacking
         complete = rows.drop_nulls(names)
-        self.complete += complete.height
+        self.complete += self._count(complete)
         self.held += complete.height
         self.parts.append(complete.with_columns(map(self._code, self._categories(complete))))
         if self.held > 2 * self.most:
             self._sample()
 
+    def _count(self, rows: pl.DataFrame) -> Ints:
+        return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
+
     def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[Text, pl.Series]]:
-        for text in self.columns.categorical:
+        for text in self.plan.similarity.categorical:
             yield text, rows[own(f"feature {text.value}")]
 
     def _code(self, column: tuple[Text, pl.Series]) -> pl.Series:
@@ -118,7 +120,7 @@ class _Collected:
             rows = rows[kept]
         self.parts, self.held = [rows], rows.height
 
-    def finish(self) -> Rows:
+    def finish(self) -> RawRows:
         """All that are kept, in the order of the data."""
         self._sample()
         rows = self.parts[0].sort(own("row"))
@@ -132,23 +134,22 @@ class _Collected:
             codes.append(lookup[values.to_numpy()])
             levels.append(tuple(known))
         features = Features(
-            tuple(text.value for text in self.columns.numeric),
-            _matrix(rows, [own(f"feature {text.value}") for text in self.columns.numeric]),
-            tuple(text.value for text in self.columns.categorical),
+            tuple(text.value for text in self.plan.similarity.numeric),
+            _matrix(rows, [own(f"feature {text.value}") for text in self.plan.similarity.numeric]),
+            tuple(text.value for text in self.plan.similarity.categorical),
             np.stack(codes, axis=1) if codes else np.zeros((rows.height, 0), dtype=np.int64),
             tuple(levels),
         )
-        return Rows(
+        return RawRows(
             cells=rows[own("cell")].to_numpy(),
             numbers=rows[own("row")].to_numpy(),
             features=features,
             scores={
                 name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
-                for name in self.scores
+                for name in self.plan.scores
             },
-            audited=self.audited,
             complete=self.complete,
-            missing={name: n for name, n in self.missing.items() if n},
+            missing=self.missing,
         )
 
 
@@ -158,10 +159,10 @@ def _matrix(rows: pl.DataFrame, names: list[str]) -> Floats:
     return np.asarray(rows.select(names).to_numpy(), dtype=np.float64)
 
 
-def _place_levels(counts: Counts, of_raw: Ints) -> pl.DataFrame:
-    """The cell of the cube for each combination of raw levels that it holds."""
+def _place_levels(counts: Counts) -> pl.DataFrame:
+    """The raw cell of each combination of raw levels among the rows that the filter keeps."""
     columns: dict[str, pl.Series] = {}
-    kept = np.flatnonzero(of_raw >= 0)
+    kept = np.flatnonzero(counts.kept == 1)
     for number, key in enumerate(counts.keys):
         codes = key.codes[kept]
         if key.key.edges is None:
@@ -169,7 +170,7 @@ def _place_levels(counts: Counts, of_raw: Ints) -> pl.DataFrame:
             columns[own(f"key{number}")] = levels.gather(codes)
         else:
             columns[own(f"key{number}")] = pl.Series(codes, dtype=pl.Int64)
-    columns[own("cell")] = pl.Series(of_raw[kept], dtype=pl.Int64)
+    columns[own("cell")] = pl.Series(kept, dtype=pl.Int64)
     names = [own(f"key{number}") for number in range(len(counts.keys))]
     return pl.DataFrame(columns).unique(names or None, keep="any")
 
@@ -187,10 +188,10 @@ def _read_batch(
     rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
     columns = [
         *_keys(batch, counts, numbers),
-        *_features(batch, collected.columns, numbers),
+        *_features(batch, collected.plan.similarity, numbers),
         *(
             numbers.value(name).cast(pl.Float64).alias(own(f"score {name}"))
-            for name in collected.scores
+            for name in collected.plan.scores
         ),
     ]
     kept = pl.lit(value=True) if rule is None else rule.expression
@@ -200,10 +201,10 @@ def _read_batch(
         .with_columns(kept.fill_null(value=False).alias(own("kept")))
     )
     keys = [own(f"key{number}") for number in range(len(plan.keys))]
-    bad = [own(f"bad {text.value}") for text in collected.columns.numeric]
+    bad = [own(f"bad {text.value}") for text in collected.plan.similarity.numeric]
     taken = [own("row"), own("kept"), *keys, *bad]
-    taken += [own(f"feature {text.value}") for text in collected.columns.texts]
-    taken += [own(f"score {name}") for name in collected.scores]
+    taken += [own(f"feature {text.value}") for text in collected.plan.similarity.texts]
+    taken += [own(f"score {name}") for name in collected.plan.scores]
     passed = _passed(places, keys, collected, progress)
     found = frame.select(taken).map_batches(
         passed,
@@ -229,7 +230,7 @@ def _passed(
         else:
             audited = audited.join(places, how="cross")
         with lock:
-            _refuse_bad_numbers(audited, collected.columns.numeric)
+            _refuse_bad_numbers(audited, collected.plan.similarity.numeric)
             held = [name for name in audited.columns if name.startswith(own("feature "))]
             held += [name for name in audited.columns if name.startswith(own("score "))]
             collected.add(audited.select(own("row"), own("cell"), *held))

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
-from fairaudit.metrics import ComparisonShape, Disparity, Evaluation, GroupValues
+from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation import compare_values
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, ranks
@@ -34,7 +34,7 @@ def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
     disparity = evaluation.metric
     assert isinstance(disparity, Disparity)
     metric, comparison = disparity.parts[0]
-    turned = comparison.shape is ComparisonShape.SPREAD and not comparison.highest_first
+    turned = comparison.is_spread and not comparison.highest_first
 
     def is_pair_beyond(first: Floats, second: Floats) -> Marks:
         pair = (second, first) if turned else (first, second)

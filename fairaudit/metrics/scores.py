@@ -18,7 +18,6 @@ from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.intervals import of_ranked_scores
 from fairaudit.metrics.numbers import (
     _TRUSTS_THE_LABEL,
     CALIBRATION_IN_THE_LARGE,
@@ -34,6 +33,7 @@ from fairaudit.metrics.numbers import (
     RMSE,
     sum_misses,
 )
+from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, ranks
 

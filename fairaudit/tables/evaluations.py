@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable, Rows
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import TOO_LITTLE_VARIATION, Intervals
 from fairaudit.metrics import (
@@ -32,14 +32,10 @@ class Tables:
     """The tables of the cubes of an audit, and the evaluations on them.
 
     A stratum that a search found lies in a small cube of its own; every other column in `cube`.
-    `rows` are the people of that cube one by one, where a metric needs them.
     """
 
-    def __init__(
-        self, cubes: Cubes, spec: Spec, cube: Cube | None = None, rows: Rows | None = None
-    ) -> None:
+    def __init__(self, cubes: Cubes, spec: Spec, cube: Cube | None = None) -> None:
         self.cube = cubes.cube if cube is None else cube
-        self.rows = rows
         self._cubes = cubes
         self._spec = spec
         self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
@@ -102,9 +98,10 @@ class Tables:
             favourable=outcome.favourable,
             excluded=self._find_excluded(by),
         )
-        if self.rows is not None and cube is self.cube:
+        rows = self._cubes.rows
+        if rows is not None and cube is self._cubes.cube:
             score_column = outcome.score.value if outcome.score else None
-            table = replace(table, rows=cube.place_rows(table, self.rows, score_column))
+            table = replace(table, rows=cube.place_rows(table, rows, score_column))
         score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
         if score is None or not self._spec.shows_histogram(outcome):
             return table

@@ -31,6 +31,7 @@ from fairaudit.metrics import (
     GroupMetric,
     describe_group,
 )
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
 from fairaudit.verdict.checks import (
     AnyCheck,
@@ -210,15 +211,10 @@ def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
     return metric.parts[part][0].better.given(favourable=favourable)
 
 
-_GAPS = {"difference", "shortfall", "gap"}
-_RATIOS = {"ratio", "min_ratio"}
-"""The comparisons whose limit is one on how far two rates lie apart."""
-
-
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
     """What the bound that a value is beyond allows two rates; None where it is beyond none."""
-    value, exact, comparison = estimate.value, estimate.exact, metric.comparison.id
-    if comparison not in _GAPS | _RATIOS:
+    comparison, value, exact = metric.comparison, estimate.value, estimate.exact
+    if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
         return None
     sides = ((limit.below, -1), (limit.above, 1))
     for bound, side in sides:
@@ -227,10 +223,12 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
         )
         if bound is None or not one_sided.crossed(value, exact):
             continue
-        size = Fraction(bound)
-        if comparison in _GAPS:
-            return AllowedGap(size * side, is_ratio=False) if size * side >= 0 else None
-        ratio = 1 / size if side > 0 and size else size
+        apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
+        is_above = is_above == comparison.rescaling.increases
+        if comparison.scale is Scale.DIFFERENCE:
+            gap = apart if is_above else -apart
+            return AllowedGap(gap, is_ratio=False) if gap >= 0 else None
+        ratio = 1 / apart if is_above and apart else apart
         return AllowedGap(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
     return None
 
