@@ -64,17 +64,20 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is format_edge."""
+    """How a CSV file is written."""
 
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    multiline: bool = False
+    separator: str
+    decimal: str
+    encoding: str
+    multiline: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What counts as missing, and what becomes of it by the role of the column."""
+    """What counts as missing, and what becomes of it by the role of the column.
+
+    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
+    """
 
     tokens: tuple[str, ...] = ("",)
     protected: MissingPolicy = MissingPolicy.SHOW
