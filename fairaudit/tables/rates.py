@@ -159,7 +159,10 @@ def _sort_worst_first(
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
-        value = -abs(value) if rate.best_at_zero else value if low_is_worse else -value
+        if rate.best_inside is not None:
+            value = -abs(value - rate.best_inside)
+        elif not low_is_worse:
+            value = -value
         rank = math.inf if math.isnan(value) else value
         return table.strata.index(row.stratum), order.index(row.standing), rank
 
