@@ -14,10 +14,12 @@ from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.metrics import (
     Disparity,
+    GroupMetric,
     Metric,
     Minimum,
     Reference,
     Requirement,
+    TableMetric,
     Terms,
     list_requirements,
 )
@@ -230,6 +232,12 @@ class MetricRequest:
         }
         words |= {name: text for name, text in texts.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}
+
+    def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
+        """The options that hold for one of its rates, as the rows of that rate repeat them."""
+        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        others = {"against", "aggregate", *parameters}
+        return {name: value for name, value in self.options.items() if name not in others}
 
 
 @dataclass(frozen=True, slots=True)
