@@ -15,6 +15,7 @@ from fairaudit.metrics import (
     inequality,
     numeric_attributes,
     score_parity,
+    situation,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
@@ -81,6 +82,7 @@ DISPARITIES: tuple[Disparity, ...] = (
     *effect_sizes.DISPARITIES,
     *conditional.DISPARITIES,
     effect_sizes.KL_DIVERGENCE,
+    *situation.DISPARITIES,
 )
 """The comparisons of groups that have a name of their own."""
 
@@ -91,6 +93,7 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
     *numeric_attributes.TABLE_METRICS,
+    *individual.TABLE_METRICS,
 )
 """The metrics of a whole table."""
 

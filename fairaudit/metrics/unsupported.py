@@ -35,8 +35,6 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         names=(
             "individual_fairness",
-            "fairness_through_awareness",
-            "lipschitz_fairness",
             "metric_fairness",
             "similarity_fairness",
             "individual_discrimination",
