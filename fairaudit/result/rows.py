@@ -14,6 +14,7 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.members import (
     FLAT,
+    RARE,
     STATED,
     STATED_OR_HIDDEN,
     SUPPRESSES,
@@ -78,7 +79,7 @@ class RateRow:
 
 @declare_subjects(
     nobody="metric title compare of by stratum group reference parameters averaged",
-    row="estimate parts decided_by first second",
+    row="estimate parts decided_by first second flag",
     compared="takes_part",
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
@@ -87,7 +88,7 @@ class ComparisonRow:
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
 
     `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
-    where it is suppressed.
+    where it is suppressed. `flag` says on which side of a fair range the value lies, outside it.
     """
 
     metric: str
@@ -106,6 +107,7 @@ class ComparisonRow:
     second: Annotated[Group, WITNESS]
     takes_part: Annotated[int | None, Member("groups_compared")]
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    flag: Annotated[str | None, RARE] = None
 
     @property
     def spread(self) -> bool:

@@ -78,6 +78,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         subgroups=search,
         features=columns.features,
         suppress_below=shape.suppress_below,
+        flags=shape.flags,
         notices=notices,
     )
 
