@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fairaudit import engine
 from fairaudit import spec as spec_files
-from fairaudit.engine.files import find_files
+from fairaudit.engine import find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
@@ -68,7 +67,7 @@ def answer(
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
     """The spec and the data of each answer, as they are known before anything is read."""
     if data is not None and _names_several(data):
-        files = engine.name_files([data], Path())
+        files = name_files([data], Path())
         return [(str(spec), name) for spec in specs for name in files]
     return [(str(spec), data) for spec in specs]
 

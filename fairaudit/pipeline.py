@@ -1,24 +1,25 @@
 """The journey of an audit, a value between any two stages.
 
-Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. The data is
-read before the counts (for quantiles that the spec names) and for them, and by no later stage.
+Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
+says what to count, `count` reads the data, and `conclude` makes the result of the counts alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from fairaudit import baseline as baselines
-from fairaudit import engine, provenance
+from fairaudit import provenance
 from fairaudit import spec as specs
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
+from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -27,14 +28,18 @@ from fairaudit.plan import Plan, plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
-from fairaudit.spec import Cut, Quantile, Spec, apply_cuts, needed_quantiles
-from fairaudit.suppress import Data, suppress
+from fairaudit.spec import Quantile, Spec, apply_cuts, needed_quantiles
+from fairaudit.suppress import Data as CountedData
+from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
 from fairaudit.verdict import AnyCheck, Finding
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
+
+DataLike: TypeAlias = Any
+"""A path (also a glob or folder), a frame that narwhals reads, or None: what the spec names."""
 
 Value = TypeVar("Value")
 
@@ -44,13 +49,14 @@ _ResultOrError: TypeAlias = AuditResult | FairauditError
 
 def audit(
     spec: SpecLike,
-    data: Any = None,  # noqa: ANN401  # a path, or any frame that narwhals reads
+    data: DataLike = None,
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
     baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = 0,
     progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
@@ -60,14 +66,8 @@ def audit(
     `tolerance`. Raises the errors of `fairaudit.errors`; a failed check raises nothing: see
     `AuditResult.raise_for_failure`.
     """
-    question = _Question.read(spec, fail_on, only, baseline, tolerance)
-    if data is None or isinstance(data, str | Path):
-        (answer,) = _answer_all([question], data, progress)
-    else:
-        if question.quantiles:
-            cuts = engine.find_cuts_of_frame(question.plan, question.quantiles, data)
-            question = question.with_cuts(cuts)
-        answer = _answer(question, engine.count_frame(question.plan, data), (), Path())
+    question = Question.read(spec, fail_on, only, baseline, tolerance)
+    (answer,) = _answer_all([question], data, progress, engine)
     return _get_or_raise(answer)
 
 
@@ -77,20 +77,21 @@ def audit_together(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
 ) -> list[_ResultOrError]:
     """The results of several specs, in their order; those of the same files share their passes.
 
     A spec that cannot be audited has its error, and stops no other.
     """
-    questions: list[_Question | FairauditError] = []
+    questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(_Question.read(spec, fail_on))
+            questions.append(Question.read(spec, fail_on))
         except FairauditError as error:
             questions.append(error)
-    readable = [question for question in questions if isinstance(question, _Question)]
-    answers = iter(_answer_all(readable, data, progress))
-    return [next(answers) if isinstance(item, _Question) else item for item in questions]
+    readable = [question for question in questions if isinstance(question, Question)]
+    answers = iter(_answer_all(readable, data, progress, engine))
+    return [next(answers) if isinstance(item, Question) else item for item in questions]
 
 
 def audit_each(
@@ -100,26 +101,29 @@ def audit_each(
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
     progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
 ) -> dict[str, _ResultOrError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all.
 
     A file that cannot be audited has its error, and stops no other.
     """
-    question = _Question.read(spec, fail_on, only)
+    question = Question.read(spec, fail_on, only)
     if question.quantiles:
         # Each file has cuts of its own.
-        files = engine.name_files([str(data)], Path())
-        return {name: _answer_all([question], path, progress)[0] for name, path in files.items()}
-    counted = engine.count_each(question.plan, [str(data)], Path(), progress)
-    return {name: _answer(question, counts, [name], Path()) for name, counts in counted.items()}
+        files = name_files([str(data)], Path())
+        return {
+            name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
+        }
+    counted = engine.count_each(question.plan, Files((str(data),)), progress)
+    return {name: _answer(question, counts, name, engine) for name, counts in counted.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class Question:
     """A spec that was read: the checks to judge, and what a pass must count for it.
 
-    With `quantiles` the plan is not ready: `with_cuts` gives the one that is. `definitions` are the
-    fingerprints of the checks, of the spec as it is written.
+    Where the spec names `quantiles`, the plan that counts is the one with their cuts.
+    `definitions` are the fingerprints of the checks, of the spec as it is written.
     """
 
     spec: Spec
@@ -134,11 +138,11 @@ class _Question:
     def read(
         cls,
         source: SpecLike,
-        fail_on: FailOn | str,
+        fail_on: FailOn | str = FailOn.FAIL,
         only: str | Iterable[str] | None = None,
         baseline: BaselineSource | None = None,
         tolerance: Decimal | float | str = 0,
-    ) -> _Question:
+    ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them."""
         created = provenance.time_of_run()  # NumPy itself trips over a date that is none
         spec = _load(source)
@@ -156,18 +160,33 @@ class _Question:
         quantiles = needed_quantiles(spec)
         return cls(spec, plan(spec), checks, FailOn(fail_on), definitions, quantiles, earlier)
 
-    def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> _Question:
-        """The same question once its quantiles are found."""
-        spec = apply_cuts(self.spec, cuts)
-        return replace(self, spec=spec, plan=plan(spec), quantiles=())
-
-    def find_entries(self, data: str | Path | None) -> tuple[tuple[str, ...], Path]:
-        """The entries that name the data, and the folder they start from."""
+    def find_data(self, data: DataLike) -> Data:
+        """What is to be read: `data`, or what the spec names."""
+        if isinstance(data, str | Path):
+            return Files((str(data),))
         if data is not None:
-            return (str(data),), Path()
+            return Frame(data)
         if not self.spec.data:
             raise UsageError("the spec names no data", "add `data:` to it, or give --data")
-        return self.spec.data, Path(self.spec.path).parent
+        return Files(self.spec.data, Path(self.spec.path).parent)
+
+    def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
+        """The plan that counts; the quantiles that it cuts at are those of the data."""
+        if not self.quantiles:
+            return self.plan
+        return plan(self.spec, engine.find_cuts(self.plan, self.quantiles, data, progress))
+
+
+def count(
+    question: Question,
+    data: DataLike = None,
+    *,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> Counts:
+    """Everything that a question asks of the data: `conclude` needs nothing else of it."""
+    ((_, counts),) = _count_all([question], data, progress, engine)
+    return _get_or_raise(counts)
 
 
 def _load(spec: SpecLike) -> Spec:
@@ -193,47 +212,55 @@ def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyChe
     return tuple(check for check in checks if not only or check.id in only)
 
 
-def _answer_all(
-    questions: Sequence[_Question], data: str | Path | None, progress: Progress
-) -> list[_ResultOrError]:
-    """The answer to each question; those of the same files and format are counted together."""
-    answers: dict[int, _ResultOrError] = {}
-    groups: dict[object, list[int]] = {}
-    questions = [*questions]
+def _count_all(
+    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+) -> Iterator[tuple[int, Outcome]]:
+    """The counts for each question, by its number; those of the same data and format together."""
+    passes: dict[object, dict[int, Plan]] = {}
     for number, question in enumerate(questions):
         try:
-            entries, base = question.find_entries(data)
-            if question.quantiles:
-                cuts = engine.find_cuts(question.plan, question.quantiles, entries, base, progress)
-                questions[number] = question.with_cuts(cuts)
+            source = question.find_data(data)
+            needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
-            answers[number] = _hide_counts(error, question.spec)
+            yield number, error
         else:
-            # What is no path is told by whoever looks for it.
-            paths = [os.path.realpath(base / entry) for entry in entries if can_be_named(entry)]
-            key = (*paths, len(entries), question.plan.format)
-            groups.setdefault(key, []).append(number)
-    for numbers in groups.values():
-        entries, base = questions[numbers[0]].find_entries(data)
-        plans = [questions[number].plan for number in numbers]
-        counted: Sequence[Counts | FairauditError]
+            passes.setdefault((_identify(source), needed.format), {})[number] = needed
+    for plans in passes.values():
+        source = questions[min(plans)].find_data(data)
+        outcomes: Sequence[Outcome]
         try:
-            counted = engine.count_together(plans, entries, base, progress)
+            outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
-            counted = [error for _ in plans]
-        for number, counts in zip(numbers, counted, strict=True):
-            answers[number] = _answer(questions[number], counts, entries, base)
+            outcomes = [error for _ in plans]
+        yield from zip(plans, outcomes, strict=True)
+
+
+def _identify(data: Data) -> object:
+    """Equal for data that one pass can count together."""
+    if isinstance(data, Frame):
+        return id(data.frame)
+    # What is no path is told by whoever looks for it.
+    named = [entry for entry in data.entries if can_be_named(entry)]
+    return (*(os.path.realpath(data.base / entry) for entry in named), len(data.entries))
+
+
+def _answer_all(
+    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+) -> list[_ResultOrError]:
+    """The answer to each question, from passes that they share where they can."""
+    answers = {
+        number: _answer(questions[number], counts, data, engine)
+        for number, counts in _count_all(questions, data, progress, engine)
+    }
     return [answers[number] for number in range(len(questions))]
 
 
-def _answer(
-    question: _Question, counts: Counts | FairauditError, entries: Sequence[str], base: Path
-) -> _ResultOrError:
+def _answer(question: Question, counts: Outcome, data: DataLike, engine: Engine) -> _ResultOrError:
     """The answer from the counts, or the error: one about rows names the first such row."""
     try:
-        return _conclude(question, _get_or_raise(counts))
+        return conclude(question, _get_or_raise(counts))
     except DataError as error:
-        located = engine.locate_error(error, question.plan, entries, base)
+        located = engine.locate_error(error, question.plan, question.find_data(data))
         return _hide_counts(located, question.spec)
     except FairauditError as error:
         return _hide_counts(error, question.spec)
@@ -252,23 +279,28 @@ def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
     return error if spec.suppress_below is None else error.published()
 
 
-def _conclude(question: _Question, counts: Counts) -> AuditResult:
-    """The stages after the counts: cubes, tables, findings, the result, what may be published."""
-    spec = question.spec
+def conclude(question: Question, counts: Counts) -> AuditResult:
+    """The stages after the counts: cubes, tables, findings, the result, what may be published.
+
+    No data is read: the counts may come from any pass for the question's plan, or from several,
+    added up.
+    """
+    spec = apply_cuts(question.spec, counts.plan.cuts)
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
     tables = Tables(cubes, spec)
     searches = search(spec, cubes, tables)
     judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today())
     findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
-    result = _report(question, counts, cubes, tables, searches, findings)
+    result = _report(question, spec, counts, cubes, tables, searches, findings)
     if spec.suppress_below is None:
         return result
-    return suppress(result, spec.suppress_below, Data.of(spec, cubes))
+    return suppress(result, spec.suppress_below, CountedData.of(spec, cubes))
 
 
 def _report(
-    question: _Question,
+    question: Question,
+    spec: Spec,
     counts: Counts,
     cubes: Cubes,
     tables: Tables,
@@ -276,7 +308,6 @@ def _report(
     findings: tuple[Finding, ...],
 ) -> AuditResult:
     """The result: what is listed of the tables, the findings, and what a reader should know."""
-    spec = question.spec
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())

@@ -10,12 +10,15 @@ from decimal import Decimal
 from fairaudit.spec import (
     RESERVED,
     CsvFormat,
+    Cut,
     Outcome,
     OutcomeKind,
     Protected,
+    Quantile,
     Spec,
     Text,
     Threshold,
+    apply_cuts,
     search_spec,
     value_of,
 )
@@ -103,7 +106,8 @@ class Plan:
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
-    `medians` are the scores whose exact median is asked.
+    `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
+    for the plan, where the spec names some.
     """
 
     keys: tuple[Key, ...]
@@ -121,6 +125,7 @@ class Plan:
     search: Search | None = None
     cluster: str | None = None
     medians: tuple[str, ...] = ()
+    cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -154,15 +159,17 @@ class Plan:
         )
 
 
-def plan(spec: Spec) -> Plan:
-    """What a pass must count for a spec."""
+def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
+    """What a pass must count for a spec, whose quantiles are these cuts."""
+    if cuts:
+        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts)
     texts: list[Text] = []
     keys: dict[str, None] = {}
-    cuts: dict[str, set[Edge]] = {}
+    edges: dict[str, set[Edge]] = {}
     for one in (*spec.protected, *spec.strata):
         texts.append(one.column)
         if one.is_cut:
-            cuts.setdefault(one.column.value, set()).update(_bin_edges(one))
+            edges.setdefault(one.column.value, set()).update(_bin_edges(one))
         else:
             keys.setdefault(one.column.value)
     for outcome in spec.outcomes:
@@ -170,17 +177,17 @@ def plan(spec: Spec) -> Plan:
         if outcome.has_classes and outcome.threshold is None:
             keys.setdefault(outcome.column.value)
         else:
-            edges = edges_of(outcome.threshold) if outcome.threshold else ()
-            cuts.setdefault(outcome.column.value, set()).update(edges)
+            turning = edges_of(outcome.threshold) if outcome.threshold else ()
+            edges.setdefault(outcome.column.value, set()).update(turning)
         if outcome.score is not None:
             texts.append(outcome.score)
-            cuts.setdefault(outcome.score.value, set())
+            edges.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
-    made = _keys(keys, cuts)
+    made = _keys(keys, edges)
     scores = _score_keys(spec, made)
     return Plan(
         keys=made,
@@ -340,6 +347,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
         capped=tuple(capped.values()),
         adding=adding,
         medians=medians,
+        cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
     )
 
 

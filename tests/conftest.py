@@ -13,6 +13,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import fairaudit
+from fairaudit import engine
+from fairaudit.counts import Counts
+from fairaudit.engine import Files, Frame
+from fairaudit.errors import FairauditError
+from fairaudit.plan import Plan
+from fairaudit.progress import SILENT
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +70,15 @@ def long(*values: Any) -> Any:
 def seeds(number: int, quick: int) -> list[Any]:
     """The seeds below `number`, of which the first few belong to the quick run."""
     return [*range(min(quick, number)), *map(long, range(quick, number))]
+
+
+def count_data(plan: Plan, data: Any) -> Counts:
+    """The counts of a file, a folder or a frame, by the default engine."""
+    source = Files((str(data),)) if isinstance(data, str | Path) else Frame(data)
+    (counts,) = engine.DEFAULT.count([plan], source, SILENT)
+    if isinstance(counts, FairauditError):
+        raise counts
+    return counts
 
 
 @pytest.fixture

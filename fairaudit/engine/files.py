@@ -1,7 +1,8 @@
-"""Which files paths, folders and globs name."""
+"""Which files paths, folders and globs name, and how reports name them."""
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import os
@@ -35,6 +36,19 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
         what = f"{len(found) - len(once)} files are named twice and read once"
         notices.append(Notice(what, Subjects.NOBODY))
     return list(reversed(once.values())), notices
+
+
+def name_file(path: Path) -> str:
+    """A path as the report names it: relative where it lies below here, and as printable text."""
+    plain = Path(os.path.normpath(path))
+    with contextlib.suppress(ValueError):
+        plain = plain.absolute().relative_to(Path.cwd())
+    return os.fsencode(plain).decode(errors="backslashreplace")
+
+
+def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
+    """The files that paths, folders and globs name, as the report names them, each by itself."""
+    return {name_file(path): str(path) for path in find_files(entries, base)[0]}
 
 
 def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:

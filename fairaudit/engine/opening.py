@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from fairaudit import memory
 from fairaudit.engine.copies import Copies
+from fairaudit.engine.files import name_file
 from fairaudit.engine.formats import format_of
 from fairaudit.engine.sources import CheckedFile, SourceFile, inspect_file
 from fairaudit.errors import OutOfMemory, UsageError
@@ -39,14 +39,6 @@ def _is_mapped(path: Path) -> bool:
     """Whether a file takes address space of its size while it is read."""
     form = format_of(path)
     return form is not None and form.is_text
-
-
-def name_file(path: Path) -> str:
-    """A path as the report names it: relative where it lies below here, and as printable text."""
-    plain = Path(os.path.normpath(path))
-    with contextlib.suppress(ValueError):
-        plain = plain.absolute().relative_to(Path.cwd())
-    return os.fsencode(plain).decode(errors="backslashreplace")
 
 
 def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:

@@ -27,13 +27,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import (
-    Interval,
-    of_difference,
-    of_log_ratio,
-    of_ratio,
-    of_shortfall,
-)
+from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import multiplicity
 from fairaudit.stats import strata as stratified
@@ -57,8 +51,8 @@ def find_sparse_interval(
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
-    of_gap = comparison.interval in {of_difference, of_shortfall}
-    known = of_gap or comparison.interval in {of_ratio, of_log_ratio}
+    of_gap = comparison.scale is Scale.DIFFERENCE
+    known = of_gap or comparison.scale is Scale.RATIO
     if evaluation.terms.policy in EXTREME_REFERENCES or not known:
         return None
     sides = _compute_sides(evaluation)
@@ -78,12 +72,7 @@ def find_sparse_interval(
         for end in find_ends(weights, a, n, c, m, alpha)
     )
     interval = Interval(low, high, f"{'Sato' if of_gap else 'Greenland–Robins'}, for sparse strata")
-    if comparison.interval is of_shortfall:
-        return interval.turned()
-    if comparison.interval is of_log_ratio:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return interval._replace(low=np.log(interval.low), high=np.log(interval.high))
-    return interval
+    return comparison.rescale(interval)
 
 
 def _are_sparse(weights: Floats, people: Floats) -> Floats:

@@ -26,18 +26,9 @@ from fairaudit.metrics import (
     evaluate,
 )
 from fairaudit.metrics.clusters import FEWEST_CLUSTERS
-from fairaudit.metrics.comparisons import (
-    DIFFERENCE,
-    GAP,
-    LOG_RATIO,
-    MIN_RATIO,
-    ODDS_RATIO,
-    RATIO,
-    SHORTFALL,
-)
-from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import Interval
+from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
 
@@ -77,9 +68,9 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
     if isinstance(asked, GroupMetric):
         return None if isinstance(asked, Rate | Mean) else NO_CLUSTER_VARIANCE
     if not isinstance(asked, Disparity):
-        return None if asked.id == DIFFERENTIAL_FAIRNESS.id else NO_CLUSTER_VARIANCE
+        return None if asked.varies_by_cluster else NO_CLUSTER_VARIANCE
     known = all(
-        isinstance(quantity, Rate) and comparison.varies_by_cluster
+        isinstance(quantity, Rate) and comparison.scale is not None
         for quantity, comparison in asked.parts
     )
     return None if known and not asked.mean and not asked.fitted else NO_CLUSTER_VARIANCE
@@ -125,25 +116,25 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
         raise NoInterval(NO_CLUSTER_VARIANCE)
     first_ends, second_ends = first.ends(alpha), second.ends(alpha)
     sides = (first.value, first_ends, second.value, second_ends)
-    if comparison.id in {DIFFERENCE.id, GAP.id, SHORTFALL.id}:
-        interval = _name_interval(mover.difference(*sides, r), "Newcombe")
-        return interval.turned() if comparison.id == SHORTFALL.id else interval
-    if comparison.id in {RATIO.id, MIN_RATIO.id, LOG_RATIO.id}:
-        interval = _find_ratio_ends(pair, sides, r, alpha)
-        if comparison.id != LOG_RATIO.id:
-            return interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return Interval(np.log(interval.low), np.log(interval.high), interval.method)
-    if comparison.id == ODDS_RATIO.id:
-        ends = proportions.woolf(
-            first.value, first.effective_n, second.value, second.effective_n, alpha, r
-        )
-        return _name_interval(ends, "Woolf, Gart's ½")
-    scaled = [
-        (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
-        for value, ends in ((first.value, first_ends), (second.value, second_ends))
-    ]
-    return _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
+    match comparison.scale:
+        case Scale.DIFFERENCE:
+            interval = _name_interval(mover.difference(*sides, r), "Newcombe")
+        case Scale.RATIO:
+            interval = _find_ratio_ends(pair, sides, r, alpha)
+        case Scale.ODDS:
+            ends = proportions.woolf(
+                first.value, first.effective_n, second.value, second.effective_n, alpha, r
+            )
+            interval = _name_interval(ends, "Woolf, Gart's ½")
+        case Scale.ARCSINE:
+            scaled = [
+                (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
+                for value, ends in ((first.value, first_ends), (second.value, second_ends))
+            ]
+            interval = _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
+        case None:
+            raise NoInterval(NO_CLUSTER_VARIANCE)
+    return comparison.rescale(interval)
 
 
 def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
@@ -210,8 +201,8 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
     """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
     high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
     measure = evaluation.metric
-    highest_first = not isinstance(measure, Disparity) or measure.comparison.highest_first
-    return (high, low) if highest_first else (low, high)
+    is_ratio = isinstance(measure, Disparity) and measure.comparison.scale is Scale.RATIO
+    return (low, high) if is_ratio else (high, low)
 
 
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:

@@ -36,6 +36,12 @@ METHODS = (
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
+        "Wilson, jackknife",
+        "Interval of an average precision: Wilson's, for as many positives as give a share the "
+        "variance that leaving out each person in turn gives the average.",
+        Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
+    ),
+    Method(
         "Newcombe",
         "Interval of the difference of two shares, made of the Wilson interval of each.",
         Citation("Newcombe, Stat Med 17:873", 1998),

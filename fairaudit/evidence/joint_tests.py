@@ -32,7 +32,7 @@ from fairaudit.evidence.tests import (
     find_test_key,
     stack_strata,
 )
-from fairaudit.metrics import Disparity, Evaluation, GroupValues, TableMetric
+from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
@@ -299,7 +299,8 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     """The tests that outcomes are independent of groups."""
     assert metric.independence is not None
     terms, table = evaluation.terms, evaluation.table
-    gap = clusters.evaluate_rate_gap(evaluation) if table.clusters is not None else None
+    by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
+    gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
     if gap is not None and gap.group_values is not None:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
     tests = [

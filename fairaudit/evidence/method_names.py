@@ -16,9 +16,11 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.disparities import MAX, MEAN, MIN, ComparisonShape
+from fairaudit.metrics.disparities import MAX, MEAN, MIN
+from fairaudit.metrics.effect_sizes import Shares
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.scores import Distribution
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import EXPECTED
@@ -45,23 +47,23 @@ def name_interval(metric: Metric) -> str:
         return _name_rate_interval(metric)
     comparison, part = metric.comparison, metric.parts[0][0]
     if comparison.exact_in_strata is not None:
-        return "Robins–Breslow–Greenland"
-    if comparison.id == "itself" or metric.averages:
+        return comparison.interval_name
+    if comparison.one_sided or metric.averages:
         return "MOVER over strata"
     if metric.reference is ReferencePolicy.HIGHEST:
         return f"Koopman, {SIMULTANEOUS}"
-    if part.is_proportion or comparison.contrast is not None or comparison.id == "odds_ratio":
+    if part.is_proportion or comparison.contrast is not None or comparison.scale is Scale.ODDS:
         name = comparison.interval_name
     elif isinstance(part, Rate) and part.bounds[1] is None:
         name = ODDS_RATIO.interval_name
     else:
         is_mean = (
             _is_number_mean(part)
-            and comparison.shape is not ComparisonShape.SPREAD
-            and not comparison.quotient
+            and not comparison.is_spread
+            and comparison.scale is not Scale.RATIO
         )
         name = "Welch" if is_mean else "MOVER"
-    if comparison.shape is ComparisonShape.SPREAD:
+    if comparison.is_spread:
         name = f"{name}, {SIMULTANEOUS}"
     if len(metric.parts) > 1:
         if metric.fold is MEAN and metric.to_reference:
@@ -74,7 +76,7 @@ def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
-        return "none: it compares nobody"
+        return "it is the test itself" if metric.is_test else "none: it compares nobody"
     if why is not None:
         return why if why.startswith("none") else f"none: {why}"
     if isinstance(metric, TableMetric):
@@ -88,7 +90,7 @@ def name_test(metric: Metric) -> str:
 
 def _name_disparity_test(metric: Disparity) -> str:
     quantity = metric.parts[0][0]
-    is_spread = metric.comparison.shape is ComparisonShape.SPREAD
+    is_spread = metric.comparison.is_spread
     if not all(has_direct_test(part) for part, _ in metric.parts):
         return "its interval"
     if metric.conditional and metric.averages:
@@ -101,7 +103,7 @@ def _name_disparity_test(metric: Disparity) -> str:
         test = f"χ²; {_FEW_GROUPS}" if is_spread else f"z, or Fisher {_FEW}"
     elif isinstance(quantity, Distribution):
         test = "Mann–Whitney"
-    elif quantity.id == "outcome_distribution":
+    elif isinstance(quantity, Shares):
         test = "G"
     elif is_spread:
         test = f"Welch's F; {_SMALL_GROUPS}"

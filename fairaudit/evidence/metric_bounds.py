@@ -39,6 +39,7 @@ from fairaudit.metrics.disparities import (
     REMAINDER,
 )
 from fairaudit.metrics.evaluation import compare_values
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
@@ -166,14 +167,14 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
 
 def _bound_spread(comparison: Comparison, own: Bounds, evaluation: Evaluation) -> Bounds:
     """The smallest and the largest distance between groups: one value a stratum."""
-    if comparison.id not in {"gap", "min_ratio"}:
+    if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
         raise NoBounds(f"no bounds are known for the {comparison.id}")
     far, near = (
         _find_widest(own, evaluation.takes_part),
         _find_narrowest(own, evaluation.takes_part),
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        if comparison.quotient:
+        if comparison.scale is Scale.RATIO:
             ends = np.fmin.reduce([low / high for high, low in far]), near[1] / near[0]
             ends = ends[0], np.where(near[1] >= near[0], 1.0, ends[1])
         else:
@@ -181,6 +182,7 @@ def _bound_spread(comparison: Comparison, own: Bounds, evaluation: Evaluation) -
                 np.maximum(near[0] - near[1], 0.0),
                 np.fmax.reduce([high - low for high, low in far]),
             )
+        ends = tuple(comparison.rescaling.apply(end) for end in ends)
     return _order_ends((ends[0][:, None], ends[1][:, None]), evaluation.value)
 
 

@@ -15,7 +15,8 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.members import Member
-from fairaudit.metrics import Disparity, Evaluation, GroupValues
+from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
 from fairaudit.stats.contingency import EXPECTED
 
@@ -168,19 +169,22 @@ def find_detectable_gap(
     if values is None:
         return None
     reference, judged = evaluation.reference_values, evaluation.judged
-    quotient = disparity.comparison.quotient
+    comparison = disparity.comparison
     if evaluation.spread:
         highest = np.maximum(evaluation.first, 0)
         reference = _repeat_group(values, highest)
         judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
-        if not quotient:
-            below, above = None if above is None else -above, None
+        # Only how far the lowest group may lie below is a limit here.
+        is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
+        below, above = below if is_least else above, None
+    elif not comparison.rises_with_rate:
+        below, above = above, below
     if reference is None:
         return None
     alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
     sizes = (values.effective_n, reference.effective_n)
     seen = proportions.smallest_detectable(reference.value, *sizes, alpha, comparisons)
-    allowed = [_allow_gap(bound, reference.value, quotient=quotient) for bound in (below, above)]
+    allowed = [_allow_gap(bound, reference.value, comparison) for bound in (below, above)]
     # Of too few clusters there is no size, and so nothing to say of what it would show.
     known = judged & ~np.isnan(reference.value) & ~np.isnan(sizes[0]) & ~np.isnan(sizes[1])
     excesses = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
@@ -220,11 +224,11 @@ def _exceed(gap: Floats, wide: Floats) -> Floats:
     return np.where(np.isnan(wide), -np.inf, unseen)
 
 
-def _allow_gap(bound: Decimal | None, share: Floats, *, quotient: bool) -> Floats:
+def _allow_gap(bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
     """By how much a share may differ from the other before it crosses a bound; NaN: never."""
     if bound is None:
         return np.full_like(share, np.nan)
-    return np.asarray((float(bound) - 1) * share if quotient else np.full_like(share, float(bound)))
+    return comparison.gap_at(float(bound), share)
 
 
 def _count_people(estimate: Estimate) -> tuple[int, int] | None:

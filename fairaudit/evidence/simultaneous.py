@@ -14,24 +14,18 @@ from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clusters
 from fairaudit.evidence.clusters import NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import (
-    Interval,
-    of_difference,
-    of_log_ratio,
-    of_ratio,
-    of_shortfall,
-)
+from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.stats import multiplicity, proportions
 
 SIMULTANEOUS = "simultaneous over pairs"
-_TO_EXTREME = {of_ratio, of_difference, of_log_ratio, of_shortfall}
+_OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
+"""The scales on which all pairs of groups have intervals together."""
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
     """Whether its interval allows for an extreme group that is chosen from the same data."""
-    return len(disparity.parts) == 1 and disparity.comparison.interval in _TO_EXTREME
+    return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
 
 
 def find_spread_interval(
@@ -41,22 +35,26 @@ def find_spread_interval(
 
     With so many `parts` it holds together with that of the others.
     """
+    if comparison.scale not in _OF_PAIRS:
+        raise NoInterval("the extreme group is chosen from the same data")
     interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
     if values.clustered is None:
-        return interval
+        return comparison.rescale(interval)
     interval = interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
     is_pair = clusters.has_two_groups(evaluation)
     if not is_pair.any():
-        return interval
+        return comparison.rescale(interval)
     pair = clusters.find_spread_pair(evaluation, values)
     level = _per_pair(evaluation.takes_part, alpha, parts)[:, None]
-    of_pair = clusters.find_pair_interval(comparison, pair, level)
+    of_pair = comparison.unscale_interval(clusters.find_pair_interval(comparison, pair, level))
     low, high = of_pair.low[:, :1], of_pair.high[:, :1]
-    ends = (low, np.minimum(high, 1.0)) if comparison.quotient else (np.maximum(low, 0.0), high)
+    is_ratio = comparison.scale is Scale.RATIO
+    ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
     low, high = (
         np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
     )
-    return Interval(low, high, of_pair.method if is_pair.all() else interval.method)
+    method = of_pair.method if is_pair.all() else interval.method
+    return comparison.rescale(Interval(low, high, method))
 
 
 def _find_over_all_pairs(
@@ -68,7 +66,8 @@ def _find_over_all_pairs(
     if values.ends is None:
         raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha, parts)
-    if comparison.quotient and values.binomial:
+    is_ratio = comparison.scale is Scale.RATIO
+    if is_ratio and values.binomial:
         alone = (among.sum(axis=1) == 2) & (parts == 1)
         strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
         low, high = _columns([
@@ -76,7 +75,7 @@ def _find_over_all_pairs(
             for *stratum, is_alone in strata
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
-    if comparison.quotient:
+    if is_ratio:
         low, high = _find_smallest_ratio(values.ends(_per_group(among, alpha, parts)), among)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None], among, parts)
@@ -145,28 +144,39 @@ def find_extreme_interval(
     lowest: bool,
 ) -> Interval:
     """The interval to the highest (or lowest) group: to every group, all together."""
-    if comparison.interval is of_log_ratio:
-        ratio = find_extreme_interval(evaluation, values, RATIO, alpha, lowest=lowest)
-        return ratio._replace(low=np.log(ratio.low), high=np.log(ratio.high))
-    if comparison.interval is of_shortfall:
-        gap = find_extreme_interval(evaluation, values, DIFFERENCE, alpha, lowest=lowest)
-        return gap.turned()
-    if comparison.interval not in _TO_EXTREME:
+    if comparison.scale not in _OF_PAIRS:
         raise NoInterval("the extreme group is chosen from the same data")
+    is_ratio = comparison.scale is Scale.RATIO
+    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
+    return comparison.rescale(find(evaluation, values, alpha, lowest=lowest))
+
+
+def _find_ratio_to_extreme(
+    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
+) -> Interval:
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
     if values.ends is None:
         raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha)
-    if comparison.quotient and values.binomial:
+    if values.binomial:
         find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
         strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
         low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
         interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
         return keep_within_reach(interval, 1.0, lowest=lowest)
-    if comparison.quotient:
-        low, high = values.ends(_per_group(among, alpha))
-        return _find_ratio_to_extreme(low, high, among, values.method, lowest=lowest)
+    low, high = values.ends(_per_group(among, alpha))
+    return _divide_by_extreme(low, high, among, values.method, lowest=lowest)
+
+
+def _find_difference_to_extreme(
+    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
+) -> Interval:
+    among = evaluation.takes_part
+    values = clusters.adjust_for_pairs(values, among)
+    if values.ends is None:
+        raise NoInterval(values.metric.no_interval)
+    level = _per_pair(among, alpha)
     ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
@@ -186,7 +196,7 @@ def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Inte
     return interval._replace(high=np.minimum(interval.high, ideal))
 
 
-def _find_ratio_to_extreme(
+def _divide_by_extreme(
     low: Floats, high: Floats, among: Marks, method: str, *, lowest: bool
 ) -> Interval:
     """Each group's ends by those of the extreme one, where every value lies between its ends."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
+from fairaudit.estimate import Estimate
 from fairaudit.evidence import clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.clusters import NoInterval
@@ -34,7 +35,6 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
@@ -48,22 +48,17 @@ from fairaudit.metrics.disparities import (
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.intervals import (
+from fairaudit.metrics.numbers import NumberMean
+from fairaudit.metrics.pair_intervals import (
     Interval,
-    of_difference,
-    of_difference_by_student,
-    of_ratio,
-    of_ratio_by_logs,
+    Scale,
     of_rest_to_overall,
 )
-from fairaudit.metrics.numbers import NumberMean
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.terms import (
     EXTREME_REFERENCES,
     INCLUDING_GROUP,
     SINGLE_REFERENCES,
-    RatioInterval,
-    TTest,
 )
 from fairaudit.stats import mover, multiplicity
 
@@ -90,6 +85,14 @@ class Intervals:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if np.isnan(low) or np.isnan(high) else (low, high)
+
+    def estimate(self, value: float, z: int, w: int) -> Estimate:
+        """A value with its interval, or why it has none; one that is undefined has no reason."""
+        ends = self.at(z, w)
+        if ends is None:
+            why = "" if np.isnan(value) else self.why or TOO_LITTLE_VARIATION
+            return Estimate(value, no_interval=why)
+        return Estimate(value, low=ends[0], high=ends[1], method=self.method)
 
     def all_at(self, z: int, w: int) -> list[tuple[float, float]]:
         """Every interval in which a true value may lie; none where there is no interval."""
@@ -139,7 +142,7 @@ def explain_no_interval(metric: Metric) -> str | None:
         return f"none: {_MEAN_OF_GROUPS}"
     if metric.fold is REMAINDER:
         return f"none: {_REMAINDER}"
-    if metric.comparison.interval is None:
+    if not metric.comparison.has_interval:
         return f"none: {metric.comparison.no_interval}"
     if metric.comparison.contrast is not None:
         return None
@@ -180,9 +183,9 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
-    if comparison.interval is None or values is None:
+    if not comparison.has_interval or values is None:
         raise NoInterval(comparison.no_interval)
-    if comparison.shape is ComparisonShape.SPREAD:
+    if comparison.is_spread:
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
     alpha = multiplicity.sidak_level(alpha, parts) if parts > 1 else alpha
     if reference is None:
@@ -192,9 +195,11 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         lowest = policy is ReferencePolicy.LOWEST
         if clusters.is_clustered_pair(evaluation):
             interval = clusters.find_pair_interval(comparison, (values, reference), alpha)
+            # The highest group has the lowest value where values fall with the rate.
+            lowest = lowest == comparison.rises_with_rate
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
         return find_extreme_interval(evaluation, values, comparison, alpha, lowest=lowest)
-    if policy in INCLUDING_GROUP and comparison is not ITSELF:
+    if policy in INCLUDING_GROUP and not comparison.one_sided:
         return _compare_to_everybody(evaluation, values, comparison, alpha)
     return _compare_two_sides(evaluation, comparison, values, reference, alpha)
 
@@ -208,13 +213,7 @@ def _compare_two_sides(
 ) -> Interval:
     if clusters.is_clustered(evaluation):
         return clusters.find_pair_interval(comparison, (first, second), alpha)
-    inference, find = evaluation.terms.inference, comparison.interval
-    assert find is not None
-    if find is of_ratio and inference.ratio is RatioInterval.KATZ:
-        find = of_ratio_by_logs
-    if find is of_difference and inference.t is TTest.STUDENT:
-        find = of_difference_by_student
-    interval = find(first, second, alpha)
+    interval = comparison.find_interval(first, second, alpha, evaluation.terms.inference)
     if interval is None:
         raise NoInterval(first.metric.no_interval)
     sparse = None
@@ -234,15 +233,18 @@ def _compare_to_everybody(
     """Against everybody, the group included: that against the rest, mapped."""
     # Everybody's value is the mean of the groups', weighed by their people.
     adds_up = values.binomial or values.deviation is not None
-    if not comparison.derives_from_rest or evaluation.averaged is not None or not adds_up:
+    scale = comparison.scale
+    if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
         raise NoInterval("the group is part of everybody")
     terms = evaluation.terms
     assert terms.policy is not None
     counts = counts_of_others(counts_for(values.metric, evaluation.table), terms.policy)
     rest = compute(values.metric, counts, terms.parameters)
-    interval = _compare_two_sides(evaluation, comparison, values, rest, alpha)
+    interval = comparison.unscale_interval(
+        _compare_two_sides(evaluation, comparison, values, rest, alpha)
+    )
     own, others = _weigh(values), _weigh(rest)
-    return of_rest_to_overall(interval, own / (own + others), quotient=comparison.quotient)
+    return comparison.rescale(of_rest_to_overall(interval, own / (own + others), scale))
 
 
 def _weigh(values: GroupValues) -> Floats:
@@ -353,7 +355,9 @@ def _find_paired_interval(evaluation: Evaluation, alpha: Alpha) -> Interval | No
         return None
     if isinstance(metric, GroupMetric):
         return Interval(*pairs.ends(alpha), "Newcombe, paired")
-    if not isinstance(metric, Disparity) or metric.comparison.interval is not of_difference:
+    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.DIFFERENCE:
+        return None
+    if not metric.comparison.is_plain:
         return None
     others = _pair_references(pairs, part)
     if others is None or metric.comparison.shape is ComparisonShape.SPREAD:

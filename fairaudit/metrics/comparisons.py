@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import sub, truediv
+from operator import neg, sub, truediv
 from typing import Any
 
 import numpy as np
 
 from fairaudit.cube import Floats
-from fairaudit.metrics import intervals, works
+from fairaudit.metrics import pair_intervals as intervals
+from fairaudit.metrics import works
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Sides
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Rescaling, Sides
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats.strata import mantel_haenszel
 
 
@@ -119,11 +121,9 @@ DIFFERENCE = Comparison(
     elsewhere="AIF360 subtracts in the same order; Žliobaitė's mean difference has the other sign.",
     formula="group - reference",
     apply=sub,
-    interval=intervals.of_difference,
-    derives_from_rest=True,
+    scale=Scale.DIFFERENCE,
     interval_name="Newcombe",
     worked="{a} - {b}",
-    varies_by_cluster=True,
 )
 RATIO = Comparison(
     id="ratio",
@@ -136,12 +136,9 @@ RATIO = Comparison(
     formula="group / reference",
     ideal=1,
     apply=truediv,
-    quotient=True,
-    interval=intervals.of_ratio,
-    derives_from_rest=True,
+    scale=Scale.RATIO,
     interval_name="Koopman (Katz on request)",
     worked="({a}) / ({b})",
-    varies_by_cluster=True,
 )
 GAP = Comparison(
     id="gap",
@@ -153,10 +150,9 @@ GAP = Comparison(
     formula="highest - lowest",
     shape=ComparisonShape.SPREAD,
     apply=sub,
-    interval=intervals.of_difference,
+    scale=Scale.DIFFERENCE,
     interval_name="Newcombe",
     worked="{a} - {b}",
-    varies_by_cluster=True,
 )
 MIN_RATIO = Comparison(
     id="min_ratio",
@@ -169,12 +165,10 @@ MIN_RATIO = Comparison(
     shape=ComparisonShape.SPREAD,
     ideal=1,
     apply=truediv,
-    quotient=True,
     highest_first=False,
-    interval=intervals.of_ratio,
+    scale=Scale.RATIO,
     interval_name="Koopman",
     worked="({a}) / ({b})",
-    varies_by_cluster=True,
 )
 LOG_RATIO = Comparison(
     id="log_ratio",
@@ -188,10 +182,10 @@ LOG_RATIO = Comparison(
     apply=lambda group, reference: np.log(group / reference),
     rational=False,
     range=(None, None),
-    interval=intervals.of_log_ratio,
+    scale=Scale.RATIO,
+    rescaling=Rescaling(np.log, np.exp),
     interval_name="Koopman, in logarithms",
     worked="ln(({a}) / ({b}))",
-    varies_by_cluster=True,
 )
 ODDS_RATIO = Comparison(
     id="odds_ratio",
@@ -204,11 +198,9 @@ ODDS_RATIO = Comparison(
     formula="group · (1 - reference) / (reference · (1 - group))",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
-    quotient=True,
-    interval=intervals.of_odds_ratio,
+    scale=Scale.ODDS,
     interval_name="Woolf, with Gart's ½",
     worked="(({a}) · (1 - {b})) / (({b}) · (1 - {a}))",
-    varies_by_cluster=True,
 )
 COMMON_ODDS_RATIO = Comparison(
     id="common_odds_ratio",
@@ -221,10 +213,10 @@ COMMON_ODDS_RATIO = Comparison(
     "d of the reference, N both",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
-    quotient=True,
     contrast=common_odds_ratio,
     exact_in_strata=exact_common_odds_ratio,
     interval=intervals.of_common_odds_ratio,
+    interval_name="Robins–Breslow–Greenland",
 )
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
@@ -268,10 +260,9 @@ COHENS_H = Comparison(
     ),
     rational=False,
     range=(-4, 4),
-    interval=intervals.of_arcsines,
+    scale=Scale.ARCSINE,
     interval_name="MOVER on the arcsine scale",
     worked="2 asin √({a}) - 2 asin √({b})",
-    varies_by_cluster=True,
 )
 SHORTFALL = Comparison(
     id="shortfall",
@@ -281,12 +272,11 @@ SHORTFALL = Comparison(
     source=works.ZLIOBAITE,
     formula="reference - group",
     apply=lambda group, reference: reference - group,
-    interval=intervals.of_shortfall,
-    derives_from_rest=True,
+    scale=Scale.DIFFERENCE,
+    rescaling=Rescaling(neg, neg),
     interval_name="Newcombe",
     worked="{b} - {a}",
     rises_with_rate=False,
-    varies_by_cluster=True,
 )
 NORMALIZED = Comparison(
     id="normalized",
@@ -356,6 +346,7 @@ COEFFICIENT = Comparison(
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,
+    interval_name="Student",
 )
 HIGHEST = Comparison(
     id="highest",
@@ -367,6 +358,7 @@ HIGHEST = Comparison(
     formula="highest",
     shape=ComparisonShape.SPREAD,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
+    one_sided=True,
     worked="{a}",
 )
 ITSELF = Comparison(
@@ -379,6 +371,8 @@ ITSELF = Comparison(
     apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
     range=(-1, 1),
     interval=intervals.of_itself,
+    interval_name="MOVER over strata",
+    one_sided=True,
     worked="{a}",
 )
 

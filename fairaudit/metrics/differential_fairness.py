@@ -274,6 +274,7 @@ _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
+    varies_by_cluster=True,
     title="Differential fairness ε",
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),

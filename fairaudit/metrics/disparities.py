@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,8 +15,15 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.intervals import Interval
-from fairaudit.metrics.terms import Average, Minimum, Parameters, ReferencePolicy
+from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
+from fairaudit.metrics.terms import (
+    DEFAULT_INFERENCE,
+    Average,
+    Inference,
+    Minimum,
+    Parameters,
+    ReferencePolicy,
+)
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
@@ -37,21 +45,41 @@ class Sides:
     everybody: GroupValues
 
 
+@dataclass(frozen=True, slots=True)
+class Rescaling:
+    """A monotone function of a difference or a ratio, and its inverse."""
+
+    apply: Callable[[Any], Any]
+    invert: Callable[[Any], Any]
+
+    @property
+    def increases(self) -> bool:
+        """Whether it rises with what it is applied to."""
+        return bool(self.apply(0.5) > self.apply(0.25))
+
+
+UNCHANGED = Rescaling(lambda value: value, lambda value: value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(CatalogueEntry):
-    """How two groups' values are set against each other.
+    """How two groups' values are set against each other; what holds of it stands here alone.
 
-    `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
-    spread: the highest and the lowest, in the order that `highest_first` says. Where values alone
-    do not do, `contrast` takes both sides, and `exact_of` the fractions over / under of both
-    sides, and `error_of` tells what bins hide. `exact_in_strata` takes those fractions of every
-    stratum: such a comparison has one value for all strata, and its `contrast` reads the `strata`
-    of the sides. `of_positives`: numbers with a sign must both be positive. `range` are the
-    values it can take where they do not follow from the metric's. `interval` is that of two
-    sides, called `interval_name` where two shares are compared; it `derives_from_rest` where that
-    against everybody follows from that against the rest. `worked` is the formula of both sides `a`
-    and `b`, to be filled in. `rises_with_rate`: the higher the rate of a group, the higher its
-    value. `varies_by_cluster`: its variance is known where rows come in clusters.
+    - `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
+      spread: the highest and the lowest, in the order that `highest_first` says. `one_sided`: the
+      first of them is the value. `range` are the values it can take where they do not follow from
+      the metric's; `of_positives`: numbers with a sign must both be positive; `rises_with_rate`:
+      the higher the rate of a group, the higher its value.
+    - `scale` and `rescaling` say what it is a function of: of group - reference, group / reference
+      and so on; in a spread of highest - lowest, lowest / highest. Its interval, also against
+      everybody, over all pairs and where rows come in clusters, the people short of a limit and
+      the line of a limit in a picture follow.
+    - One that has no scale may have an `interval` of two sides. `interval_name` is what it is
+      called where shares are compared, `worked` the formula to be filled in with `a` and `b`.
+    - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
+      under of both. `error_of` bounds what the bins of a score hide. `exact_in_strata` takes the
+      fractions of every stratum: such a comparison has one value for all strata, and its
+      `contrast` reads the `strata` of the sides.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -59,21 +87,139 @@ class Comparison(CatalogueEntry):
     family: str = "comparison"
     shape: ComparisonShape = ComparisonShape.TO_REFERENCE
     ideal: int | Fraction = 0
-    quotient: bool = False
     highest_first: bool = True
+    one_sided: bool = False
     rational: bool = True
+    of_positives: bool = False
+    rises_with_rate: bool = True
+    range: Bounds | None = None
+    scale: Scale | None = None
+    rescaling: Rescaling = UNCHANGED
+    interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
+    interval_name: str = ""
+    worked: str = ""
     contrast: Callable[[Sides], Floats] | None = None
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
     exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
     error_of: Callable[[Sides], Floats] | None = None
-    of_positives: bool = False
-    range: Bounds | None = None
-    interval: Callable[[GroupValues, GroupValues, Alpha], Interval | None] | None = None
-    interval_name: str = ""
-    derives_from_rest: bool = False
-    worked: str = ""
-    rises_with_rate: bool = True
-    varies_by_cluster: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses a record whose fields contradict each other."""
+        for fault, is_so in (
+            ("an interval and a scale, which has one", self.interval and self.scale),
+            ("an interval without a name", self.has_interval and not self.interval_name),
+            ("neither an interval nor a reason", not (self.has_interval or self.no_interval)),
+            ("a scale and no formula to fill in", self.scale and not self.worked),
+            ("a spread on no scale of pairs", self.is_spread and self.interval),
+            ("a value that is not on its scale", self.scale and not self._is_on_scale()),
+            ("the wrong direction", not self.contrast and not self._rises_as_said()),
+        ):
+            if is_so:
+                raise ValueError(f"comparison {self.id}: {fault}")
+
+    def _is_on_scale(self) -> bool:
+        """Whether the value is what its scale and rescaling make of two rates."""
+        pairs = [(0.5, 0.25)] if self.is_spread else [(0.5, 0.25), (0.25, 0.5)]
+        return all(
+            math.isclose(self._of_two(*pair), self.rescaling.apply(self._set_apart(*pair)))
+            and math.isclose(self._set_apart(*pair), self.unscale(self._of_two(*pair)))
+            for pair in pairs
+        )
+
+    def _rises_as_said(self) -> bool:
+        rises = self.apply(0.5, 0.25) > self.apply(0.25, 0.25)
+        return self.is_spread or bool(rises) == self.rises_with_rate
+
+    def _of_two(self, first: float, second: float) -> float:
+        sides = (first, second) if self.highest_first else (second, first)
+        return float(self.apply(*sides))
+
+    def _set_apart(self, first: float, second: float) -> float:
+        """Two rates on the scale; of a spread the highest and the lowest."""
+        match self.scale:
+            case Scale.RATIO:
+                return second / first if self.is_spread else first / second
+            case Scale.ODDS:
+                return first * (1 - second) / (second * (1 - first))
+            case Scale.ARCSINE:
+                return 2 * math.asin(math.sqrt(first)) - 2 * math.asin(math.sqrt(second))
+            case _:
+                return first - second
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether it gives one number a stratum, not one a group."""
+        return self.shape is ComparisonShape.SPREAD
+
+    @property
+    def quotient(self) -> bool:
+        """Whether groups that are equal have the value 1."""
+        return self.ideal == 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its id says what is computed."""
+        return self.one_sided or (
+            self.scale in {Scale.DIFFERENCE, Scale.RATIO} and self.rescaling is UNCHANGED
+        )
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether two sides have an interval."""
+        return self.interval is not None or self.scale is not None
+
+    def find_interval(
+        self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
+    ) -> Interval | None:
+        """The interval of two sides; None where they have none."""
+        if self.scale is None:
+            return self.interval and self.interval(first, second, alpha)
+        # A method on request is one for the plain difference or ratio.
+        inference = inference if self.rescaling is UNCHANGED else DEFAULT_INFERENCE
+        interval = of_scale(self.scale, first, second, alpha, inference)
+        return interval and self.rescale(interval)
+
+    def rescale(self, interval: Interval) -> Interval:
+        """The interval of the value, from that on its scale."""
+        if self.rescaling is UNCHANGED:
+            return interval
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (np.asarray(self.rescaling.apply(end)) for end in interval[:2])
+        ends = (low, high) if self.rescaling.increases else (high, low)
+        return Interval(*ends, interval.method)
+
+    def unscale_interval(self, interval: Interval) -> Interval:
+        """The interval on its scale, from that of the value."""
+        if self.rescaling is UNCHANGED:
+            return interval
+        low, high = (np.asarray(self.unscale(end)) for end in interval[:2])
+        ends = (low, high) if self.rescaling.increases else (high, low)
+        return Interval(*ends, interval.method)
+
+    def unscale(self, value: Any) -> Any:  # noqa: ANN401  # a number, or a fraction
+        """A value on its scale: the difference or the ratio that it is made of."""
+        return self.rescaling.invert(value)
+
+    def gap_at(self, bound: float, base: Floats | float) -> Floats:
+        """How far above `base` a share lies where the value is `bound`; NaN where that is unknown.
+
+        `base` is the reference's, or in a spread the highest.
+        """
+        with np.errstate(all="ignore"):
+            apart = self.unscale(np.float64(bound))
+            match self.scale:
+                case Scale.DIFFERENCE:
+                    gap = np.full_like(base, -apart if self.is_spread else apart)
+                case Scale.RATIO:
+                    gap = (apart - 1) * base
+                case Scale.ODDS:
+                    gap = apart * base / (1 - base + apart * base) - base
+                case Scale.ARCSINE:
+                    angle = np.arcsin(np.sqrt(base)) + apart / 2
+                    gap = np.sin(np.clip(angle, 0, np.pi / 2)) ** 2 - base
+                case _:
+                    gap = np.full_like(base, np.nan)
+        return np.asarray(gap)
 
     def bounds(self, metric: GroupMetric) -> Bounds:
         """The values it can take when it compares that metric."""
@@ -81,9 +227,9 @@ class Comparison(CatalogueEntry):
             return self.range
         bottom, top = metric.bounds
         if self.quotient:
-            return (0, 1) if self.shape is ComparisonShape.SPREAD else (0, None)
+            return (0, 1) if self.is_spread else (0, None)
         width = None if top is None or bottom is None else top - bottom
-        if self.shape is ComparisonShape.SPREAD:
+        if self.is_spread:
             return (0, width)
         return (None if width is None else -width, width)
 
@@ -129,7 +275,8 @@ class Disparity(CatalogueEntry):
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
     `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
     groups' departures from parity the mean, weighed by people, in place of each. `fitted`: by least
-    squares against one group, with the controls that its parameters declare.
+    squares against one group, with the controls that its parameters declare. `of_numbers` is the
+    id of the same measure of an outcome that is a number.
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
@@ -140,6 +287,7 @@ class Disparity(CatalogueEntry):
     averages: tuple[Average, ...] = ()
     mean: bool = False
     fitted: bool = False
+    of_numbers: str = ""
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -160,7 +308,7 @@ class Disparity(CatalogueEntry):
     @property
     def to_reference(self) -> bool:
         """Whether it gives one number a group, compared with a reference."""
-        return self.comparison.shape is ComparisonShape.TO_REFERENCE
+        return not self.comparison.is_spread
 
     @property
     def signed(self) -> bool:
@@ -173,7 +321,7 @@ class Disparity(CatalogueEntry):
     @property
     def has_other_side(self) -> bool:
         """Whether the value compares a group with others; one of `itself` compares already."""
-        return self.comparison.id != "itself"
+        return not self.comparison.one_sided
 
     @property
     def aggregate(self) -> str:
@@ -237,10 +385,10 @@ class TableMetric(CatalogueEntry):
     `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
     is no disparity, which `information` tests by the likelihood ratio; of two classes they are
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is none. `value_at`
-    reads a number that depends on how sure the audit asks to be: it takes α too. `parity` says
-    what the value is where groups are equal, where that is no number for all data; `ideal` is
-    none then.
+    pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
+    `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
+    `varies_by_cluster`: its variance is known where rows come in clusters. `parity` says what the
+    value is where groups are equal, where that is no number for all data; `ideal` is none then.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -260,6 +408,7 @@ class TableMetric(CatalogueEntry):
     of_log_ratios: bool = False
     standard_normal: bool = False
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
+    varies_by_cluster: bool = False
 
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float

@@ -36,7 +36,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     dropped = _dropped(outcome, classes, occurring, findings)
-    levels = tuple(sorted((occurring | positive | negative) - dropped))
+    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, findings)
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
@@ -66,6 +66,21 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
             level is not None and classes.of_level[level] in dropped for level in found
         ),
     )
+
+
+def _in_order(
+    outcome: Outcome, classes: _Classes, levels: set[str], findings: Findings
+) -> tuple[str, ...]:
+    """The classes as the spec orders them, else by their names; one that it leaves out is a fault.
+
+    A class that it names and that does not occur is one that nobody has.
+    """
+    ordered = [name for text in outcome.order for name in classes.named([text])]
+    if outcome.order and levels - {*ordered}:
+        missing = listing(sorted(levels - {*ordered}))
+        what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
+        findings.faults.append(outcome.order[0].fault(what))
+    return tuple(ordered) if outcome.order else tuple(sorted(levels))
 
 
 def _dropped(

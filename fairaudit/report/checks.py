@@ -10,7 +10,6 @@ from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
-from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, MIN_RATIO, SHORTFALL
 from fairaudit.report import baseline, evidence, metric_titles, numbers, reversals, subgroups
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.result import AuditResult, Verdict
@@ -185,9 +184,11 @@ def _derivation(finding: Finding) -> str:
     if check.terms.parameters.as_texts().get("smoothing"):
         return "before smoothing"
     comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
-    if comparison is SHORTFALL:
-        return SHORTFALL.formula
-    return "the odds are pooled over strata" if comparison is COMMON_ODDS_RATIO else ""
+    if comparison is None:
+        return ""
+    if comparison.scale is not None and not comparison.rises_with_rate:
+        return comparison.formula
+    return "the odds are pooled over strata" if comparison.exact_in_strata is not None else ""
 
 
 def _signed(finding: Finding) -> Finding:
@@ -243,7 +244,7 @@ def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
     comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
     first, second = part.first, part.second
-    if comparison is not MIN_RATIO or first is None or second is None:
+    if comparison is None or comparison.highest_first or first is None or second is None:
         return part
     is_swapped = first.estimate.value > second.estimate.value
     return replace(part, first=second, second=first) if is_swapped else part

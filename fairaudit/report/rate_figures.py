@@ -205,13 +205,9 @@ def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterat
     if base is None or not isinstance(check.asked, Disparity):
         return
     for bound in bounds:
-        match check.asked.comparison.id:
-            case "ratio" | "min_ratio":
-                yield base * bound
-            case "difference":
-                yield base + bound
-            case "gap":
-                yield base - bound
+        value = base + float(check.asked.comparison.gap_at(bound, base))
+        if math.isfinite(value):
+            yield value
 
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:

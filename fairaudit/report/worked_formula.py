@@ -232,7 +232,7 @@ def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | N
 
 
 def _is_one_sided(comparison: Comparison | None) -> bool:
-    return comparison is not None and comparison.id in {"highest", "itself"}
+    return comparison is not None and comparison.one_sided
 
 
 def _spared(term: Term) -> Term:

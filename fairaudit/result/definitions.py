@@ -80,8 +80,7 @@ def _formula(record: Metric | Comparison) -> str:
     if not isinstance(record, Disparity):
         return record.formula
     how = record.comparison
-    plain = {"difference", "ratio", "gap", "min_ratio", "highest", "itself"}
-    return record.formula + ("" if how.id in plain else f"; {how.id}: {how.formula}")
+    return record.formula + ("" if how.is_plain else f"; {how.id}: {how.formula}")
 
 
 def _values(bounds: Bounds) -> str:

@@ -146,7 +146,8 @@ class Outcome:
     """A label, prediction, decision or number: its column and which of its values are positive.
 
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
-    column of an outcome that has nothing but a score is that score's.
+    column of an outcome that has nothing but a score is that score's. `order` names the classes of
+    an ordinal outcome from the lowest to the highest.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Outcome:
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: Text | None = None
+    order: tuple[Text, ...] = ()
 
     @property
     def has_classes(self) -> bool:

@@ -12,8 +12,11 @@ Hundepool et al. 2012 §4).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -132,6 +135,15 @@ class _Protector:
         self.safe: Marks = self.beyond >= self.enough
         self.work = 0
 
+    @cached_property
+    def _all_sets(self) -> Matrix:
+        """All sets of cells as rows, [counts, cells]."""
+        from scipy.sparse import csr_matrix
+
+        ends = np.cumsum([0, *map(len, self.sets)])
+        cells = np.concatenate(self.sets)
+        return csr_matrix((np.ones(len(cells)), cells, ends), (len(self.sets), len(self.beyond)))
+
     def shows(self, item: PrintedItem) -> bool:
         """Whether an item is printed as long as no more is hidden."""
         narrow = self.widest is None or item.width <= self.widest
@@ -205,13 +217,8 @@ class _Protector:
         return self.widest >= 0
 
     def _build_system(self, printed: Sequence[int]) -> _System:
-        from scipy.sparse import csc_matrix
-
-        rows = np.concatenate([np.full(len(self.sets[n]), row) for row, n in enumerate(printed)])
-        columns = np.concatenate([self.sets[n] for n in printed])
-        ones = np.ones(len(rows))
-        whole = csc_matrix((ones, (rows, columns)), shape=(len(printed), len(self.beyond)))
-        whole.sort_indices()
+        of_printed = self._all_sets[printed]
+        whole = of_printed.tocsc()
         numbers: dict[bytes, int] = {}
         of_cell = np.zeros(len(self.beyond), dtype=np.int64)
         first: list[int] = []
@@ -223,8 +230,7 @@ class _Protector:
             of_cell[cell] = numbers[signature]
         # Cells that no count contains are bound by nothing.
         self.safe |= np.diff(whole.indptr) == 0
-        sums = np.array([self.beyond[self.sets[n]].sum() for n in printed], dtype=np.float64)
-        return _System(tuple(printed), whole[:, first], sums, of_cell)
+        return _System(tuple(printed), whole[:, first], of_printed @ self.beyond, of_cell)
 
     def _prove(self, system: _System, table: Ints) -> None:
         """Marks the cells that hold enough people in a table with the same printed counts."""
@@ -299,13 +305,14 @@ class _Protector:
         self.work += int(system.matrix.nnz)
         low = np.zeros(system.unknowns)
         low[unknowns] = self.enough
-        solution = milp(
-            np.zeros(system.unknowns),
-            constraints=LinearConstraint(system.matrix, system.sums, system.sums),
-            integrality=np.ones(system.unknowns),
-            bounds=Bounds(low, np.inf),
-            options={"node_limit": _NODES},
-        )
+        with _mute_stdout():
+            solution = milp(
+                np.zeros(system.unknowns),
+                constraints=LinearConstraint(system.matrix, system.sums, system.sums),
+                integrality=np.ones(system.unknowns),
+                bounds=Bounds(low, np.inf),
+                options={"node_limit": _NODES},
+            )
         return None if solution.x is None else self._as_whole_numbers(system, solution.x)
 
     def _solve(
@@ -321,5 +328,24 @@ class _Protector:
 
         self.work += int(matrix.nnz)
         most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}
-        solution = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
+        with _mute_stdout():
+            solution = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
         return solution if solution.status == 0 else None
+
+
+@contextmanager
+def _mute_stdout() -> Iterator[None]:
+    """Discards what HiGHS prints: past Python, into the report on standard output."""
+    try:
+        stdout = os.dup(1)
+    except OSError:  # closed already
+        yield
+        return
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(sink, 1)
+        yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+        os.close(sink)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, Grouping, GroupTable, Ints
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import find_intervals, find_parts
+from fairaudit.evidence import find_intervals, find_parts, group_at
 from fairaudit.evidence.appearances import (
     Appearance,
     RateInSubsets,
@@ -36,7 +36,7 @@ from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import Tables, group_at, write_estimate
+from fairaudit.tables.evaluations import Tables, write_estimate
 from fairaudit.verdict import Check
 
 

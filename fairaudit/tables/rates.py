@@ -10,7 +10,13 @@ import numpy as np
 
 from fairaudit.cube import GroupTable
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import build_estimate, find_intervals, find_parts, find_significances
+from fairaudit.evidence import (
+    build_estimate,
+    find_intervals,
+    find_parts,
+    find_significances,
+    group_at,
+)
 from fairaudit.metrics import (
     NO_GROUP,
     NO_MINIMUM,
@@ -35,7 +41,6 @@ from fairaudit.spec import MetricRequest
 from fairaudit.tables.evaluations import (
     Tables,
     find_comparison_id,
-    group_at,
     list_places,
     list_rates,
     write_estimate,
@@ -154,7 +159,10 @@ def _sort_worst_first(
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:
         value = row.estimate.value
-        value = -abs(value) if rate.best_at_zero else value if low_is_worse else -value
+        if rate.best_inside is not None:
+            value = -abs(value - rate.best_inside)
+        elif not low_is_worse:
+            value = -value
         rank = math.inf if math.isnan(value) else value
         return table.strata.index(row.stratum), order.index(row.standing), rank
 

@@ -10,12 +10,12 @@ from fractions import Fraction
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
-    TOO_LITTLE_VARIATION,
     Evidence,
     MissingBounds,
     build_estimate,
     correct_families,
     find_parts,
+    group_at,
     judge_missing,
 )
 from fairaudit.evidence.people_affected import (
@@ -31,6 +31,7 @@ from fairaudit.metrics import (
     GroupMetric,
     describe_group,
 )
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
 from fairaudit.verdict.checks import (
     AnyCheck,
@@ -145,8 +146,7 @@ def _add_deciding_value(
     z, w = entry.z, entry.w
     parts = find_parts(evaluation, z, w)
     first, second = (
-        _group_at(evaluation, evaluation.first[z, w]),
-        _group_at(evaluation, evaluation.second[z, w]),
+        group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
     )
     return replace(
         finding,
@@ -210,15 +210,10 @@ def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
     return metric.parts[part][0].better.given(favourable=favourable)
 
 
-_GAPS = {"difference", "shortfall", "gap"}
-_RATIOS = {"ratio", "min_ratio"}
-"""The comparisons whose limit is one on how far two rates lie apart."""
-
-
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
     """What the bound that a value is beyond allows two rates; None where it is beyond none."""
-    value, exact, comparison = estimate.value, estimate.exact, metric.comparison.id
-    if comparison not in _GAPS | _RATIOS:
+    comparison, value, exact = metric.comparison, estimate.value, estimate.exact
+    if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
         return None
     sides = ((limit.below, -1), (limit.above, 1))
     for bound, side in sides:
@@ -227,25 +222,22 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
         )
         if bound is None or not one_sided.crossed(value, exact):
             continue
-        size = Fraction(bound)
-        if comparison in _GAPS:
-            return AllowedGap(size * side, is_ratio=False) if size * side >= 0 else None
-        ratio = 1 / size if side > 0 and size else size
+        apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
+        is_above = is_above == comparison.rescaling.increases
+        if comparison.scale is Scale.DIFFERENCE:
+            gap = apart if is_above else -apart
+            return AllowedGap(gap, is_ratio=False) if gap >= 0 else None
+        ratio = 1 / apart if is_above and apart else apart
         return AllowedGap(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
     return None
 
 
 def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
     z, w = entry.z, entry.w
-    ends = evidence.intervals.at(z, w)
-    estimate = Estimate(
-        entry.value,
+    estimate = replace(
+        evidence.intervals.estimate(entry.value, z, w),
         n=entry.n,
         exact=evaluation.exact(z, w),
-        low=None if ends is None else ends[0],
-        high=None if ends is None else ends[1],
-        method=evidence.intervals.method if ends is not None else "",
-        no_interval="" if ends is not None else evidence.intervals.why or TOO_LITTLE_VARIATION,
         significance=evidence.significance_at(z, w),
     )
     values = evaluation.group_values
@@ -299,11 +291,7 @@ def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breac
         between: tuple[Group, ...] = (group,)
         if spread:
             ends = (evaluation.first[z, w], evaluation.second[z, w])
-            between = tuple(filter(None, (_group_at(evaluation, end) for end in ends)))
+            between = tuple(filter(None, (group_at(evaluation.table, end) for end in ends)))
         exact = evaluation.exact(z, w) if exactly else None
         breaches.append(Breach(group, strata[z], entry.value, exact, between, backing))
     return tuple(breaches)
-
-
-def _group_at(evaluation: Evaluation, index: int) -> Group:
-    return evaluation.table.groups[int(index)] if index >= 0 else ()

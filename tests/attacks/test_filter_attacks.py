@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import polars as pl
 import pytest
+from conftest import count_data
 
 import fairaudit
-from fairaudit import engine
 from fairaudit.engine import filter as filters
 from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.plan import plan
@@ -200,7 +200,7 @@ def kept(text: str) -> tuple[int, int] | None:
         d=pl.Series(["1", "0"] * 5 + ["1"])
     )
     try:
-        cells = engine.count_frame(plan(of_mapping({**SPEC, "filter": text})), frame)
+        cells = count_data(plan(of_mapping({**SPEC, "filter": text})), frame)
     except SpecError:
         return None
     return int(cells.rows[cells.kept == 1].sum()), int(cells.rows[cells.kept == -1].sum())

@@ -247,7 +247,7 @@ def test_interruption_exits_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairaudit.engine.count_together", interrupted)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.count", interrupted)
     spec = spec_file(tmp_path, *GOOD)
     assert cli._run(["run", str(spec), "-o", str(tmp_path / "r.json")]) == 130
     assert not (tmp_path / "r.json").exists()
@@ -260,7 +260,7 @@ def test_our_own_crash_gives_no_verdict(
     def crash(*_: object) -> None:
         raise ZeroDivisionError("secret of a row")
 
-    monkeypatch.setattr("fairaudit.engine.count_together", crash)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.count", crash)
     assert cli._run(["run", str(spec_file(tmp_path, *GOOD))]) == 2
     errors = capsys.readouterr().err
     assert "fairaudit itself failed: ZeroDivisionError" in errors

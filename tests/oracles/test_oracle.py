@@ -14,13 +14,12 @@ from typing import Any
 import oracle
 import polars as pl
 import pytest
-from conftest import comparison_of, examples
+from conftest import comparison_of, count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Row, Task
 
 import fairaudit
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import UNKNOWN, Cube, every_subset
 from fairaudit.metrics import CATALOGUE, Disparity
@@ -96,7 +95,7 @@ def cube_of(path: Path | str, **options: Any) -> Cube:
     """The cube of files, by the tool."""
     read = specs.of_mapping(spec_of(**options))
     asked = plan(read)
-    return recode(engine.count_files(asked, [str(path)], Path()), read).cube
+    return recode(count_data(asked, path), read).cube
 
 
 def tally(rows: Sequence[Row]) -> dict[tuple[str | None, ...], tuple[int, int]]:

@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fairaudit import cli, engine, tables
+from fairaudit import cli, tables
 from fairaudit.cube import GroupTable
+from fairaudit.engine import polars_engine
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
@@ -63,13 +64,13 @@ WEIGHTED = {**SPECS["plain"], "columns": {**SPECS["plain"]["columns"], "weight":
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each pass over the data counted."""
     found: list[int] = []
-    count = engine._count_by_route
+    count = polars_engine._count_by_route
 
     def seen(plan: Any, ready: Any, *rest: Any, **options: Any) -> Any:
         found.append(len(ready))
         return count(plan, ready, *rest, **options)
 
-    monkeypatch.setattr("fairaudit.engine._count_by_route", seen)
+    monkeypatch.setattr("fairaudit.engine.polars_engine._count_by_route", seen)
     return found
 
 
@@ -110,7 +111,7 @@ def test_cells_beyond_the_budget_are_not_counted_together(
     tmp_path: Path, passes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "data.csv")
-    monkeypatch.setattr("fairaudit.engine.MOST_CELLS", 5)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.MOST_CELLS", 5)
     together = audit_together([SPECS["plain"], SPECS["cut"]], path)
     assert len(passes) == 2
     first, second = together

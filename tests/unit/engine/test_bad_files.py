@@ -27,8 +27,8 @@ import pytest
 from conftest import ROOT
 
 import fairaudit
-from fairaudit import cli, engine
-from fairaudit.engine import files
+from fairaudit import cli
+from fairaudit.engine import files, polars_engine
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.result import AuditResult
 
@@ -785,13 +785,13 @@ def test_a_file_that_goes_between_two_looks(
     tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     write(tmp_path, {"data.csv": TEXT})
-    count = engine.count_together
+    count = polars_engine.count
 
     def too_late(*arguments: Any) -> Any:
         (tmp_path / "data.csv").unlink()
         return count(*arguments)
 
-    monkeypatch.setattr("fairaudit.engine.count_together", too_late)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.count", too_late)
     told = command("data.csv", "--data", str(tmp_path / what))
     assert_refused(told, what, code=3 if "*" in what else 2)
 
@@ -807,7 +807,7 @@ def test_a_file_that_goes_after_it_was_found(
         (tmp_path / "exports" / "2.csv").unlink()
         return found
 
-    monkeypatch.setattr("fairaudit.engine.find_files", and_one_goes)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.find_files", and_one_goes)
     assert_refused(command("exports/*.csv"), "2.csv: No such file")
 
 
@@ -819,13 +819,13 @@ def test_a_file_that_goes_before_its_fault_is_located(
     told = command(what)
     assert_refused(told, "1 row has no value in the prediction 'y'")
     assert "data.csv:5" in told.err
-    locate = engine.locate
+    locate = polars_engine.locate
 
     def too_late(*arguments: Any) -> str | None:
         (tmp_path / "data.csv").unlink()
         return locate(*arguments)
 
-    monkeypatch.setattr("fairaudit.engine.locate", too_late)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.locate", too_late)
     assert_refused(command(what), "1 row has no value in the prediction 'y'")
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from conftest import count_data
 
 import fairaudit
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.counts import Counts, Median
 from fairaudit.plan import plan
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def counts_of(spec: Spec, path: Path) -> Counts:
-    return engine.count_files(plan(spec), [str(path)], Path())
+    return count_data(plan(spec), path)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def scored(path: Path, *, labelled: int) -> list[float]:
 def test_the_exact_median_comes_with_the_counts_of_a_file_as_of_a_frame(tmp_path: Path) -> None:
     spec, path = specs.of_mapping(SCORED), tmp_path / "rows.csv"
     scores = scored(path, labelled=5000)
-    by_frame = engine.count_frame(plan(spec), pl.read_csv(path))
+    by_frame = count_data(plan(spec), pl.read_csv(path))
     for counts in (counts_of(spec, path), by_frame):
         assert counts.medians == {"s": Median(scores[2000], 4001)}
     for data in (path, pl.read_csv(path)):

@@ -10,13 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import examples
+from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
 import fairaudit.errors
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import dictionary_route
@@ -71,10 +70,10 @@ def sums(cells: Counts) -> dict[tuple[object, ...], list[Fraction]]:
 def by_both_routes(spec: dict[str, Any], path: Path) -> tuple[Counts, Counts]:
     """The cells of a file by each of the two routes."""
     asked = plan(specs.of_mapping(spec))
-    by_codes = engine.count_files(asked, [str(path)], Path())
+    by_codes = count_data(asked, path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dictionary_route, "count", lambda *_: {})
-        by_polars = engine.count_files(asked, [str(path)], Path())
+        by_polars = count_data(asked, path)
     assert by_polars.route == "Polars streaming over parquet"
     return by_codes, by_polars
 
@@ -115,13 +114,13 @@ def test_counts_equal_those_of_the_rows_and_of_the_other_route(
         data_page_size=page,
     )
     asked = plan(specs.of_mapping(SPEC))
-    by_codes = engine.count_files(asked, [str(path)], Path())
+    by_codes = count_data(asked, path)
     assert by_codes.route == "dictionary codes of Parquet"
     expected = Counter(tuple(as_text(row[key.column]) for key in asked.keys) for row in rows)
     assert tally(by_codes) == expected
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dictionary_route, "count", lambda *_: {})
-        by_polars = engine.count_files(asked, [str(path)], Path())
+        by_polars = count_data(asked, path)
     assert by_polars.route == "Polars streaming over parquet"
     assert tally(by_polars) == expected
     for one, other in zip(by_codes.keys, by_polars.keys, strict=True):
@@ -211,7 +210,7 @@ def test_routes_may_differ_from_file_to_file(tmp_path: Path) -> None:
     write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 2], c=[True, False], y=[1, 0])
     write(tmp_path / "2.parquet", a=["x", "z"], b=[1.5, 2.5], c=[True, False], y=[1, 0])
     (tmp_path / "3.csv").write_text("a,b,c,y\nx,1,true,1\n")
-    cells = engine.count_files(plan(specs.of_mapping(SPEC)), [str(tmp_path)], Path())
+    cells = count_data(plan(specs.of_mapping(SPEC)), tmp_path)
     assert cells.route == "dictionary codes of Parquet; Polars streaming over csv and parquet"
     assert (cells.read, int(cells.rows.sum())) == (5, 5)
 
@@ -219,7 +218,7 @@ def test_routes_may_differ_from_file_to_file(tmp_path: Path) -> None:
 def test_what_the_route_does_not_serve_goes_to_polars(tmp_path: Path) -> None:
     path = write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 2**40], c=[True, False], y=[1, 0])
     asked = plan(specs.of_mapping(SPEC))
-    assert engine.count_files(asked, [str(path)], Path()).route == "Polars streaming over parquet"
+    assert count_data(asked, path).route == "Polars streaming over parquet"
     filtered = {**SPEC, "filter": "b < 100"}
     filtered["columns"] = {**SPEC["columns"], "protected": ["a", "c"]}
     result = fairaudit.audit(filtered, path)
@@ -251,5 +250,5 @@ def test_people_beyond_64_bits_are_refused(tmp_path: Path, rows: int) -> None:
 def test_a_level_that_no_row_has_is_no_level(tmp_path: Path) -> None:
     """Dictionaries and ranges of integers may hold more than the data does."""
     path = write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 3], c=[True, True], y=[1, 0])
-    cells = engine.count_files(plan(specs.of_mapping(SPEC)), [str(path)], Path())
+    cells = count_data(plan(specs.of_mapping(SPEC)), path)
     assert [key.levels for key in cells.keys] == [("x", "y"), ("1", "3"), ("true",), ("0", "1")]

@@ -17,13 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import examples
+from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
 import fairaudit.errors
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.engine import candidate_tables, csv_route, dictionary_route
 from fairaudit.plan import plan
@@ -128,7 +127,7 @@ def few(rows: Sequence[Row]) -> list[str]:
 def searched(path: Path | str, given_spec: Mapping[str, Any] = SPEC) -> dict[str, dict[Key, Any]]:
     """The table of each candidate, counted: by levels, the mass in fractions."""
     spec = specs.of_mapping(given_spec)
-    raw = engine.count_files(plan(spec), [str(path)], Path())
+    raw = count_data(plan(spec), path)
     cubes = recode(raw, spec).searched
     found = {}
     for name, cube in cubes.items():
@@ -212,7 +211,7 @@ def test_csv_counts_what_the_rows_say(
         # A small block ends within the rows.
         patch.setattr(csv_route, "_BLOCK", 512)
         patch.setattr(csv_route, "_BATCH", 5)
-        assert engine.count_files(plan(spec), [str(path)], Path()).route == "codes of CSV fields"
+        assert count_data(plan(spec), path).route == "codes of CSV fields"
         found = searched(path)
     assert found == {name: tallied(rows, name) for name in few(rows)}
 
@@ -261,7 +260,7 @@ def test_numbers_are_cut_alike_by_their_texts_and_by_the_reader(
     wanted = Counter(
         (bins.get(age, "(unknown)"), str(at % 2), "uv"[at // 2 % 2]) for at, age in enumerate(ages)
     )
-    raw = engine.count_files(plan(spec), [str(path)], Path())
+    raw = count_data(plan(spec), path)
     assert raw.route == "codes of CSV fields"
     cube = recode(raw, spec).searched["few"]
     assert {levels: rows for levels, (rows, _) in cube.tally().items()} == {

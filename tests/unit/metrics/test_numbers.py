@@ -11,14 +11,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import examples
+from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Amount, Cube, Sum
+from fairaudit.engine import Files, polars_engine
 from fairaudit.errors import DataError, FairauditError, SpecError
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -88,8 +88,8 @@ def cube_of(read: Spec, data: Path | pl.DataFrame) -> Cube:
     """The cube of a spec."""
     asked = plan(read)
     if isinstance(data, pl.DataFrame):
-        return recode(engine.count_frame(asked, data), read).cube
-    return recode(engine.count_files(asked, [str(data)], Path()), read).cube
+        return recode(count_data(asked, data), read).cube
+    return recode(count_data(asked, data), read).cube
 
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
@@ -337,7 +337,7 @@ def test_each_file_has_its_own_amounts(tmp_path: Path) -> None:
         frame_of(half).write_csv(tmp_path / f"{name}.csv")
     (tmp_path / "c.csv").write_text(",".join(NAMES) + "\na,1,1,1,2e9,1\n")
     asked = dataclasses.replace(plan(read), scores={})
-    found = engine.count_each(asked, [str(tmp_path)], Path())
+    found = polars_engine.count_each(asked, Files((str(tmp_path),)))
     cubes = [one for one in found.values() if not isinstance(one, FairauditError)]
     for counted, half in zip(cubes, halves.values(), strict=True):
         check(recode(counted, read).cube, half, "rate_spread")
@@ -352,8 +352,9 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     del alone["columns"]["numbers"], alone["columns"]["label"]
     reads = [hungry(SPEC), hungry(alone)]
     plans = [plan(read) for read in reads]
-    counted = engine.count_together(
-        [dataclasses.replace(one, scores={}) for one in plans], [str(tmp_path / "rows.csv")], Path()
+    counted = polars_engine.count(
+        [dataclasses.replace(one, scores={}) for one in plans],
+        Files((str(tmp_path / "rows.csv"),)),
     )
     sound = [counts for counts in counted if not isinstance(counts, FairauditError)]
     assert len(sound) == 2

@@ -15,13 +15,12 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from conftest import examples
+from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import fairaudit
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
@@ -399,11 +398,7 @@ def test_histograms_of_every_grouping_equal_those_of_the_rows(
     asked = plan(read)
     assert set(asked.scores) == {"s", "age"}
     path = write(tmp_path / f"rows.{'csv' if kind == 'frame' else kind}", rows)
-    raw = (
-        engine.count_frame(asked, pl.read_csv(path))
-        if kind == "frame"
-        else engine.count_files(asked, [str(path)], Path())
-    )
+    raw = count_data(asked, pl.read_csv(path)) if kind == "frame" else count_data(asked, path)
     recoded = recode(raw, read)
     for of, column in (("one", "s"), ("two", "age")):
         for by in ((), ("race",), ("age",), ("race", "age")):
@@ -417,7 +412,7 @@ def test_a_histogram_tells_another_row(tmp_path: Path) -> None:
     read = shaped(MODELS)
     asked = plan(read)
     path = write(tmp_path / "rows.csv", rows)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
+    recoded = recode(count_data(asked, path), read)
     check_histogram(recoded.cube, recoded.scores["s"], ("race",), ("site",), rows, "one")
     changed = [*rows[:2], ("b", 20, 0, 0.25, 1)]
     with pytest.raises(AssertionError):

@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 
 import polars as pl
 import pytest
-from conftest import SPECS, examples, seeds
+from conftest import SPECS, count_data, examples, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from schemas import validate
 from subgroups_oracle import Name, People, benjamini_hochberg, explained, holm, search
 
 import fairaudit
-from fairaudit import engine
 from fairaudit import spec as specs
 from fairaudit.errors import DataError, SpecError, UsageError
 from fairaudit.plan import MOST_TABLED, plan
@@ -88,7 +87,7 @@ def found_in(spec: Mapping[str, Any], path: Path) -> Discovery:
     """The whole search over a file."""
     read = specs.of_mapping(spec)
     asked = plan(read)
-    recoded = recode(engine.count_files(asked, [str(path)], Path()), read)
+    recoded = recode(count_data(asked, path), read)
     assert read.subgroups is not None
     return search_subgroups(recoded.tables or (recoded.cube,), read.subgroups)
 

@@ -11,6 +11,7 @@ import csv
 import itertools
 import json
 import operator
+import os
 import re
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import scipy.optimize
 from conftest import SAMPLES, SPECS, examples, long
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -748,6 +750,21 @@ def test_a_report_too_large_to_prove_hides_its_widest_tables(
     assert any("cross more than 1 columns are hidden" in one for one in result.notices)
     assert all(row.estimate.suppressed for row in result.rates if len(row.by) == 2)
     assert not any(row.estimate.suppressed for row in result.rates if len(row.by) == 1)
+
+
+def test_what_the_solver_prints_is_not_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    columns, people = WOMEN_IN_THE_NORTH
+    solve = scipy.optimize.linprog
+
+    def chatter(*arguments: Any, **options: Any) -> Any:
+        os.write(1, b"HiGHS: a line of the solver")
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", chatter)
+    _audited(tmp_path, columns, people, ["selection_rate"], suppress_below=11)
+    assert capfd.readouterr().out == ""
 
 
 def test_scores_of_a_published_report() -> None:

@@ -7,6 +7,7 @@ of both sides (MOVER, Zou & Donner 2008).
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
 
 
@@ -27,6 +29,15 @@ class Interval(NamedTuple):
     def turned(self) -> Interval:
         """The interval of the opposite number."""
         return Interval(-self.high, -self.low, self.method)
+
+
+class Scale(StrEnum):
+    """How two values are set apart: what intervals, clusters and limits in people are asked for."""
+
+    DIFFERENCE = "difference"
+    RATIO = "ratio"
+    ODDS = "odds"
+    ARCSINE = "arcsine"
 
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -64,12 +75,6 @@ def of_difference_by_student(
     return of_difference(first, second, alpha)
 
 
-def of_shortfall(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the second value minus the first."""
-    interval = of_difference(first, second, alpha)
-    return None if interval is None else interval.turned()
-
-
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if first.binomial and second.binomial:
@@ -105,15 +110,6 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
-
-
-def of_log_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the logarithm of the ratio."""
-    interval = of_ratio(first, second, alpha)
-    if interval is None:
-        return None
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Interval(np.log(interval.low), np.log(interval.high), interval.method)
 
 
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -281,7 +277,7 @@ def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval |
 
 def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of ½ + ½ (second - first)."""
-    interval = of_shortfall(first, second, alpha)
+    interval = of_difference(second, first, alpha)
     if interval is None:
         return None
     return Interval((1 + interval.low) / 2, (1 + interval.high) / 2, f"{interval.method}, mapped")
@@ -309,13 +305,13 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     return Interval(*ranks.delong(value, second_ends, first_ends, alpha, moderated=True), "DeLong")
 
 
-def of_rest_to_overall(interval: Interval, share: Floats, *, quotient: bool) -> Interval:
+def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:
     """The interval against everybody, from that against the rest, by the group's share of both.
 
     Everybody contains the group: with w its share, a difference to everybody is (1 - w) times that
     to the rest, and a ratio ρ to the rest is ρ / (wρ + 1 - w) to everybody.
     """
-    if not quotient:
+    if scale is Scale.DIFFERENCE:
         low, high = ((1 - share) * end for end in interval[:2])
     else:
         with np.errstate(invalid="ignore"):
@@ -324,3 +320,22 @@ def of_rest_to_overall(interval: Interval, share: Floats, *, quotient: bool) -> 
                 for end in interval[:2]
             )
     return Interval(low, high, f"{interval.method}, mapped")
+
+
+def of_scale(
+    scale: Scale, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
+) -> Interval | None:
+    """Of two values on a scale, by the way that the spec asks for."""
+    match scale:
+        case Scale.DIFFERENCE if inference.t is TTest.STUDENT:
+            return of_difference_by_student(first, second, alpha)
+        case Scale.DIFFERENCE:
+            return of_difference(first, second, alpha)
+        case Scale.RATIO if inference.ratio is RatioInterval.KATZ:
+            return of_ratio_by_logs(first, second, alpha)
+        case Scale.RATIO:
+            return of_ratio(first, second, alpha)
+        case Scale.ODDS:
+            return of_odds_ratio(first, second, alpha)
+        case Scale.ARCSINE:
+            return of_arcsines(first, second, alpha)

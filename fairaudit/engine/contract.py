@@ -1,0 +1,64 @@
+"""What the pipeline asks of an engine: to find quantiles, to count, and to locate errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from fairaudit.counts import Counts
+from fairaudit.errors import DataError, FairauditError
+from fairaudit.plan import Plan
+from fairaudit.progress import Progress
+from fairaudit.spec import Cut, Quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that paths, folders and globs name; relative ones start from `base`."""
+
+    entries: tuple[str, ...]
+    base: Path = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A data frame in memory, of any library that the engine reads."""
+
+    frame: Any
+
+
+Data: TypeAlias = Files | Frame
+"""What an engine reads."""
+
+Outcome: TypeAlias = Counts | FairauditError
+"""What comes of a pass: counts, or why there are none."""
+
+
+class Engine(Protocol):
+    """Reads data and counts it; equal data gives equal counts, whatever the engine.
+
+    Every method raises `FairauditError` where the data cannot be read.
+    """
+
+    def find_cuts(
+        self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress
+    ) -> Mapping[Quantile, Cut]:
+        """The quantiles of columns, over the rows that the plan's filter keeps."""
+        ...
+
+    def count(self, plans: Sequence[Plan], data: Data, progress: Progress) -> Sequence[Outcome]:
+        """The counts for each plan, or its error; plans of one format share passes if they can.
+
+        Each holds the plan that it was counted by, which may be finer: recoding rolls it up.
+        """
+        ...
+
+    def count_each(self, plan: Plan, files: Files, progress: Progress) -> Mapping[str, Outcome]:
+        """The counts of each file by its name (`name_files`); a file that fails has its error."""
+        ...
+
+    def locate_error(self, error: DataError, plan: Plan, data: Data) -> DataError:
+        """The error with the place of the first row that it is about, where that can be found."""
+        ...

@@ -1,0 +1,342 @@
+"""The engine on Polars and Arrow: counts each file in one pass, by the fastest route that serves.
+
+To add a route, write a module beside `polars_route`, and name it in `_count_by_route`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from fairaudit.counts import Counts
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
+from fairaudit.engine.columns import check_columns
+from fairaudit.engine.contract import Data, Files, Frame, Outcome
+from fairaudit.engine.files import find_files, name_file
+from fairaudit.engine.merging import merge_counts
+from fairaudit.engine.opening import begin_pass, check_file, open_file
+from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.errors import DataError, FairauditError, Seek, SpecError
+from fairaudit.plan import MOST_CELLS, Plan, united
+from fairaudit.progress import SILENT, Progress
+from fairaudit.result import DataFile
+from fairaudit.spec import Cut, Quantile
+
+if TYPE_CHECKING:
+    from fairaudit.engine.numbers import Batch
+
+Value = TypeVar("Value")
+Name = TypeVar("Name")
+
+
+def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[Outcome]:
+    """The counts for several plans of the same data and format, in as few passes as it takes.
+
+    Each holds the plan that it was counted by: what is finer is rolled up by recoding.
+    """
+    if isinstance(data, Frame):
+        return [_count_frame(plan, data) for plan in plans]
+    paths, left_out = find_files(data.entries, data.base)
+    outcomes: dict[int, Outcome] = {}
+    notices: dict[int, list[Notice]] = {}
+    with begin_pass(paths) as copies:
+        files = [open_file(path, plans[0].format, copies) for path in paths]
+        for number, plan in enumerate(plans):
+            try:
+                notices[number] = [*left_out, *check_columns(plan, files)]
+            except SpecError as error:
+                outcomes[number] = error
+        sound = {number: plans[number] for number in notices}
+        if sound:
+            checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
+            for number in [number for number, plan in sound.items() if plan.search]:
+                try:
+                    sound[number] = _with_candidates(sound[number], checked)
+                except FairauditError as error:
+                    del sound[number]
+                    outcomes[number] = error
+            for plan, numbers in _group_plans(sound, checked, notices):
+                members = {number: sound[number] for number in numbers}
+                outcomes |= _count_in_one_pass(plan, members, checked, progress)
+    _add_notices(outcomes, notices)
+    return [outcomes[number] for number in range(len(plans))]
+
+
+def _add_notices(outcomes: dict[Name, Outcome], notices: Mapping[Name, Sequence[Notice]]) -> None:
+    """Adds the notices on files and columns to the counts that they are about."""
+    for name, added in notices.items():
+        counts = outcomes[name]
+        if isinstance(counts, Counts):
+            outcomes[name] = replace(counts, notices=(*added, *counts.notices))
+
+
+def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
+    """The plan with the candidates of its search, where it has one, by the first rows."""
+    if plan.search is None:
+        return plan
+    sources = [checked.source for checked in ready]
+    headers = [file.header for file in sources]
+    if not plan.filter and all(file.layout is not None for file in sources):
+        fit = fitness(plan.search, headers)
+        names = [name for name, why in fit.items() if why is None]
+        few = of_few_levels(names, sources, plan.tokens)
+        if few is not None:
+            return with_candidates(plan, plan.search, fit, few)
+    from fairaudit.engine import scan
+
+    batches = scan.batches(sources, plan.format.separator)
+    return choose(batches, plan, headers)
+
+
+def _group_plans(
+    plans: Mapping[int, Plan], ready: Sequence[CheckedFile], notices: Mapping[int, list[Notice]]
+) -> list[tuple[Plan, list[int]]]:
+    """Which plans share a pass: greedily, while their cells stay within the budget."""
+    groups: list[tuple[Plan, list[int]]] = []
+    for number, plan in plans.items():
+        for place, (old, members) in enumerate(groups):
+            both = united([old, plan])
+            if both is None:
+                continue
+            if both == old or _estimate_cells(both, ready) <= MOST_CELLS:
+                groups[place] = both, [*members, number]
+                break
+            what = (
+                f"counted in a pass of its own: with other specs there would be over "
+                f"{MOST_CELLS:,} combinations of levels"
+            )
+            notices[number].append(Notice(what, Subjects.NOBODY))
+        else:
+            groups.append((plan, [number]))
+    return groups
+
+
+def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
+    """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
+    from fairaudit.engine import scan
+
+    try:
+        return scan.estimated_cells(ready[0].source, plan)
+    except FairauditError:
+        # Each plan by itself will tell what is wrong.
+        return math.inf
+
+
+def _count_in_one_pass(
+    plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
+) -> dict[int, Outcome]:
+    """The counts for all plans that share a pass; where it fails, each by itself tells why."""
+    try:
+        parts_of, route = _count_by_route(plan, ready, progress, apart=False)
+        parts = [_raise_error(part) for parts in parts_of.values() for part in parts]
+        files = [checked.source for checked in ready]
+        counts = _with_medians(merge_counts(plan, parts, ready, route), files)
+    except FairauditError as error:
+        if len(members) == 1:
+            return dict.fromkeys(members, error)
+        outcomes: dict[int, Outcome] = {}
+        for number, member in members.items():
+            outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
+        return outcomes
+    return dict.fromkeys(members, counts)
+
+
+def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
+    """The counts with the exact medians of scores, by a pass over each whose bins do not tell."""
+    medians = {}
+    for column in counts.plan.medians:
+        scores = counts.scores.get(column)
+        between = None if scores is None else scores.median_range
+        if between is not None and between[0] < between[1]:
+            from fairaudit.engine import quantiles
+
+            medians[column] = quantiles.median(data, counts.plan, column, between)
+    return replace(counts, medians=medians)
+
+
+def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, Outcome]:
+    """The counts of each file by its name, from one scan; a file that fails has its error."""
+    paths, left_out = find_files(files.entries, files.base)
+    outcomes: dict[str, Outcome] = {}
+    notices: dict[str, list[Notice]] = {}
+    ready: list[CheckedFile] = []
+    with begin_pass(paths) as copies:
+        for path in paths:
+            try:
+                file = open_file(path, plan.format, copies)
+                notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
+                ready.append(check_file(file, [plan], copies, progress))
+            except FairauditError as error:
+                outcomes[name_file(path)] = error
+        outcomes |= _count_apart(plan, ready, progress)
+    _add_notices(outcomes, notices)
+    return {name_file(path): outcomes[name_file(path)] for path in paths}
+
+
+def _count_apart(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, Outcome]:
+    """The counts of each file; where the scan fails, each file by itself tells which is bad."""
+    try:
+        if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
+            return _count_one_by_one(plan, ready, progress)
+        plan = _with_candidates(plan, ready)
+        parts_of, route = _count_by_route(plan, ready, progress, apart=len(ready) > 1)
+    except FairauditError as error:
+        if len(ready) == 1:
+            return {ready[0].source.file.path: error}
+        return _count_one_by_one(plan, ready, progress)
+    outcomes: dict[str, Outcome] = {}
+    for checked in ready:
+        name = checked.source.file.path
+        try:
+            parts = [_raise_error(part) for part in parts_of[name]]
+            counts = merge_counts(plan, parts, [checked], route)
+            outcomes[name] = _with_medians(counts, [checked.source])
+        except FairauditError as error:
+            outcomes[name] = error
+    return outcomes
+
+
+def _count_one_by_one(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, Outcome]:
+    """The counts of each file by a pass of its own: scores, tables, searches know no files."""
+    outcomes: dict[str, Outcome] = {}
+    for checked in ready:
+        outcomes |= _count_apart(plan, [checked], progress)
+    return outcomes
+
+
+def _count_frame(plan: Plan, data: Frame) -> Outcome:
+    """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
+    from fairaudit.engine import scan
+
+    try:
+        batch, rows = scan.batch_of(data.frame)
+        file = _describe_frame(batch)
+        notices = check_columns(plan, [file])
+        plan = choose([batch], plan, [file.header])
+        counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
+        route = "Polars streaming over a frame"
+        merged = merge_counts(plan, counted, [CheckedFile(file, rows)], route)
+        counts = _with_medians(merged, batch)
+    except FairauditError as error:
+        return error
+    return replace(counts, notices=(*notices, *counts.notices))
+
+
+def _describe_frame(batch: Batch) -> SourceFile:
+    """What stands for a data frame in the place of a file."""
+    return SourceFile(DataFile(batch.names[0], 0, None), Path(), None, tuple(batch.schema))
+
+
+def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
+    """The error with the place of the first row that it is about, where that can be found."""
+    spot = None
+    if error.seek is not None and isinstance(data, Files):
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = locate(plan, data, error.seek)
+    return error.located(spot) if spot else error
+
+
+def locate(plan: Plan, files: Files, seek: Seek) -> str | None:
+    """Where a sought value first stands: `file:line`, or the row where a file has no lines."""
+    from fairaudit.engine import scan
+
+    for path in find_files(files.entries, files.base)[0]:
+        with begin_pass([path]) as copies:
+            file = open_file(path, plan.format, copies)
+            ready = check_file(file, [plan], copies).source
+            row = scan.first_row(ready, plan, seek)
+            line = None if row is None else file.reader.find_line(file, plan.format, row)
+        if row is not None:
+            return f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
+    return None
+
+
+def find_cuts(
+    plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress = SILENT
+) -> dict[Quantile, Cut]:
+    """The quantiles of columns, by passes over each such column."""
+    if isinstance(data, Frame):
+        from fairaudit.engine import scan
+
+        batch, _ = scan.batch_of(data.frame)
+        check_columns(plan, [_describe_frame(batch)])
+        return _find_cuts(batch, plan, quantiles)
+    paths, _ = find_files(data.entries, data.base)
+    with begin_pass(paths) as copies:
+        opened = [open_file(path, plan.format, copies) for path in paths]
+        check_columns(plan, opened)
+        ready = [check_file(file, [plan], copies, progress).source for file in opened]
+        return _find_cuts(ready, plan, quantiles)
+
+
+def _find_cuts(
+    data: Sequence[SourceFile] | Batch, plan: Plan, wanted: Sequence[Quantile]
+) -> dict[Quantile, Cut]:
+    from fairaudit.engine import quantiles
+
+    found: dict[Quantile, Cut] = {}
+    for column in dict.fromkeys(column for column, _ in wanted):
+        shares = [share for name, share in wanted if name == column]
+        cuts = quantiles.cuts(data, plan, column, shares)
+        found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
+    return found
+
+
+def _count_by_route(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
+) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
+    """The counts of the files by name, each by the fastest route that serves it; which routes."""
+    files = {checked.source.file.path: checked.source for checked in ready}
+    progress.start("counting", sum(checked.records for checked in ready), "rows")
+    tables = {name: file for name, file in files.items() if file.layout is not None}
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    if tables:
+        from fairaudit.engine import dictionary_route
+
+        for name, parts in dictionary_route.count(tables, plan, progress).items():
+            parts_of[name] = [*parts]
+    routes = ["dictionary codes of Parquet"] if parts_of else []
+    if plan.search and (by_fields := _count_by_fields(plan, ready, progress)):
+        parts_of |= by_fields
+        routes.append("codes of CSV fields")
+    rest = [file for name, file in files.items() if name not in parts_of]
+    if rest:
+        from fairaudit.engine import scan
+
+        routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
+        for name, part in scan.count(rest, plan, progress, apart=apart).items():
+            parts_of[name] = [part]
+    return parts_of, "; ".join(routes)
+
+
+def _count_by_fields(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, list[PartialCounts | DataError]]:
+    """The counts of the CSV files of a search whose fields differ by their bytes."""
+    plain = [checked.source for checked in ready if checked.plain]
+    if not plain:
+        return {}
+    from fairaudit.engine import csv_route
+
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    for file in plain:
+        parts = csv_route.count(file, plan, progress)
+        if parts is not None:
+            parts_of[file.file.path] = [*parts]
+    return parts_of
+
+
+def _raise_error(counts: Value | FairauditError) -> Value:
+    if isinstance(counts, FairauditError):
+        raise counts
+    return counts

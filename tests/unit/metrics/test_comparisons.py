@@ -1,0 +1,185 @@
+"""A comparison is one record: its interval, words, line, clusters and people follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit import metrics
+from fairaudit.evidence.method_names import name_interval
+from fairaudit.metrics import COMPARISONS, build_disparity
+from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
+from fairaudit.metrics.disparities import ComparisonShape, Rescaling
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.report import rate_figures, worked_formula
+from fairaudit.report.pictures import Intervals
+from fairaudit.result import AuditResult
+from fairaudit.spec import fields
+from fairaudit.verdict import Finding
+
+RELATIVE = dataclasses.replace(
+    RATIO,
+    id="relative_difference",
+    title="Relative difference to the reference",
+    means="The group's value minus the reference's, divided by the reference's; 0 at parity.",
+    formula="(group - reference) / reference",
+    ideal=0,
+    apply=lambda group, reference: (group - reference) / reference,
+    of_positives=True,
+    range=(-1, None),
+    rescaling=Rescaling(lambda ratio: ratio - 1, lambda value: value + 1),
+    worked="({a} - {b}) / ({b})",
+)
+INVERSE = dataclasses.replace(
+    RATIO,
+    id="inverse_ratio",
+    title="Ratio of the reference",
+    means="The reference's value divided by the group's; 1 at parity.",
+    formula="reference / group",
+    apply=lambda group, reference: reference / group,
+    rises_with_rate=False,
+    rescaling=Rescaling(lambda ratio: 1 / ratio, lambda value: 1 / value),
+    worked="({b}) / ({a})",
+)
+MAX_RATIO = dataclasses.replace(
+    RATIO,
+    id="max_ratio",
+    title="Ratio of the highest to the lowest group",
+    means="The highest value of a group divided by the lowest; 1 at parity, never below.",
+    formula="highest / lowest",
+    shape=ComparisonShape.SPREAD,
+    range=(1, None),
+    rescaling=Rescaling(lambda ratio: 1 / ratio, lambda value: 1 / value),
+    interval_name="Koopman",
+)
+MADE_UP = (RELATIVE, INVERSE, MAX_RATIO)
+
+
+@pytest.fixture(autouse=True)
+def made_up_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparisons with some more: nothing else is told of them."""
+    comparisons = (*COMPARISONS, *MADE_UP)
+    by_id = {comparison.id: comparison for comparison in comparisons}
+    monkeypatch.setattr(metrics, "_COMPARISONS", by_id)
+    monkeypatch.setattr(fields, "COMPARISONS", comparisons)
+
+
+def audit(compare: str, fail: dict[str, Any], *, clustered: bool = False) -> AuditResult:
+    """30 of 100 of a are selected, and 60 of 100 of b, the reference where one is asked."""
+    rows = [
+        {"g": group, "d": decision, "c": f"{group}{person % 25}"}
+        for group, selected in (("a", 30), ("b", 60))
+        for person in range(100)
+        for decision in [int(person < selected)]
+    ]
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    check = {"metric": "selection_rate", "compare": compare, "fail": fail}
+    if compare not in {"min_ratio", "gap", "max_ratio"}:
+        check["reference"] = "b"
+    spec = {"columns": {**columns, **({"cluster": "c"} if clustered else {})}, "metrics": [check]}
+    return fairaudit.audit(spec, pl.DataFrame(rows))
+
+
+def finding(compare: str, fail: dict[str, Any], *, clustered: bool = False) -> Finding:
+    return audit(compare, fail, clustered=clustered).findings[0]
+
+
+def ends(found: Finding) -> tuple[float, float]:
+    assert found.estimate is not None
+    assert found.estimate.low is not None
+    assert found.estimate.high is not None
+    return found.estimate.low, found.estimate.high
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize(
+    ("compare", "plain", "limit", "value"),
+    [
+        ("relative_difference", "ratio", {"below": -0.2}, lambda ratio: ratio - 1),
+        ("inverse_ratio", "ratio", {"above": 1.25}, lambda ratio: 1 / ratio),
+        ("max_ratio", "min_ratio", {"above": 1.25}, lambda ratio: 1 / ratio),
+    ],
+)
+def test_the_interval_is_that_of_its_scale(
+    compare: str, plain: str, limit: dict[str, Any], value: Any, *, clustered: bool
+) -> None:
+    of_scale = finding(plain, {"below": 0.8}, clustered=clustered)
+    made_up = finding(compare, limit, clustered=clustered)
+    assert of_scale.estimate is not None
+    assert made_up.estimate is not None
+    assert made_up.estimate.value == pytest.approx(value(of_scale.estimate.value))
+    assert ends(made_up) == pytest.approx(sorted(map(value, ends(of_scale))))
+    assert made_up.estimate.method == of_scale.estimate.method
+
+
+@pytest.mark.parametrize(
+    ("compare", "fail"),
+    [
+        ("relative_difference", {"below": -0.2}),
+        ("inverse_ratio", {"above": 1.25}),
+        ("max_ratio", {"above": 1.25}),
+        ("ratio", {"below": 0.8}),
+    ],
+)
+def test_worse_off_people_and_picture_follow(compare: str, fail: dict[str, Any]) -> None:
+    """By hand: four fifths of 60 % are 48 %, so 18 more of 100."""
+    result = audit(compare, fail)
+    (found,) = result.findings
+    assert found.worse_off == (("g", "a"),)
+    assert found.practice is not None
+    assert found.practice.to_limit == 18
+    assert found.practice.limit == Fraction(4, 5)
+    (figure,) = rate_figures.rates(result)
+    assert isinstance(figure.picture, Intervals)
+    lines = [rule.value for rule in figure.picture.rules if rule.is_limit]
+    assert lines == pytest.approx([0.48])
+    assert found.estimate is not None
+    working = worked_formula.working(found)
+    assert float(working[-1].filled.value) == pytest.approx(found.estimate.value)
+
+
+def test_a_shortfall_to_the_highest_group_keeps_its_upper_end() -> None:
+    """It falls as the rate rises: to the highest group it is never below 0, and may be above."""
+    rows = [
+        {"g": group, "d": int(person < selected), "c": f"{group}{person % 25}"}
+        for group, selected in (("a", 30), ("b", 60))
+        for person in range(100)
+    ]
+    decision = {"column": "d", "positive": 1, "negative": 0}
+    check = {"metric": "mean_difference", "reference": "highest", "fail": {"above": 0.1}}
+    columns = {"protected": ["g"], "decision": decision, "cluster": "c"}
+    spec = {"columns": columns, "metrics": [check]}
+    found = fairaudit.audit(spec, pl.DataFrame(rows)).findings[0]
+    low, high = ends(found)
+    assert 0 <= low < 0.3 < high
+
+
+def test_the_interval_has_its_name() -> None:
+    for comparison in MADE_UP:
+        assert name_interval(build_disparity(SELECTION_RATE, comparison)).startswith("Koopman")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "changes", "fault"),
+    [
+        (DIFFERENCE, {"scale": Scale.RATIO}, "a value that is not on its scale"),
+        (DIFFERENCE, {"rises_with_rate": False}, "the wrong direction"),
+        (DIFFERENCE, {"interval_name": ""}, "an interval without a name"),
+        (DIFFERENCE, {"worked": ""}, "a scale and no formula to fill in"),
+        (DIFFERENCE, {"interval": lambda *_: None}, "an interval and a scale, which has one"),
+        (GAP, {"scale": None, "interval": lambda *_: None}, "a spread on no scale of pairs"),
+        (DIFFERENCE, {"scale": None, "no_interval": ""}, "neither an interval nor a reason"),
+        (RELATIVE, {"rescaling": Rescaling(lambda v: v - 1, lambda v: v)}, "not on its scale"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(
+    comparison: metrics.Comparison, changes: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(ValueError, match=fault):
+        dataclasses.replace(comparison, **changes)
