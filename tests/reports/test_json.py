@@ -263,8 +263,8 @@ def is_named_freely(path: Path_) -> bool:
 
 GONE = object()
 FREE = {"group", "given", "counts", "context", "tested", "left_out", "parameters", "levels",
-        "first", "second", "reference", "between", "stratum", "worse_off", "decided_by"}  # fmt: skip
-
+        "first", "second", "reference", "between", "stratum", "worse_off",
+        "decided_by"}  # fmt: skip
 
 STATUSES = "pass, skipped, waived, warn, inconclusive, fail"
 NEAR = "did you mean 'selection_rate'"
