@@ -172,6 +172,11 @@ class Outcome:
         return self.kind is OutcomeKind.CLASSES
 
     @property
+    def is_cut(self) -> bool:
+        """Whether its classes are the two sides of a cut on a number."""
+        return self.threshold is not None
+
+    @property
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
@@ -220,12 +225,12 @@ class MetricRequest:
             levels = {name: float(weight) for name, weight in terms.average.levels.items()}
             words["average"] = levels or str(terms.average)
         mean = isinstance(self.metric, Disparity) and self.metric.mean
-        named = {
+        texts = {
             "class": terms.of_class,
             "against": self.against,
             "aggregate": "mean" if mean else None,
         }
-        words |= {name: text for name, text in named.items() if text is not None}
+        words |= {name: text for name, text in texts.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
