@@ -245,6 +245,6 @@ def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> st
     if fair is None or math.isnan(value):
         return None
     for limit in (Limit(below=fair[0]), Limit(above=fair[1])):
-        if limit.crossed(value, evaluation.exact(z, w)):
+        if limit.is_crossed(value, evaluation.exact(z, w)):
             return str(limit)
     return None
