@@ -139,7 +139,7 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
                 parts.append(ComparisonPart(name, float(table_value.value[z])))
             continue
         sides = []
-        for g in (int(table_value.high[z]), int(table_value.low[z])):
+        for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z])):
             count, total = (
                 float(table_value.counts[z, y, g]),
                 float(table_value.counts[z, :, g].sum()),

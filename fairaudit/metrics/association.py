@@ -123,7 +123,6 @@ TABLE_METRICS = (
     ),
     TableMetric(
         id="normalized_mutual_information",
-        title="Normalized mutual information",
         short="norm. MI",
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",

@@ -55,8 +55,8 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
     return TableValue(
         value,
         predicted.outcome,
-        predicted.high,
-        predicted.low,
+        predicted.highest_group,
+        predicted.lowest_group,
         predicted.takes_part,
         predicted.n,
         predicted.counts,
@@ -89,8 +89,8 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
     return TableValue(
         np.where(undefined, np.nan, of_worst([label.value for label in by_label])),
         of_worst([label.outcome for label in by_label]),
-        of_worst([label.high for label in by_label]),
-        of_worst([label.low for label in by_label]),
+        of_worst([label.highest_group for label in by_label]),
+        of_worst([label.lowest_group for label in by_label]),
         np.logical_and.reduce(
             [
                 label.takes_part | ~people[:, None]
@@ -155,7 +155,7 @@ def _credible(
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
-    return replace(plain, value=best, outcome=outcome, high=high, low=low)
+    return replace(plain, value=best, outcome=outcome, highest_group=high, lowest_group=low)
 
 
 def _of_classes(  # one private function serves both outcomes of a table
@@ -298,7 +298,6 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
 
 BIAS_AMPLIFICATION = TableMetric(
     id="bias_amplification",
-    title="Bias amplification",
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
@@ -320,7 +319,6 @@ BIAS_AMPLIFICATION = TableMetric(
 
 DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
-    title="Differential equalized odds",
     short="ε given label",
     family="separation",
     means="ε of the prediction among people with the same label, the largest over labels.",
@@ -341,7 +339,6 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
 
 DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     id="differential_equal_opportunity",
-    title="Differential equal opportunity",
     short="ε given +",
     family="separation",
     means="ε of the prediction among people whose label is positive.",

@@ -75,7 +75,8 @@ class Comparison(CatalogueEntry):
       everybody, over all pairs and where rows come in clusters, the people short of a limit and
       the line of a limit in a picture follow.
     - One that has no scale may have an `interval` of two sides. `interval_name` is what it is
-      called where shares are compared, `worked` the formula to be filled in with `a` and `b`.
+      called where shares are compared, `worked` the formula to be filled in with `a` and `b`,
+      `sentence` what it makes of a metric, in words.
     - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
       under of both. `error_of` bounds what the bins of a score hide. `exact_in_strata` takes the
       fractions of every stratum: such a comparison has one value for all strata, and its
@@ -84,6 +85,7 @@ class Comparison(CatalogueEntry):
 
     apply: Callable[[Any, Any], Any]
     formula: str
+    sentence: str = ""
     family: str = "comparison"
     shape: ComparisonShape = ComparisonShape.TO_REFERENCE
     ideal: int | Fraction = 0
@@ -105,6 +107,7 @@ class Comparison(CatalogueEntry):
 
     def __post_init__(self) -> None:
         """Refuses a record whose fields contradict each other."""
+        CatalogueEntry.__post_init__(self)
         for fault, is_so in (
             ("an interval and a scale, which has one", self.interval and self.scale),
             ("an interval without a name", self.has_interval and not self.interval_name),
@@ -271,6 +274,7 @@ REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
 class Disparity(CatalogueEntry):
     """A criterion: one or more group metrics, each compared, folded to one number.
 
+    Family, caution and meaning are those of its first part, unless it says so itself.
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
     `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
@@ -286,6 +290,19 @@ class Disparity(CatalogueEntry):
     averages: tuple[Average, ...] = ()
     mean: bool = False
     fitted: bool = False
+
+    def __post_init__(self) -> None:
+        """Takes the words that the definition leaves out from its first part."""
+        metric, comparison = self.parts[0]
+        defaults = {
+            "family": "conditional" if self.conditional else metric.family,
+            "caution": metric.caution,
+            "means": comparison.sentence.format(metric.title.lower()),
+        }
+        for name, text in defaults.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, text)
+        CatalogueEntry.__post_init__(self)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -309,7 +326,7 @@ class Disparity(CatalogueEntry):
         return not self.comparison.is_spread
 
     @property
-    def signed(self) -> bool:
+    def is_two_sided(self) -> bool:
         """Whether it can depart from its ideal on either side."""
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
@@ -428,8 +445,8 @@ class TableValue:
 
     value: Floats
     outcome: Ints
-    high: Ints
-    low: Ints
+    highest_group: Ints
+    lowest_group: Ints
     takes_part: Marks
     n: Ints
     counts: Floats

@@ -152,7 +152,6 @@ def _alpha(parameters: Parameters) -> float:
 
 GENERALIZED_ENTROPY = Formula(
     id="generalized_entropy",
-    title="Generalized entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     family="inequality",
@@ -255,7 +254,6 @@ def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | No
 
 EXPECTED_UTILITY = Formula(
     id="expected_utility",
-    title="Expected utility",
     short="utility",
     family="inequality",
     means="What a decision is worth on average to the people of the group, by declared utilities.",

@@ -114,7 +114,6 @@ def _has(counts: GroupCounts, metric: NumberMean | Formula) -> bool:
 
 MEAN_SCORE = NumberMean(
     id="mean_score",
-    title="Mean score",
     short="mean score",
     means="The mean of the score over the people of the group.",
     of="score",
@@ -143,7 +142,6 @@ MEAN_SCORE_NEGATIVES = NumberMean(
 )
 MEAN_PREDICTION = NumberMean(
     id="mean_prediction",
-    title="Mean prediction",
     short="mean prediction",
     means="The mean of the predicted number over the people of the group.",
     of="value",
@@ -154,7 +152,6 @@ MEAN_PREDICTION = NumberMean(
 )
 MEAN_LABEL = NumberMean(
     id="mean_label",
-    title="Mean label",
     short="mean label",
     means="The mean of the numeric label over the people of the group.",
     of="value",
@@ -300,7 +297,6 @@ def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
 
 CALIBRATION_IN_THE_LARGE = Formula(
     id="calibration_in_the_large",
-    title="Calibration in the large",
     short="calibration, large",
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
@@ -356,7 +352,6 @@ _RESIDUAL_OF_COUNTS = Formula(
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
-    title="Mean residual",
     short="residual",
     family="accuracy",
     means="The mean of label minus prediction: above 0 the group is predicted too low.",

@@ -176,7 +176,6 @@ _PICKED = "the widest threshold or bin is chosen from the same data"
 
 SCORE_PARITY = TableMetric(
     id="score_parity",
-    title="Score parity",
     short="score parity",
     family="score",
     means="The largest difference, over groups and thresholds, between the share of a group and of "
@@ -194,7 +193,6 @@ SCORE_PARITY = TableMetric(
 
 SCORE_PARITY_GAP = TableMetric(
     id="score_parity_gap",
-    title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
@@ -213,7 +211,6 @@ SCORE_PARITY_GAP = TableMetric(
 
 TEST_FAIRNESS = TableMetric(
     id="test_fairness",
-    title="Test fairness",
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
@@ -232,7 +229,6 @@ TEST_FAIRNESS = TableMetric(
 
 MULTICALIBRATION = TableMetric(
     id="multicalibration",
-    title="Multicalibration",
     short="worst bin",
     family="sufficiency",
     means="The largest distance, over groups and score bins, of the share of positives from the "

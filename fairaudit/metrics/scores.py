@@ -244,7 +244,6 @@ def _scoring_counts(counts: GroupCounts) -> tuple[Ints, Ints]:
 
 SCORING_RATE = Ranked(
     id="scoring_rate",
-    title="Scoring rate",
     short="scoring rate",
     family="score",
     means="The share of the group whose score is above the median of everybody's.",
