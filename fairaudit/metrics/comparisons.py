@@ -382,7 +382,6 @@ ITSELF = Comparison(
     worked="{a}",
 )
 
-
 COMPARISONS = (
     DIFFERENCE,
     RATIO,

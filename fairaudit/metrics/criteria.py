@@ -28,7 +28,6 @@ _BASE_RATES = (
     "Mullainathan & Raghavan 2016)."
 )
 
-
 _ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
 
 

@@ -180,7 +180,6 @@ _WORDS: Mapping[Better, str] = MappingProxyType(
     }
 )
 
-
 _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
     {
         Better.POLARITY: Better.NEITHER,
@@ -190,7 +189,6 @@ _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
         Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
-
 
 PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
     {

@@ -11,19 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.arrays import Alpha
+from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
-from fairaudit.metrics.terms import (
-    DEFAULT_INFERENCE,
-    Average,
-    Inference,
-    Minimum,
-    Parameters,
-    ReferencePolicy,
-)
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
@@ -390,85 +383,3 @@ class Disparity(CatalogueEntry):
         ]
         to = f" to {self.reference}" if self.reference and self.has_other_side else ""
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableMetric(CatalogueEntry):
-    """A metric of a whole table that is no comparison of rates, such as differential fairness.
-
-    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
-    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
-    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
-    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
-    `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
-    `varies_by_cluster`: its variance is known where rows come in clusters. `parity` says what the
-    value is where groups are equal, where that is no number for all data; `ideal` is none then.
-    """
-
-    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
-    formula: str
-    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
-    ideal: int = 0
-    parity: str = ""
-    bounds: Bounds = (0, None)
-    takes: tuple[str, ...] = ()
-    conditional: bool = False
-    undefined: str = "an outcome that never varies, or a group without a known one"
-    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
-    method: str = ""
-    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
-    cells: frozenset[str] = frozenset({"selected", "rejected"})
-    information: bool = False
-    of_log_ratios: bool = False
-    standard_normal: bool = False
-    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
-    varies_by_cluster: bool = False
-
-    def compute(
-        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
-    ) -> TableValue:
-        """Its number on a table, at that α where it depends on it."""
-        if self.value_at is not None:
-            return self.value_at(table, minimum, parameters, alpha)
-        return self.value_of(table, minimum, parameters)
-
-
-@dataclass(frozen=True, slots=True)
-class TableValue:
-    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
-
-    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
-    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
-    `everybody` [Z, Y, 1] those of all known groups together.
-    """
-
-    value: Floats
-    outcome: Ints
-    highest_group: Ints
-    lowest_group: Ints
-    takes_part: Marks
-    n: Ints
-    counts: Floats
-    outcomes: tuple[str, ...]
-    parts: tuple[tuple[str, TableValue], ...] = ()
-    error: Floats | None = None
-    everybody: Ints | None = None
-
-    @classmethod
-    def of(
-        cls,
-        value: Floats,
-        takes_part: Marks,
-        n: Ints,
-        *,
-        high: Ints | None = None,
-        low: Ints | None = None,
-        error: Floats | None = None,
-    ) -> TableValue:
-        """A number that is not attained by one outcome."""
-        nobody = np.full(len(value), -1, dtype=np.int64)
-        high, low = (nobody if index is None else index for index in (high, low))
-        return cls(
-            value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
-        )

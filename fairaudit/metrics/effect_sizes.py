@@ -73,7 +73,6 @@ KL_DIVERGENCE = Disparity(
     parts=((_SHARES, DIVERGENCE),),
 )
 
-
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 DISPARITIES = (
     Disparity(

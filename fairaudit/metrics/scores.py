@@ -39,11 +39,9 @@ from fairaudit.stats import proportions, ranks
 
 _DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
-
 _DISTRIBUTION_AND_LABEL = frozenset(
     {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
 )
-
 
 _BINS, _FEW_VALUES = 10, 20
 
@@ -325,7 +323,6 @@ CALIBRATION_ERROR = Ranked(
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )
-
 
 SCORES: tuple[GroupMetric, ...] = (
     MEAN_SCORE,
