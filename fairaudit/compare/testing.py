@@ -15,9 +15,9 @@ import numpy as np
 from fairaudit.arrays import Floats
 from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
-from fairaudit.evidence import Sample, compare_shares, name_share_test
+from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.metrics.terms import Inference
-from fairaudit.stats import distributions, means, mover, multiplicity, proportions
+from fairaudit.stats import distributions, means, mover, multiplicity
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
 _NEAR = 1e-12
@@ -146,7 +146,7 @@ def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     after, before = _make_sample(change.after), _make_sample(base)
     p, exact = compare_shares(after, before, terms.inference)
     level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
-    ends = proportions.newcombe(after.share, after.size, before.share, before.size, level)
+    ends = bound_share_gap(after, before, level)
     name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
     return _add_test(change, ends, "Newcombe", p, name, terms)
 

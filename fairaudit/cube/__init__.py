@@ -1,8 +1,8 @@
 """The counts: people by the intersections of the audited columns, and their roll-ups.
 
 A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
-so cubes add in any order to the same bits, and a coarser grouping is a sum of finer cells, never a
-second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
+so counts add in any order to the same bits (`Counts`), and a coarser grouping is a sum of finer
+cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from fairaudit.evidence.families import (
     find_significances,
 )
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
-from fairaudit.evidence.pair_tests import Sample, compare_shares, name_share_test
-from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts
+from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at
 from fairaudit.evidence.value_intervals import (
     TOO_LITTLE_VARIATION,
     Intervals,
@@ -25,6 +25,7 @@ __all__ = [
     "MissingBounds",
     "Sample",
     "Side",
+    "bound_share_gap",
     "build_estimate",
     "compare_shares",
     "correct_families",
@@ -35,6 +36,7 @@ __all__ = [
     "find_missing_bounds",
     "find_parts",
     "find_significances",
+    "group_at",
     "judge_missing",
     "name_share_test",
     "run_mcnemar",

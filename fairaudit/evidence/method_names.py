@@ -75,7 +75,7 @@ def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
-        return "none: it compares nobody"
+        return "it is the test itself" if metric.is_test else "none: it compares nobody"
     if why is not None:
         return why if why.startswith("none") else f"none: {why}"
     if isinstance(metric, TableMetric):

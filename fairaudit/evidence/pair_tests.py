@@ -14,12 +14,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation import compare_values
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
-from fairaudit.stats import contingency, means, multiplicity, ranks
+from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
 from fairaudit.stats.contingency import EXPECTED
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
@@ -121,6 +121,11 @@ def _expects_few(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
     """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
     return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
+
+
+def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
+    """Newcombe's interval of the first share minus the second."""
+    return proportions.newcombe(first.share, first.size, second.share, second.size, alpha)
 
 
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.pair_tests import Sample, name_share_test
+from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
@@ -122,11 +122,11 @@ def exceeds(first: PooledGroups, second: PooledGroups, least: Fraction) -> Marks
     with np.errstate(invalid="ignore"):
         exceeding = np.array(gap > float(least))
         undecided = np.flatnonzero(np.abs(gap - float(least)) < _CLOSE)
-    for at in undecided.tolist():
+    for index in undecided.tolist():
         a, n, c, m = (
-            int(counts[at]) for counts in (first.over, first.under, second.over, second.under)
+            int(counts[index]) for counts in (first.over, first.under, second.over, second.under)
         )
-        exceeding[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
+        exceeding[index] = abs(Fraction(a, n) - Fraction(c, m)) > least
     return exceeding
 
 
@@ -156,8 +156,7 @@ class ShareGap:
         exact: bool,
     ) -> ShareGap:
         """Two groups, each an array of one, with what `compare_shares` said of them."""
-        sides = (first.value, first.size, second.value, second.size)
-        low, high = proportions.newcombe(*sides, inference.alpha)
+        low, high = bound_share_gap(first.sample, second.sample, inference.alpha)
         return cls(
             other=second.estimate(0, inference.alpha),
             difference=float(first.value[0] - second.value[0]),

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from fairaudit.cube import Group
+from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
@@ -14,6 +14,7 @@ from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION
 from fairaudit.members import FLAT, FLAT_STATE
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.table_metrics import TableValue
 
 
 @declare_subjects(row="group estimate crowd")
@@ -68,26 +69,25 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     )
 
 
+def group_at(table: GroupTable, index: int) -> Group:
+    """The group of an index; () for nobody."""
+    return table.groups[int(index)] if index >= 0 else ()
+
+
 def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
-    alpha, metric = evaluation.terms.inference.alpha, evaluation.metric
+    metric, values = evaluation.metric, evaluation.reference_values
     if isinstance(metric, Disparity) and not metric.has_other_side:
         return None
-    if (
-        second != NO_GROUP
-        and evaluation.averaged is not None
-        and evaluation.reference_values is not None
-    ):
-        # Averaged over the strata that both sides share, so beside each group another number.
-        return Side(
-            evaluation.table.groups[second],
-            build_estimate(evaluation.reference_values, z, w, alpha),
-        )
-    if second != NO_GROUP and evaluation.group_values is not None:
+    # An average is over the strata that both sides share, so beside each group another number.
+    beside_each = values is not None and evaluation.averaged is not None
+    if second != NO_GROUP and evaluation.group_values is not None and not beside_each:
         return _make_side(evaluation, evaluation.group_values, z, second)
-    if evaluation.reference_values is None or evaluation.terms.reference is None:
+    if values is None or (second == NO_GROUP and evaluation.terms.reference is None):
         return None
-    estimate = build_estimate(evaluation.reference_values, z, w, alpha)
-    return Side((), estimate, crowd=str(evaluation.terms.reference.policy))
+    estimate = build_estimate(values, z, w, evaluation.terms.inference.alpha)
+    if second != NO_GROUP:
+        return Side(evaluation.table.groups[second], estimate)
+    return Side((), estimate, crowd=str(evaluation.terms.policy))
 
 
 def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Side:
@@ -130,7 +130,6 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
     """The pair and outcome that attain ε; both of them where two ε are subtracted."""
     whole = evaluation.table_value
     assert whole is not None
-    groups = evaluation.table.groups
     parts = []
     for name, table_value in whole.parts or ((evaluation.metric.id, whole),):
         y = int(table_value.outcome[z])
@@ -138,27 +137,25 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
             if whole.parts:
                 parts.append(ComparisonPart(name, float(table_value.value[z])))
             continue
-        sides = []
-        for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z])):
-            count, total = (
-                float(table_value.counts[z, y, g]),
-                float(table_value.counts[z, :, g].sum()),
-            )
-            whole_numbers = evaluation.table.squares is None
-            sides.append(
-                Side(
-                    groups[g],
-                    Estimate(
-                        value=count / total if total else float("nan"),
-                        n=int(table_value.n[z, g]),
-                        numerator=round(count) if whole_numbers else None,
-                        denominator=round(total) if whole_numbers else None,
-                    ),
-                )
-            )
-        parts.append(
-            ComparisonPart(
-                name, float(table_value.value[z]), sides[0], sides[1], table_value.outcomes[y]
-            )
+        high, low = (
+            Side(evaluation.table.groups[g], _estimate_outcome(evaluation, table_value, (z, y, g)))
+            for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z]))
         )
+        value, outcome = float(table_value.value[z]), table_value.outcomes[y]
+        parts.append(ComparisonPart(name, value, high, low, outcome))
     return tuple(parts)
+
+
+def _estimate_outcome(
+    evaluation: Evaluation, table_value: TableValue, at: tuple[int, int, int]
+) -> Estimate:
+    """The share of one outcome in one group; of whole people with its counts."""
+    z, y, g = at
+    count, total = float(table_value.counts[z, y, g]), float(table_value.counts[z, :, g].sum())
+    is_counted = evaluation.table.squares is None
+    return Estimate(
+        value=count / total if total else math.nan,
+        n=int(table_value.n[z, g]),
+        numerator=round(count) if is_counted else None,
+        denominator=round(total) if is_counted else None,
+    )

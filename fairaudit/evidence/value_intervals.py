@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
+from fairaudit.estimate import Estimate
 from fairaudit.evidence import clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.clusters import NoInterval
@@ -83,6 +84,14 @@ class Intervals:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if np.isnan(low) or np.isnan(high) else (low, high)
+
+    def estimate(self, value: float, z: int, w: int) -> Estimate:
+        """A value with its interval, or why it has none; one that is undefined has no reason."""
+        ends = self.at(z, w)
+        if ends is None:
+            why = "" if np.isnan(value) else self.why or TOO_LITTLE_VARIATION
+            return Estimate(value, no_interval=why)
+        return Estimate(value, low=ends[0], high=ends[1], method=self.method)
 
     def all_at(self, z: int, w: int) -> list[tuple[float, float]]:
         """Every interval in which a true value may lie; none where there is no interval."""

@@ -74,6 +74,8 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     The policy is that of its reference: to which group it is compared.
     """
     if isinstance(metric, GroupMetric):
+        if metric.is_test:
+            return None
         return f"{metric.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.standard_normal
@@ -104,6 +106,9 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
             return invert_intervals(evaluation)
         return run_mcnemar(outcomes, (metric.id, "paired"))
     if isinstance(metric, GroupMetric):
+        values = evaluation.group_values
+        if metric.is_test and values is not None and values.freedom is not None:
+            return _read_goodness_of_fit(values)
         return Tests.none(evaluation, f"{metric.title.lower()} compares nobody")
     if isinstance(metric, TableMetric):
         return _choose_table_tests(metric, evaluation)
@@ -117,6 +122,15 @@ def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     if metric.independence is None:
         return invert_intervals(evaluation)
     return run_table_tests(metric, evaluation)
+
+
+def _read_goodness_of_fit(values: GroupValues) -> Tests:
+    """Of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
+    assert values.freedom is not None
+    least = values.value - (0.0 if values.error is None else values.error)
+    p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
+    statistic = Statistic("χ²", values.value, (values.freedom,))
+    return Tests(p, (values.metric.title,), key=(values.metric.id,), statistic=statistic)
 
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     association,
+    calibration,
     conditional,
     differential_fairness,
     effect_sizes,
@@ -68,6 +69,7 @@ from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
     *SCORES,
+    *calibration.CALIBRATION,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
 )

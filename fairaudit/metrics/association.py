@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable
+from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE
+from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.eligibility import are_comparable, pooled_total
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -61,6 +62,54 @@ def _normalized_information(counts: Floats) -> Floats:
     return np.where(alive, information / np.sqrt(of_class * of_group), np.nan)
 
 
+_FEW_VALUES, _TENTHS = 20, 10
+
+
+def _information_bins(scores: ScoreCounts) -> Ints:
+    """The bin of each bin of a histogram: each of at most twenty values, else tenths of people.
+
+    A tenth begins at a bin of the histogram, so that people of equal scores are never parted.
+    """
+    if len(scores.low) <= _FEW_VALUES and scores.single.all():
+        return np.arange(len(scores.low))
+    below = np.cumsum(scores.everybody) - scores.everybody
+    total = max(int(scores.everybody.sum()), 1)
+    return np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
+
+
+def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
+    """People by bin of the score [Z, B, G], of those groups that take part."""
+    scores = count_groups(table).scores
+    if scores is None:
+        raise ValueError("a metric of scores without a histogram")
+    people, number = scores.people.sum(axis=1), _information_bins(scores)
+    binned = np.stack(
+        [people[:, number == at].sum(axis=1) for at in range(int(number.max(initial=0)) + 1)],
+        axis=1,
+    )
+    takes_part = table.eligible & (table.n > 0) & minimum.admits(people.sum(axis=1))
+    return (np.where(takes_part[:, None], binned, 0.0),)
+
+
+def _of_scores(
+    number: Callable[[Floats], Floats],
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+    """A number of the bins-by-groups table of those who take part."""
+
+    def read(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+        (counted,) = binned_scores(table, minimum, parameters)
+        scores = count_groups(table).scores
+        assert scores is not None
+        people = np.asarray(scores.people.sum(axis=(1, 2)))
+        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(people))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = number(counted)
+        defined = are_comparable(takes_part, people)
+        return TableValue.of(value, takes_part, people, defined=defined)
+
+    return read
+
+
 def _eta(counts: Floats) -> Floats:
     joint = counts / counts.sum(axis=(1, 2), keepdims=True)
     independent = joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
@@ -101,6 +150,14 @@ def _cramers_v(counts: Floats) -> Floats:
     return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
 
 
+_OF_SCORES: Mapping[str, Any] = {
+    "independence": binned_scores,
+    "information": True,
+    "no_interval": BIASED_BY_CHANCE,
+    "source": works.ZLIOBAITE,
+    "requirements": frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    "undefined": "a score that never varies, or a group without one",
+}
 TABLE_METRICS = (
     TableMetric(
         id="mutual_information",
@@ -129,6 +186,36 @@ TABLE_METRICS = (
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
         value_of=_whole(_normalized_information),
+    ),
+    TableMetric(
+        id="score_mutual_information",
+        title="Mutual information of score and group",
+        short="MI of score",
+        aliases=("numeric_mutual_information",),
+        family="independence",
+        means="How many bits the binned score tells about the group, and the group about it.",
+        caution=_IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
+        "into tenths of the people: finer bins tell more, and are biased more.",
+        **_OF_SCORES,
+        elsewhere="Of at most twenty values scikit-learn's `mutual_info_score`, divided by ln 2. "
+        "Žliobaitė replaces the sum by an integral; a density has no plug-in without bins.",
+        formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
+        "else tenths of the people",
+        value_of=_of_scores(lambda counts: _information(counts)[0]),
+    ),
+    TableMetric(
+        id="normalized_score_mutual_information",
+        title="Normalized mutual information of score and group",
+        short="norm. MI of score",
+        family="independence",
+        means="Mutual information of score and group, divided by the geometric mean of both "
+        "entropies.",
+        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
+        "entropy rises.",
+        **_OF_SCORES,
+        formula="I(b; g) / √(H(b) H(g)), in the bins of `score_mutual_information`",
+        bounds=(0, 1),
+        value_of=_of_scores(_normalized_information),
     ),
     TableMetric(
         id="eta_neutrality",

@@ -236,6 +236,20 @@ CRITERIA = (
         fold=FARTHEST_FROM_1,
     ),
     Disparity(
+        id="fairmlhealth_equal_odds_smaller_ratio",
+        title="Equal odds ratio as fairMLHealth prints it",
+        short="odds ratio (min)",
+        family="separation",
+        means="Of the ratios of true and false positive rate, the smaller.",
+        caution=_NEEDS_A_TRUSTED_LABEL + " A ratio above 1 is never seen beside one below.",
+        source=works.MLHEALTH,
+        elsewhere="The min() in fairMLHealth's table of equations; its text and its code take the "
+        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides the "
+        "lowest rate by the highest.",
+        parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
+        fold=MIN,
+    ),
+    Disparity(
         id="impact_ratio",
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),

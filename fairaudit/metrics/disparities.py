@@ -272,7 +272,8 @@ class Disparity(CatalogueEntry):
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
     `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
     groups' departures from parity the mean, weighed by people, in place of each. `fitted`: by least
-    squares against one group, with the controls that its parameters declare.
+    squares against one group, with the controls that its parameters declare. `of_numbers` is the
+    id of the same measure of an outcome that is a number.
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
@@ -283,6 +284,7 @@ class Disparity(CatalogueEntry):
     averages: tuple[Average, ...] = ()
     mean: bool = False
     fitted: bool = False
+    of_numbers: str = ""
 
     def __post_init__(self) -> None:
         """Takes the words that the definition leaves out from its first part."""

@@ -41,6 +41,19 @@ class Shares(Formula):
         return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderedClasses(Formula):
+    """The people of each class of an outcome, from the lowest class to the highest."""
+
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """The people with a known outcome, and how many have each class, [Z, P, G]."""
+        value, n = self.value_of(counts, parameters)
+        single = np.ones(counts.classes.shape[1], np.bool_)
+        return GroupValues(
+            self, value, n, n.astype(np.float64), scores=counts.classes, single=single
+        )
+
+
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """1 where anybody has a known outcome, else undefined."""
     mass = counts.classes.sum(axis=1)
@@ -56,6 +69,19 @@ _SHARES = Shares(
     better=Better.NEITHER,
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
+    listed=False,
+    value_of=_known_outcomes,
+)
+_ORDERED_CLASSES = OrderedClasses(
+    id="ordered_classes",
+    title="Distribution over ordered classes",
+    family="independence",
+    means="How many people have which class, in the order that the spec says.",
+    caution="Read it class by class.",
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    formula="n(y, g)",
+    requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     listed=False,
     value_of=_known_outcomes,
 )
@@ -83,6 +109,19 @@ DISPARITIES = (
         source=works.ZLIOBAITE,
         elsewhere="`statistical_parity_difference` with the other sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
+        of_numbers="mean_difference_of_numbers",
+    ),
+    Disparity(
+        id="mean_difference_of_numbers",
+        title="Mean difference of a number",
+        short="mean diff.",
+        family="independence",
+        means="The reference's mean minus the group's.",
+        caution=_IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
+        source=works.ZLIOBAITE,
+        elsewhere="What `mean_difference` is of an outcome that is a number; "
+        "`mean_prediction_difference` with the other sign.",
+        parts=((numbers.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
@@ -140,6 +179,19 @@ DISPARITIES = (
         source=works.CALDERS,
         elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
+    ),
+    Disparity(
+        id="between_group_auc_ordinal",
+        title="Area under the curve between groups, of ordered classes",
+        short="AUC of classes",
+        family="independence",
+        means="The chance that somebody of the reference has a higher class than somebody of the "
+        "group, plus half of the ties.",
+        caution=_IGNORES_THE_LABEL + " Says nothing about how far classes are apart.",
+        source=works.CALDERS,
+        elsewhere="Of two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
+        "classes' places, divided by n₀n₁.",
+        parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
         id="balanced_residuals",

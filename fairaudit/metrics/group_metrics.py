@@ -27,21 +27,24 @@ CLUSTER_ROBUST = "cluster-robust"
 class GroupMetric(CatalogueEntry, ABC):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
-    One that is not `listed` is only there to be compared; one that is `conditional` only has a
+    `best` is the best value of a number that departs from it on either side. One that is not
+    `listed` is only there to be compared; one that is `conditional` only has a
     meaning given strata.
     """
 
     better: Better
     bounds: Bounds = (0, 1)
     takes: tuple[str, ...] = ()
+    best: int | None = None
     listed: bool = True
     conditional: bool = False
 
     @property
-    def best_at_zero(self) -> bool:
-        """Whether it is an error with a sign: 0 is the best, and either side departs from it."""
+    def best_inside(self) -> int | None:
+        """The best value, of a number that either side departs from: 0 of an error with a sign."""
         signed = self.better is Better.NEITHER and self.bounds[0] != 0
-        return signed and self.family in {"accuracy", "sufficiency"}
+        is_error = signed and self.family in {"accuracy", "sufficiency"}
+        return 0 if is_error and self.best is None else self.best
 
     @property
     @abstractmethod
@@ -61,6 +64,11 @@ class GroupMetric(CatalogueEntry, ABC):
     @property
     def is_odds(self) -> bool:
         """Whether it is the odds of a share: hits for each of the others."""
+        return False
+
+    @property
+    def is_test(self) -> bool:
+        """Whether its value is a χ² by itself, of a hypothesis about the group alone."""
         return False
 
     def within(self, ends: Ends) -> Ends:
@@ -112,7 +120,8 @@ class GroupValues:
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
     average over strata does. `ends` gives the interval of every value by the method that `method`
-    names, None where there is none; `pools_variance` marks intervals that take a part of other
+    names, None where there is none; `freedom` are the degrees of freedom of a value that is a χ²
+    itself; `pools_variance` marks intervals that take a part of other
     groups' variance. `estimates` and `intervals` cache what was made of it.
     """
 
@@ -136,6 +145,7 @@ class GroupValues:
     by_clusters: AveragedShare | None = None
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
+    freedom: Floats | None = None
     estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
     intervals: dict[float, Ends] = field(default_factory=dict, repr=False)
 

@@ -162,7 +162,9 @@ SCORE_PARITY = TableMetric(
     caution="Takes no account of who qualifies. Biased upwards by chance where there are many "
     "thresholds.",
     no_interval=_PICKED,
-    source=works.BEUTEL,
+    source=works.AGARWAL,
+    elsewhere="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, and "
+    "Fairlearn's page); Beutel et al. draw the same curves.",
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
     requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
     bounds=(0, 1),

@@ -155,8 +155,7 @@ def _auc_error(counts: GroupCounts) -> Floats:
 
 def _ends_of_auc(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
     value, _ = _auc(counts, parameters)
-    positive, negative = (side.astype(np.float64) for side in _by_label(counts))
-    return ranks.delong(value, positive, negative, alpha, moderated=True)
+    return ranks.delong(value, *_float_sides(counts), alpha, moderated=True)
 
 
 AUC = Ranked(
@@ -177,6 +176,48 @@ AUC = Ranked(
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
     method="DeLong",
+)
+
+
+def _float_sides(counts: GroupCounts) -> tuple[Floats, Floats]:
+    positive, negative = _by_label(counts)
+    return positive.astype(np.float64), negative.astype(np.float64)
+
+
+def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    positive, negative = _float_sides(counts)
+    n = sum(side.sum(axis=1) for side in _by_label(counts))
+    return ranks.average_precision(positive, negative), np.asarray(n)
+
+
+def _ends_of_average_precision(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+    value, _ = _average_precision(counts, parameters)
+    return ranks.average_precision_interval(value, *_float_sides(counts), alpha)
+
+
+AVERAGE_PRECISION = Ranked(
+    id="average_precision",
+    title="Average precision",
+    short="PR AUC",
+    aliases=("pr_auc", "average_precision_score"),
+    family="accuracy",
+    means="The mean, over the positives of the group, of the precision among all who score at "
+    "least as high: the area under the precision-recall curve, by steps.",
+    caution="A score that ranks nobody has the base rate for a value: groups of unlike base rates "
+    "have unlike ones at equal skill.",
+    source=works.BOYD,
+    elsewhere="scikit-learn's `average_precision_score`, which prints 0 where nobody is positive; "
+    "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
+    better=Better.HIGHER,
+    formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
+    undefined="nobody with a positive label",
+    requirements=_DISTRIBUTION_AND_LABEL,
+    value_of=_average_precision,
+    errors_of=lambda counts: ranks.average_precision_error(
+        *_float_sides(counts), ~_scores(counts).single
+    ),
+    ends_of=_ends_of_average_precision,
+    method="Wilson, jackknife",
 )
 
 
@@ -330,6 +371,7 @@ SCORES: tuple[GroupMetric, ...] = (
     MEAN_SCORE_NEGATIVES,
     SCORING_RATE,
     AUC,
+    AVERAGE_PRECISION,
     BRIER,
     CALIBRATION_ERROR,
     CALIBRATION_IN_THE_LARGE,

@@ -22,7 +22,7 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
-from fairaudit.recode.axes import DROP, Axis, Findings, cluster_codes
+from fairaudit.recode.axes import Axis, Findings, cluster_codes
 from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
@@ -253,8 +253,8 @@ def _left_out(
     stays, why, reasons = _stays(counts, axes)
     why[counts.kept == -1] = len(reasons)
     reasons.append(("the filter", "cannot decide"))
-    dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
-    otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
+    by_value = np.any([axis.leaves_by_value for axis in axes], axis=0)
+    as_missing = np.any([axis.leaves_as_missing for axis in axes], axis=0)
     return LeftOut(
         keys=tuple(axis.key for axis in _kept(axes)),
         codes=_codes(_kept(axes)),
@@ -263,7 +263,7 @@ def _left_out(
         counted=stays,
         why=why,
         reasons=tuple(reasons),
-        others=kept & dropping & ~otherwise,
+        others=kept & by_value & ~as_missing,
         gather=partial(_gathered, counts, axes, added, clusters, ledger),
     )
 
@@ -274,19 +274,19 @@ def _stays(counts: Counts, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tupl
     Each row leaves for its first reason only.
     """
     stays = counts.kept == 1
-    why, found = np.full(len(stays), -1), list[tuple[str, str]]()
+    why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
     for axis in axes:
-        reasons = [
-            (axis.missing, f"missing ({axis.rule}: {axis.policy.value})"),
-            (axis.dropped_values, OTHERS_DROPPED),
-        ]
-        for marks, reason in reasons:
-            gone = stays & marks & (axis.codes == DROP)
+        as_missing = f"missing ({axis.rule}: {axis.policy.value})"
+        for marks, reason in (
+            (axis.leaves_as_missing, as_missing),
+            (axis.leaves_by_value, OTHERS_DROPPED),
+        ):
+            gone = stays & marks
             if gone.any():
-                why[gone] = len(found)
-                found.append((axis.column, reason))
+                why[gone] = len(reasons)
+                reasons.append((axis.column, reason))
                 stays = stays & ~gone
-    return stays, why, found
+    return stays, why, reasons
 
 
 def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
@@ -330,10 +330,7 @@ def _line(counts: Counts, marks: Marks, column: str, reason: str) -> LedgerLine:
     )
 
 
-def _refuse_missing(
-    axis: Axis,
-    counts: Counts,
-) -> None:
+def _refuse_missing(axis: Axis, counts: Counts) -> None:
     if axis.policy is not MissingPolicy.ERROR:
         return
     missing = (counts.kept == 1) & axis.missing

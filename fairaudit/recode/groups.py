@@ -55,12 +55,9 @@ def group_axis(
     )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     _check_reference(attribute, levels, findings)
-    nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(attribute.name, role, levels, unknown)
     rule = "protected" if is_protected else "strata"
-    return Axis(
-        key, codes, attribute.column.value, rule, policy, missing, nothing, attribute.unknown
-    )
+    return Axis(key, codes, attribute.column.value, rule, policy, missing, attribute.unknown)
 
 
 def _check_reference(attribute: Protected, levels: Sequence[str], findings: Findings) -> None:
@@ -79,9 +76,8 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
     place[None] = place[UNKNOWN]
     codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
-    nothing = np.zeros(len(codes), dtype=np.bool_)
     key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
-    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN], nothing)
+    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
 
 
 def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
@@ -104,10 +100,7 @@ def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     return found
 
 
-def _binned(
-    attribute: Protected,
-    counts: Counts,
-) -> tuple[list[str | None], Ints, tuple[str, ...]]:
+def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()

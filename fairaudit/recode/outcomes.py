@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.counts import Counts
-from fairaudit.cube import NO_LEVEL, KeyColumn, Marks, Role
+from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
@@ -36,15 +36,12 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     dropped = _dropped(outcome, classes, occurring, findings)
-    levels = tuple(sorted((occurring | positive | negative) - dropped))
+    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, findings)
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
         return left_out if level is None else place.get(classes.of_level[level], DROP)
-
-    def marks(chosen: Iterable[bool]) -> Marks:
-        return np.array(list(chosen), dtype=np.bool_)[raw_key.codes]
 
     key = KeyColumn(
         outcome.name,
@@ -61,11 +58,23 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
         outcome.column.value,
         str(role),
         policy,
-        missing=marks(level is None for level in found),
-        dropped_values=marks(
-            level is not None and classes.of_level[level] in dropped for level in found
-        ),
+        missing=np.array([level is None for level in found], dtype=np.bool_)[raw_key.codes],
     )
+
+
+def _in_order(
+    outcome: Outcome, classes: _Classes, levels: set[str], findings: Findings
+) -> tuple[str, ...]:
+    """The classes as the spec orders them, else by their names; one that it leaves out is a fault.
+
+    A class that it names and that does not occur is one that nobody has.
+    """
+    ordered = [name for text in outcome.order for name in classes.named([text])]
+    if outcome.order and levels - {*ordered}:
+        missing = listing(sorted(levels - {*ordered}))
+        what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
+        findings.faults.append(outcome.order[0].fault(what))
+    return tuple(ordered) if outcome.order else tuple(sorted(levels))
 
 
 def _dropped(
@@ -210,14 +219,13 @@ def _cut_axis(
         positive=frozenset({1}),
         favourable=outcome.favourable,
     )
-    nothing = np.zeros(len(raw), dtype=np.bool_)
     missing = raw_key.codes == MISSING
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
             what = f"{outcome.name}: by its cut no row is {word}"
             findings.notices.append(Notice(what, Subjects.ANYBODY))
-    return Axis(key, reached, outcome.column.value, str(role), policy, missing, nothing)
+    return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 
 def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
@@ -243,14 +251,8 @@ def _rule(outcome: Outcome, spec: Spec) -> str:
     return "numbers" if outcome in spec.numbers else "prediction"
 
 
-def _number_axis(
-    column: str,
-    rule: str,
-    policy: MissingPolicy,
-    counts: Counts,
-) -> Axis:
+def _number_axis(column: str, rule: str, policy: MissingPolicy, counts: Counts) -> Axis:
     missing = counts.cut_key(column).codes == MISSING
     codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
     key = KeyColumn(column, Role.PREDICTION, ())
-    nothing = np.zeros(len(missing), dtype=np.bool_)
-    return Axis(key, codes, column, rule, policy, missing, nothing)
+    return Axis(key, codes, column, rule, policy, missing)

@@ -81,7 +81,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
 def _order(row: RateRow, result: AuditResult) -> str:
     """The order of a table: the worst first, or the lowest where neither way is better."""
     record = find_metric(row.metric)
-    if not isinstance(record, GroupMetric) or record.best_at_zero:
+    if not isinstance(record, GroupMetric) or record.best_inside is not None:
         return _WORST
     favourable = None if "class" in row.parameters else row.of not in result.burdens
     is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER

@@ -21,7 +21,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
-from fairaudit.spec.entry import Context, Entry, read_entry, read_outcome, refuse_unmet
+from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.text import Draft, Path
@@ -45,6 +45,7 @@ def read_metrics(
         if entry is None:
             continue
         of = read_outcome(entry)
+        entry = of_numbers(entry, of)
         refuse_unmet(entry, of)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")

@@ -298,12 +298,24 @@ def _read_outcome(
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
+        order=_read_order(draft, path, shape, threshold),
     )
+
+
+def _read_order(
+    draft: Draft, path: Path, shape: schema.OutcomeColumn, threshold: Threshold | None
+) -> tuple[Text, ...]:
+    """The classes of an ordinal outcome, the lowest first."""
+    if shape.order and threshold is not None:
+        draft.fault((*path, "order"), "a cut on a number has two classes, in their order", key=True)
+    if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
+        draft.fault((*path, "order"), "name every class once, from the lowest to the highest")
+    return draft.texts((*path, "order"), shape.order)
 
 
 def _read_number(draft: Draft, path: Path, name: str, shape: schema.OutcomeColumn) -> Outcome:
     """An outcome that is a number: it has no classes to name."""
-    for key in ("positive", "negative", "others"):
+    for key in ("positive", "negative", "others", "order"):
         if key in shape.model_fields_set:
             draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
     column = _column_of(draft, path, name, shape.column)

@@ -187,7 +187,8 @@ def _adds_up(entry: Entry, of: str) -> bool:
     """Whether the metric adds up numbers of people."""
     has_score = entry.context.outcomes[of].score is not None
     needs = entry.requirements
-    return Requirement.NUMERIC_ATTRIBUTE in needs or (Requirement.SCORE in needs and has_score)
+    adds_up = needs & {Requirement.NUMERIC_ATTRIBUTE, Requirement.ORDER}
+    return bool(adds_up) or (Requirement.SCORE in needs and has_score)
 
 
 def _refuse_fit(entry: Entry) -> None:
@@ -230,6 +231,17 @@ def read_outcome(entry: Entry) -> str | None:
     if is_score and "label" in outcomes and find_unmet(entry.metric, first, outcomes):
         return "label"
     return first
+
+
+def of_numbers(entry: Entry, of: str | None) -> Entry:
+    """The entry, or the same measure of numbers where its outcome is one."""
+    metric = entry.metric
+    is_number = of is not None and entry.context.outcomes[of].kind is OutcomeKind.NUMBER
+    if not is_number or not isinstance(metric, Disparity) or not metric.of_numbers:
+        return entry
+    numeric = find_metric(metric.of_numbers)
+    assert isinstance(numeric, Disparity)
+    return replace(entry, metric=replace(numeric, mean=metric.mean))
 
 
 def _unmet_by(entry: Entry, of: str) -> str | None:
@@ -275,6 +287,8 @@ def _unmet(
     needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
 ) -> str | None:
     label = outcomes.get("label")
+    if Requirement.ORDER in needs and not outcomes[of].order:
+        return f"needs classes in order: `order: [lowest, …, highest]` in {_place_of(of)}"
     if {Requirement.LABEL, Requirement.PREDICTION} <= needs and (label is None or of == "label"):
         return "compares a prediction with a label: name both in `columns`"
     if needs & _ONLY_LABEL and label is None:

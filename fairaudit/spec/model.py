@@ -14,10 +14,12 @@ from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.metrics import (
     Disparity,
+    GroupMetric,
     Metric,
     Minimum,
     Reference,
     Requirement,
+    TableMetric,
     Terms,
     list_requirements,
 )
@@ -64,17 +66,20 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is format_edge."""
+    """How a CSV file is written."""
 
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    multiline: bool = False
+    separator: str
+    decimal: str
+    encoding: str
+    multiline: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What counts as missing, and what becomes of it by the role of the column."""
+    """What counts as missing, and what becomes of it by the role of the column.
+
+    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
+    """
 
     tokens: tuple[str, ...] = ("",)
     protected: MissingPolicy = MissingPolicy.SHOW
@@ -146,7 +151,8 @@ class Outcome:
     """A label, prediction, decision or number: its column and which of its values are positive.
 
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
-    column of an outcome that has nothing but a score is that score's.
+    column of an outcome that has nothing but a score is that score's. `order` names the classes of
+    an ordinal outcome from the lowest to the highest.
     """
 
     name: str
@@ -158,6 +164,7 @@ class Outcome:
     favourable: bool = True
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: Text | None = None
+    order: tuple[Text, ...] = ()
 
     @property
     def has_classes(self) -> bool:
@@ -220,6 +227,12 @@ class MetricRequest:
         }
         words |= {name: text for name, text in named.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}
+
+    def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
+        """The options that hold for one of its rates, as the rows of that rate repeat them."""
+        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        others = {"against", "aggregate", *parameters}
+        return {name: value for name, value in self.options.items() if name not in others}
 
 
 @dataclass(frozen=True, slots=True)

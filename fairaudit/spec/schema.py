@@ -115,6 +115,7 @@ class OutcomeColumn(_Strict):
     others: Literal["error", "drop"] = "error"
     favourable: Flag = True
     number: Flag = False
+    order: Texts = []
 
 
 def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:

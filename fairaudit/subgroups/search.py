@@ -20,10 +20,9 @@ import numpy as np
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
-from fairaudit.evidence import Sample, compare_shares, name_share_test
+from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.members import FLAT_STATE, Member, member
 from fairaudit.metrics.terms import Inference
-from fairaudit.stats import proportions
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
 _SAFE = 2**62
@@ -209,9 +208,9 @@ class TestedSubgroups:
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
         """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
-        (p, n, *_), (q, m, *_) = _sample_with_others(self.entries, entries)
-        low, high = proportions.newcombe(p, n, q, m, self.inference.alpha)
-        rest, value = m / (n + m), self.divergence[entries]
+        sample, others = _sample_with_others(self.entries, entries)
+        low, high = bound_share_gap(sample, others, self.inference.alpha)
+        rest, value = others.size / (sample.size + others.size), self.divergence[entries]
         # The last digit of a product could leave the value outside.
         return np.minimum(rest * low, value), np.maximum(rest * high, value)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.evidence import TOO_LITTLE_VARIATION, Intervals
+from fairaudit.evidence import Intervals
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -137,31 +137,20 @@ def write_estimate(
     evaluation: Evaluation,
     z: int,
     w: int,
-    band: Intervals,
+    intervals: Intervals,
     significance: Significance | None = None,
 ) -> Estimate:
     """A value as it is listed, with a reason where there is none; only checks need it exact.
 
-    The `band` holds the intervals of the whole evaluation.
+    The `intervals` are those of the whole evaluation.
     """
     value = float(evaluation.value[z, w])
     error = 0.0
     if evaluation.error is not None:
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
-    ends = band.at(z, w)
-    low, high = (None, None) if ends is None else ends
-    why = "" if ends is not None or math.isnan(value) else band.why or TOO_LITTLE_VARIATION
-    return Estimate(
-        value,
-        low=low,
-        high=high,
-        method="" if ends is None else band.method,
-        no_interval=why,
-        significance=significance,
-        reason=reason,
-        error=error,
-    )
+    estimate = intervals.estimate(value, z, w)
+    return replace(estimate, significance=significance, reason=reason, error=error)
 
 
 def find_comparison_id(metric: Metric) -> str | None:
@@ -169,8 +158,3 @@ def find_comparison_id(metric: Metric) -> str | None:
     if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
         return metric.comparison.id
     return None
-
-
-def group_at(table: GroupTable, index: int) -> Group:
-    """The group of an index; () for nobody."""
-    return table.groups[int(index)] if index >= 0 else ()

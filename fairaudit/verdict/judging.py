@@ -10,12 +10,12 @@ from fractions import Fraction
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
-    TOO_LITTLE_VARIATION,
     Evidence,
     MissingBounds,
     build_estimate,
     correct_families,
     find_parts,
+    group_at,
     judge_missing,
 )
 from fairaudit.evidence.people_affected import (
@@ -146,8 +146,7 @@ def _add_deciding_value(
     z, w = entry.z, entry.w
     parts = find_parts(evaluation, z, w)
     first, second = (
-        _group_at(evaluation, evaluation.first[z, w]),
-        _group_at(evaluation, evaluation.second[z, w]),
+        group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
     )
     return replace(
         finding,
@@ -235,15 +234,10 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
 
 def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
     z, w = entry.z, entry.w
-    ends = evidence.intervals.at(z, w)
-    estimate = Estimate(
-        entry.value,
+    estimate = replace(
+        evidence.intervals.estimate(entry.value, z, w),
         n=entry.n,
         exact=evaluation.exact(z, w),
-        low=None if ends is None else ends[0],
-        high=None if ends is None else ends[1],
-        method=evidence.intervals.method if ends is not None else "",
-        no_interval="" if ends is not None else evidence.intervals.why or TOO_LITTLE_VARIATION,
         significance=evidence.significance_at(z, w),
     )
     values = evaluation.group_values
@@ -297,11 +291,7 @@ def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breac
         between: tuple[Group, ...] = (group,)
         if spread:
             ends = (evaluation.first[z, w], evaluation.second[z, w])
-            between = tuple(filter(None, (_group_at(evaluation, end) for end in ends)))
+            between = tuple(filter(None, (group_at(evaluation.table, end) for end in ends)))
         exact = evaluation.exact(z, w) if exactly else None
         breaches.append(Breach(group, strata[z], entry.value, exact, between, backing))
     return tuple(breaches)
-
-
-def _group_at(evaluation: Evaluation, index: int) -> Group:
-    return evaluation.table.groups[int(index)] if index >= 0 else ()

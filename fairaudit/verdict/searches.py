@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from fairaudit.verdict.checks import (
 )
 from fairaudit.verdict.entries import exclude_group
 from fairaudit.verdict.findings import Breach, Finding, NotEvaluated
+
+L = TypeVar("L", Limit, ReversalLimit)
 
 _MOST_EXACT = 1000
 """Of more subgroups beyond a limit, none is told as a fraction."""
@@ -42,32 +45,55 @@ def judge_subgroups(
         nobody = NotEvaluated((), (), why, blocks=True)
         limit = check.fail or check.warn
         return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(nobody,))
-    halfway: Finding | None = None
-    for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
-        if limit is None:
-            continue
+
+    def apply_limit(limit: Limit, status: Status) -> Finding | None:
         beyond = _find_beyond(tested, limit, waived)
-        sure = beyond
+        proven = beyond
         if limit.significant:
-            sure = beyond[tested.adjusted[beyond] < tested.inference.alpha]
-        if len(sure):
-            finding = _build_finding(check, status, limit, tested, beyond)
-            finding = replace(finding, not_cleared=halfway is not None)
-            return _name_deciding(finding, tested, _find_farthest(tested, sure), family)
-        if len(beyond) and halfway is None:
-            # What is to fail warns where it is in doubt; what is to warn says so, and lets pass.
-            short = Status.WARN if status is Status.FAIL else Status.PASS
-            listed = beyond if short is Status.WARN else beyond[:0]
-            finding = _build_finding(check, short, limit, tested, listed)
-            finding = replace(finding, backing=Backing.NOT_SIGNIFICANT, not_cleared=True)
-            halfway = _name_deciding(finding, tested, _find_farthest(tested, beyond), family)
+            proven = beyond[tested.adjusted[beyond] < tested.inference.alpha]
+        if not len(beyond):
+            return None
+        status, backing = _weaken(status, is_proven=bool(len(proven)), asks=limit.significant)
+        listed = beyond[:0] if status is Status.PASS else beyond
+        finding = Finding(check, status, None, limit, "", backing=backing)
+        finding = replace(finding, crossed=_list_breaches(tested, listed, limit))
+        deciding = _find_farthest(tested, proven if len(proven) else beyond)
+        return _name_deciding(finding, tested, deciding, family)
+
+    finding = _apply_limits(check.fail, check.warn, apply_limit)
     remaining = _exclude_waived(tested, np.arange(len(tested.p)), waived)
-    if halfway is not None or not len(remaining):
-        return halfway
+    if finding is not None or not len(remaining):
+        return finding
     limit = check.fail or check.warn
     assert limit is not None
-    passed = _build_finding(check, Status.PASS, limit, tested, remaining[:0])
+    backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
+    passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
     return _name_deciding(passed, tested, _find_farthest(tested, remaining), family)
+
+
+def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
+    """The status of a limit that is crossed, and what the evidence says.
+
+    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
+    """
+    if is_proven:
+        return status, Backing.SUPPORTED if asks else Backing.UNASKED
+    return Status.WARN if status is Status.FAIL else Status.PASS, Backing.NOT_SIGNIFICANT
+
+
+def _apply_limits(
+    fail: L | None, warn: L | None, apply_limit: Callable[[L, Status], Finding | None]
+) -> Finding | None:
+    """The finding of the worst limit that is crossed; None where neither is."""
+    doubtful: Finding | None = None
+    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
+        finding = None if limit is None else apply_limit(limit, status)
+        if finding is None:
+            continue
+        if finding.backing is not Backing.NOT_SIGNIFICANT:
+            return replace(finding, not_cleared=doubtful is not None)
+        doubtful = doubtful or replace(finding, not_cleared=True)
+    return doubtful
 
 
 def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group]) -> Ints:
@@ -95,14 +121,6 @@ def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])
-
-
-def _build_finding(
-    check: SubgroupCheck, status: Status, limit: Limit, tested: TestedSubgroups, beyond: Ints
-) -> Finding:
-    crossed = _list_breaches(tested, beyond, limit)
-    backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
-    return Finding(check, status, None, limit, "", crossed=crossed, backing=backing)
 
 
 def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Breach, ...]:
@@ -157,57 +175,41 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
         for group, aside in scanned.left_out
     ]
     left_out += [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
-    doubt: Finding | None = None
-    for status, bound in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+
+    def build(
+        status: Status,
+        limit: ReversalLimit | None,
+        listed: Sequence[Reversal] = (),
+        backing: Backing = Backing.UNASKED,
+    ) -> Finding:
+        return Finding(
+            check, status, None, limit, "",
+            not_evaluated=tuple(left_out), reversals=tuple(listed), backing=backing,
+        )  # fmt: skip
+
+    def apply_limit(limit: ReversalLimit, status: Status) -> Finding | None:
         reaching = [
-            reversal
-            for reversal in reversals
-            if bound and reversal.kind.strength >= bound.kind.strength
+            reversal for reversal in reversals if reversal.kind.strength >= limit.kind.strength
         ]
-        if bound is None or not reaching:
-            continue
-        listed = reaching
-        if bound.significant:
-            listed = [
-                reversal for reversal in reaching if reversal.is_significant(check.inference.alpha)
-            ]
-        if listed:
-            backing = Backing.SUPPORTED if bound.significant else Backing.UNASKED
-            proven = _build_reversal_finding(check, status, bound, left_out, listed, backing)
-            return replace(proven, not_cleared=doubt is not None)
-        if doubt is None:
-            short = Status.WARN if status is Status.FAIL else Status.PASS
-            doubt = _build_reversal_finding(
-                check, short, bound, left_out, reaching, Backing.NOT_SIGNIFICANT
-            )
-            doubt = replace(doubt, not_cleared=True)
+        proven = reaching
+        if limit.significant:
+            alpha = check.inference.alpha
+            proven = [reversal for reversal in reaching if reversal.is_significant(alpha)]
+        if not reaching:
+            return None
+        status, backing = _weaken(status, is_proven=bool(proven), asks=limit.significant)
+        return build(status, limit, proven or reaching, backing)
+
+    finding = _apply_limits(check.fail, check.warn, apply_limit)
+    if finding is not None and finding.backing is not Backing.NOT_SIGNIFICANT:
+        return finding
     limit = check.fail or check.warn
     if not scanned.compared.get(check.rate):
         why = "no two groups could be compared in two strata or more"
         left_out.append(NotEvaluated((), (), why, blocks=True))
     reasons = [item.reason for item in left_out if item.blocks]
-    if reasons and (doubt is None or doubt.status is Status.PASS):
+    if reasons and (finding is None or finding.status is Status.PASS):
         why = "; ".join(dict.fromkeys(reasons))
-        finding = _build_reversal_finding(check, Status.INCONCLUSIVE, limit, left_out)
-        return replace(finding, why=why, not_cleared=doubt is not None)
-    return doubt or _build_reversal_finding(check, Status.PASS, limit, left_out)
-
-
-def _build_reversal_finding(
-    check: ReversalCheck,
-    status: Status,
-    bound: ReversalLimit | None,
-    left_out: Sequence[NotEvaluated],
-    reversals: Sequence[Reversal] = (),
-    backing: Backing = Backing.UNASKED,
-) -> Finding:
-    return Finding(
-        check,
-        status,
-        None,
-        bound,
-        "",
-        not_evaluated=tuple(left_out),
-        reversals=tuple(reversals),
-        backing=backing,
-    )
+        is_doubtful = finding is not None
+        return replace(build(Status.INCONCLUSIVE, limit), why=why, not_cleared=is_doubtful)
+    return finding or build(Status.PASS, limit)

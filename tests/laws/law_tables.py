@@ -162,7 +162,8 @@ def spec_of(
         "columns": {
             "protected": ["g"], "strata": ["z"], "count": "n",
             **({"weight": "w"} if weighted else {"score": "s"}),
-            "label": {"column": "y", **YES}, "prediction": prediction or {"column": "p", **YES},
+            "label": {"column": "y", **YES},
+            "prediction": prediction or {"column": "p", **YES, "order": [0, 1]},
         },
         "missing": {"label": "aside"},
         "metrics": [*metrics],

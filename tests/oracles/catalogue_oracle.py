@@ -439,6 +439,18 @@ def auc(rows: Rows, _everybody: Rows = ()) -> Number:
     return _probability_above(positives, _scores_of_class(rows, positive=False))
 
 
+def average_precision(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return the mean over positives of the share of positives among all who score as high."""
+    judged = _judged_scores(rows)
+    precisions = []
+    for threshold, label, people in judged:
+        if label == 1:
+            hits = sum(n for score, y, n in judged if score >= threshold and y == 1)
+            selected = sum(n for score, _, n in judged if score >= threshold)
+            precisions.append((Fraction(hits, selected), people))
+    return _mean(precisions)
+
+
 def _is_probability(everybody: Rows) -> bool:
     """Return whether every score lies in [0, 1]."""
     return all(0 <= score <= 1 for score, _ in _scores(everybody))
@@ -480,6 +492,105 @@ def calibration_error(rows: Rows, everybody: Rows) -> Number:
 def calibration_in_the_large(rows: Rows, _everybody: Rows = ()) -> Number:
     """Return the mean label minus the mean score of those who have both."""
     return _mean([(label - score, people) for score, label, people in _judged_scores(rows)])
+
+
+def _inner_scores(rows: Rows) -> list[tuple[float, Fraction, int]] | None:
+    """Return logit, label and people of those who are judged; None if a score is 0, 1 or beyond."""
+    judged = _judged_scores(rows)
+    if any(not 0 < score < 1 for score, _, _ in judged):
+        return None
+    return [(math.log(score / (1 - score)), label, people) for score, label, people in judged]
+
+
+def _labels_of(
+    judged: Sequence[tuple[float, Fraction, int]],
+) -> tuple[list[float], list[float]]:
+    """Return the logits of the positives, and of the negatives."""
+    return [x for x, y, _ in judged if y == 1], [x for x, y, _ in judged if y == 0]
+
+
+def calibration_intercept(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return a of logit P(y = 1) = a + logit(s), where the expected positives are the observed."""
+    judged = _inner_scores(rows)
+    if not judged or not all(_labels_of(judged)):
+        return None
+    low, high = -100.0, 100.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        expected = sum(people / (1 + math.exp(-middle - x)) for x, _, people in judged)
+        low, high = (middle, high) if expected < sum(y * n for _, y, n in judged) else (low, middle)
+    return (low + high) / 2
+
+
+def calibration_slope(rows: Rows, _everybody: Rows = ()) -> Number:
+    """Return b of logit P(y = 1) = a + b logit(s), by maximum likelihood over the rows."""
+    judged = _inner_scores(rows)
+    if not judged:
+        return None
+    plus, minus = _labels_of(judged)
+    if not plus or not minus or min(plus) >= max(minus) or min(minus) >= max(plus):
+        return None
+
+    def loss(a: float, b: float) -> float:
+        signs = ((a + b * x) * (1 - 2 * float(y)) for x, y, _ in judged)
+        return sum(
+            n * (max(eta, 0) + math.log1p(math.exp(-abs(eta))))
+            for eta, (_, _, n) in zip(signs, judged, strict=True)
+        )
+
+    a, b = 0.0, 1.0
+    for _ in range(500):
+        g0 = g1 = h00 = h01 = h11 = 0.0
+        for x, y, n in judged:
+            p = 1 / (1 + math.exp(-a - b * x))
+            residual, weight = n * (float(y) - p), n * p * (1 - p)
+            g0, g1 = g0 + residual, g1 + x * residual
+            h00, h01, h11 = h00 + weight, h01 + weight * x, h11 + weight * x * x
+        det = h00 * h11 - h01 * h01
+        da, db = (h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det
+        step = 1.0
+        while loss(a + step * da, b + step * db) > loss(a, b) and step > 1e-9:
+            step /= 2
+        a, b = a + step * da, b + step * db
+        if abs(da) + abs(db) < 1e-13:
+            break
+    return b
+
+
+def hosmer_lemeshow(rows: Rows, everybody: Rows) -> Number:
+    """Return Σ (O - E)² / (E (1 - E/n)) over tenths of the rows by score, sparse ones joined."""
+    judged = sorted(_judged_scores(rows))
+    total = sum(people for _, _, people in judged)
+    if not judged or not _is_probability(everybody):
+        return None
+    tenths: dict[int, list[tuple[Fraction, Fraction, int]]] = {}
+    for score, label, people in judged:
+        before = sum(n for other, _, n in judged if other < score)
+        tenths.setdefault(10 * before // total, []).append((score, label, people))
+    parts = [tenths[place] for place in sorted(tenths)]
+    at = 0
+    while len(parts) > 1 and at < len(parts):
+        if not _expects_few(parts[at]):
+            at += 1
+            continue
+        other = at + 1 if at + 1 < len(parts) else at - 1
+        first = min(at, other)
+        parts[first : first + 2] = [parts[first] + parts[first + 1]]
+        at = first
+    if len(parts) < 2:
+        return None
+    value = Fraction(0)
+    for part in parts:
+        n = sum(people for _, _, people in part)
+        observed = _total([(label, people) for _, label, people in part])
+        expected = _total([(score, people) for score, _, people in part])
+        value += (observed - expected) ** 2 / (expected * (1 - expected / n))
+    return value
+
+
+def _expects_few(part: Sequence[tuple[Fraction, Fraction, int]]) -> bool:
+    expected = sum(score * people for score, _, people in part)
+    return min(expected, sum(people for _, _, people in part) - expected) < 5
 
 
 def median_score(everybody: Rows) -> Fraction | None:
@@ -550,9 +661,13 @@ GROUP: dict[str, Callable[[Rows, Rows], Number]] = {
     "mean_score_positives": mean_score_positives,
     "mean_score_negatives": mean_score_negatives,
     "auc": auc,
+    "average_precision": average_precision,
     "brier": brier,
     "calibration_error": calibration_error,
     "calibration_in_the_large": calibration_in_the_large,
+    "calibration_slope": calibration_slope,
+    "calibration_intercept": calibration_intercept,
+    "hosmer_lemeshow": hosmer_lemeshow,
     "mean_prediction": mean_prediction,
     "mean_label": mean_label,
     "mean_residual": mean_residual,
@@ -647,6 +762,15 @@ def between_group_auc_score(rows: Rows, reference: Rows, _everybody: Rows = ()) 
     return _probability_above(_scores(reference), _scores(rows))
 
 
+def between_group_auc_ordinal(rows: Rows, reference: Rows, _everybody: Rows = ()) -> Number:
+    """Return P(class of the reference > class of the group) + P(=)/2, classes by their letters."""
+    own, other = (
+        [(Fraction(ord(row.predicted_class)), row.people) for row in side if row.predicted_class]
+        for side in (rows, reference)
+    )
+    return _probability_above(other, own)
+
+
 def _residuals(rows: Rows, everybody: Rows) -> Weighted:
     """Return label - prediction: of numbers, else of 0/1 label and score, else of 0/1 and 0/1.
 
@@ -695,6 +819,7 @@ TO_REFERENCE: dict[str, Callable[[Rows, Rows, Rows], Number]] = {
     "standardized_difference_score": standardized_difference_score,
     "between_group_auc": between_group_auc,
     "between_group_auc_score": between_group_auc_score,
+    "between_group_auc_ordinal": between_group_auc_ordinal,
     "balanced_residuals": balanced_residuals,
     "total_variation": total_variation_between,
     "kl_divergence": kl_divergence,
@@ -797,9 +922,47 @@ def _entropy_in_bits(counted: Iterable[int]) -> float:
     return math.fsum(number / people * math.log2(people / number) for number in numbers)
 
 
+def _scores_in_bins(rows: Rows) -> Counts | None:
+    """Return the people by group and bin of the score: its own if there are few, else a tenth.
+
+    The tenth of a score is that of the share of people below it.
+    """
+    people = sum(n for _, n in _scores(rows))
+    distinct = sorted({score for score, _ in _scores(rows)})
+    bins = {score: str(place) for place, score in enumerate(distinct)}
+    if len(distinct) > MOST_DISTINCT:
+        below = {score: sum(n for other, n in _scores(rows) if other < score) for score in distinct}
+        bins = {score: str(10 * n // people) for score, n in below.items()}
+    joint: Counts = {}
+    for group, members in by_group(rows).items():
+        counted = joint.setdefault(group, {})
+        for score, n in _scores(members):
+            counted[bins[score]] = counted.get(bins[score], 0) + n
+    return joint if len(joint) >= 2 and all(joint.values()) else None
+
+
+def score_mutual_information(rows: Rows) -> Number:
+    """Return the mutual information of the binned score and group in bits."""
+    return _information(_scores_in_bins(rows))
+
+
+def normalized_score_mutual_information(rows: Rows) -> Number:
+    """Return I / root of H(b) H(s), undefined if either does not vary."""
+    return _normalized_information(_scores_in_bins(rows))
+
+
 def mutual_information(rows: Rows) -> Number:
     """Return the mutual information of outcome and group in bits."""
-    joint = _joint(rows)
+    return _information(_joint(rows))
+
+
+def normalized_mutual_information(rows: Rows) -> Number:
+    """Return I / root of H(y) H(s), undefined if either does not vary."""
+    return _normalized_information(_joint(rows))
+
+
+def _information(joint: Counts | None) -> float | None:
+    """Return the mutual information of a table in bits."""
     if joint is None:
         return None
     margin = _margin(joint)
@@ -811,9 +974,9 @@ def mutual_information(rows: Rows) -> Number:
     )
 
 
-def normalized_mutual_information(rows: Rows) -> Number:
-    """Return I / root of H(y) H(s), undefined if either does not vary."""
-    joint, information = _joint(rows), mutual_information(rows)
+def _normalized_information(joint: Counts | None) -> Number:
+    """Return I / root of H(y) H(s) of a table, undefined if either does not vary."""
+    information = _information(joint)
     if joint is None or information is None:
         return None
     of_outcome = _entropy_in_bits(_margin(joint).values())
@@ -1126,6 +1289,8 @@ TABLE: dict[str, Callable[[Rows], Number]] = {
     "eta_neutrality": eta_neutrality,
     "mutual_information": mutual_information,
     "normalized_mutual_information": normalized_mutual_information,
+    "score_mutual_information": score_mutual_information,
+    "normalized_score_mutual_information": normalized_score_mutual_information,
     "predictability": predictability,
     "majority_baseline": majority_baseline,
     "goodman_kruskal_lambda": goodman_kruskal_lambda,

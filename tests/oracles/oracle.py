@@ -540,6 +540,7 @@ SIGNED_FOLDS: dict[str, Fold] = {
     "average_odds_error": (_ODDS, "difference", _mean_magnitude),
     "fairmlhealth_equal_odds_difference": (_ODDS, "difference", _larger_magnitude),
     "fairmlhealth_equal_odds_ratio": (_ODDS, "ratio", _larger_departure),
+    "fairmlhealth_equal_odds_smaller_ratio": (_ODDS, "ratio", min),
 }
 
 

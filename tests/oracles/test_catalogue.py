@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from random import Random
 from typing import Any
 
 import catalogue_oracle as oracle
@@ -198,9 +200,13 @@ SCORED_GROUPS = [
     "mean_score_negatives",
     "scoring_rate",
     "auc",
+    "average_precision",
     "brier",
     "calibration_error",
     "calibration_in_the_large",
+    "calibration_slope",
+    "calibration_intercept",
+    "hosmer_lemeshow",
 ]
 NUMBERED_GROUPS = ["mean_prediction", "mean_label", "mean_residual", "mae", "rmse", "r2"]
 COUNTED_REFERENCES = [
@@ -239,6 +245,8 @@ SCORED_TABLES = [
     "balance_negative_class",
     "well_calibration",
     "multicalibration",
+    "score_mutual_information",
+    "normalized_score_mutual_information",
 ]
 CONDITIONAL = [
     "conditional_equal_opportunity_gap",
@@ -277,10 +285,19 @@ def test_numbers_of_groups_by_scores(rows: list[Person]) -> None:
     check_groups(result, rows, {name: name for name in SCORED_GROUPS})
 
 
+@given(rows=people(distinct=8, size=400), seed=st.integers(0, 1000))
+@examples(20)
+def test_calibration_of_many_people(rows: list[Person], seed: int) -> None:
+    draw = Random(seed)
+    inner = [replace(row, score=Fraction(draw.randint(1, 63), 64), people=9) for row in rows]
+    names = ["calibration_slope", "calibration_intercept", "hosmer_lemeshow"]
+    check_groups(audit(inner, names, **SCORED), inner, {name: name for name in names})
+
+
 @given(rows=people(distinct=64, size=60))
 @examples(30)
 def test_scores_of_many_values_are_binned_in_ten(rows: list[Person]) -> None:
-    names = ["calibration_error", "auc", "brier", "scoring_rate"]
+    names = ["calibration_error", "auc", "average_precision", "brier", "scoring_rate"]
     result = audit(rows, [*names, *SCORED_TABLES], **SCORED)
     check_groups(result, rows, {name: name for name in names})
     for row in result.comparisons:
@@ -456,6 +473,21 @@ def classed(draw: st.DrawFn) -> list[Person]:
     return [Person("a", label_class="p", predicted_class="q"), *rows]
 
 
+@given(rows=classed(), order=st.permutations("pqr"))
+@examples(40)
+def test_ordered_classes(rows: list[Person], order: list[str]) -> None:
+    """Whatever the order: the oracle's letters are those that the order says."""
+    prediction = {"column": "predicted_class", "order": order}
+    entries = [asked("between_group_auc_ordinal", reference="a")]
+    letters = dict(zip(order, "pqr", strict=True))
+    renamed = [
+        replace(row, predicted_class=row.predicted_class and letters[row.predicted_class])
+        for row in rows
+    ]
+    result = audit(rows, entries, prediction=prediction)
+    check_reference(result, renamed, ["between_group_auc_ordinal"])
+
+
 @given(rows=classed())
 @examples(40)
 def test_outcomes_of_several_classes(rows: list[Person]) -> None:
@@ -607,6 +639,8 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
     assert left - signed == {
         "conditional_statistical_parity",  # test_oracle.py, in each stratum
         "majority_baseline",
+        "between_group_auc_ordinal",
+        "mean_difference_of_numbers",
         "regression_slope",  # test_regression.py
         "scoring_impact_ratio",
     }
@@ -635,13 +669,18 @@ def test_what_is_left(rows: list[Person]) -> None:
 def test_numbers_against_a_reference(rows: list[Person]) -> None:
     names = ("mean_prediction", "mae")
     signed = [f"{name}_{how}" for name in names for how in ("difference", "ratio")]
-    result = audit(rows, [{"metric": name, "reference": "a"} for name in signed], **NUMBERS)
+    asking = [*signed, "mean_difference"]
+    result = audit(rows, [{"metric": name, "reference": "a"} for name in asking], **NUMBERS)
     groups = oracle.by_group(rows)
+    assert len(groups) == 1 or result.comparisons[-1].metric == "mean_difference_of_numbers"
     for row in result.comparisons:
         name, _, how = row.metric.rpartition("_")
+        name = "mean_prediction" if row.metric == "mean_difference_of_numbers" else name
         one, two = (oracle.GROUP[name](groups[g], rows) for g in (level_of(row.group), "a"))
         if one is None or two is None:
             expected: Any = None
+        elif row.metric == "mean_difference_of_numbers":
+            expected = two - one
         elif how == "difference":
             expected = one - two
         elif name == "mean_prediction" and (one <= 0 or two <= 0):

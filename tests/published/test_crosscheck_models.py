@@ -43,6 +43,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
+    average_precision_score,
     balanced_accuracy_score,
     brier_score_loss,
     f1_score,
@@ -225,6 +226,7 @@ WEIGHTED: dict[str, Metric] = {
 }
 OF_SCORES: dict[str, Metric] = {
     "auc": roc_auc_score,
+    "average_precision": average_precision_score,
     "brier": brier_score_loss,
     "mean_score": mean_prediction,
 }
@@ -238,6 +240,7 @@ DEFINED: dict[str, Callable[[pd.DataFrame], bool]] = {
     "balanced_accuracy": lambda rows: rows["y"].nunique() == 2,
     "f1": lambda rows: bool((rows["y"] == 1).any() or (rows["p"] == 1).any()),
     "auc": lambda rows: rows["y"].nunique() == 2,
+    "average_precision": lambda rows: bool((rows["y"] == 1).any()),
 }
 """Who must be there for a rate; the others need anybody at all."""
 
@@ -621,14 +624,15 @@ def test_score_parity_equals_kolmogorov_and_smirnov(name: str) -> None:
 def test_scores_finer_than_the_bins_err_within_the_bound_they_state(name: str) -> None:
     case = case_of(name)
     finer = case.data.assign(s=case.data["fine"])
-    result = audit(case, ["auc", "score_parity_gap"], finer)
+    result = audit(case, ["auc", "average_precision", "score_parity_gap"], finer)
     doubted = 0
     for row in result.rates:
         rows = finer.loc[member(case, row.group).index]
         if rows["y"].nunique() < 2:
             assert math.isnan(row.estimate.value)
             continue
-        theirs = roc_auc_score(rows["y"], rows["s"])
+        judge = {"auc": roc_auc_score, "average_precision": average_precision_score}[row.metric]
+        theirs = judge(rows["y"], rows["s"])
         assert abs(row.estimate.value - theirs) <= row.estimate.error + 1e-12, row.group
         doubted += row.estimate.error > 0
     for compared in result.comparisons:

@@ -228,7 +228,7 @@ WITHOUT = {
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
     "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
-    "between_group_generalized_entropy", "trend", "multicalibration",
+    "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
 }  # fmt: skip
 """What has no interval: calibration, information, maxima over thresholds, fourth powers."""
 

@@ -57,6 +57,7 @@ ELSEWHERE = {
         (
             "mean_score", "mean_score_positives", "mean_score_negatives", "mean_prediction",
             "mean_label", "mean_residual", "calibration_in_the_large", "stratum_share",
+            "calibration_slope", "calibration_intercept", "hosmer_lemeshow",
             "stratum_share_of_positives", "stratum_share_of_negatives",
         ),
         (NOBODY, NOBODY),

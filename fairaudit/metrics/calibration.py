@@ -1,0 +1,181 @@
+"""Calibration as a fit and as a test: Cox's slope and intercept, and Hosmer & Lemeshow's χ²."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, Ints
+from fairaudit.memoize import memoize
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.scores import Ranked
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats import calibration, distributions
+
+_REQUIREMENTS = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL})
+_EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fitted:
+    """A number of every stratum and group, [Z, G]: value, its spread, what bins hide, people."""
+
+    value: Floats
+    spread: Floats
+    doubt: Floats
+    n: Ints
+
+
+def _of_each_group(
+    counts: GroupCounts, find: Callable[[calibration.ScoreBins], tuple[float, float, float]]
+) -> _Fitted:
+    assert counts.scores is not None
+    scores = counts.scores
+    n = scores.people[:, :2].sum(axis=(1, 2))
+    found = np.full((3, *n.shape), np.nan)
+    for z, g in np.ndindex(*n.shape):
+        negative, positive = scores.people[z, :2, :, g]
+        found[:, z, g] = find(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
+    return _Fitted(found[0], found[1], found[2], np.asarray(n))
+
+
+@memoize
+def _slopes(counts: GroupCounts) -> _Fitted:
+    return _of_each_group(counts, calibration.recalibration_slope)
+
+
+@memoize
+def _intercepts(counts: GroupCounts) -> _Fitted:
+    return _of_each_group(counts, calibration.recalibration_intercept)
+
+
+@memoize
+def _fits(counts: GroupCounts) -> _Fitted:
+    return _of_each_group(counts, calibration.hosmer_lemeshow)
+
+
+def _read(find: Callable[[GroupCounts], _Fitted]) -> Callable[..., tuple[Floats, Ints]]:
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        fitted = find(counts)
+        return fitted.value, fitted.n
+
+    return value_of
+
+
+def _wald(find: Callable[[GroupCounts], _Fitted]) -> Callable[..., Ends]:
+    def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+        fitted = find(counts)
+        reach = distributions.normal_critical(alpha) * fitted.spread
+        return fitted.value - reach, fitted.value + reach
+
+    return ends_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoodnessOfFit(Ranked):
+    """A χ² that is a test itself: its p is that of the least value that the bins leave open."""
+
+    freedom_of: Callable[[GroupCounts], Floats]
+
+    @property
+    def is_test(self) -> bool:
+        """Whether its value is a test statistic."""
+        return True
+
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """Its value in every stratum and group, with its degrees of freedom."""
+        values = Ranked.compute(self, counts, parameters)
+        return replace(values, freedom=self.freedom_of(counts))
+
+
+CALIBRATION_SLOPE = Ranked(
+    id="calibration_slope",
+    title="Calibration slope",
+    short="calibration slope",
+    aliases=("cox_slope",),
+    family="sufficiency",
+    means="How the logit of the true share of positives rises with the logit of the score: 1 where "
+    "the score is calibrated, below 1 where it is too extreme.",
+    caution="Trusts the label. A slope of 1 may be wrong by a constant: see the intercept, and the "
+    "curve. Undefined where a score is 0 or 1, all labels are alike or a cut separates them.",
+    source=works.COX,
+    elsewhere="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
+    f"the score. {_EXACT}",
+    better=Better.NEITHER,
+    bounds=(None, None),
+    best=1,
+    formula="b of logit P(y = 1 | s) = a + b · logit(s)",
+    undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
+    "or nobody to count",
+    requirements=_REQUIREMENTS,
+    value_of=_read(_slopes),
+    errors_of=lambda counts: _slopes(counts).doubt,
+    ends_of=_wald(_slopes),
+    method="Wald",
+)
+
+
+CALIBRATION_INTERCEPT = Ranked(
+    id="calibration_intercept",
+    title="Calibration intercept",
+    short="calibration intercept",
+    aliases=("cox_intercept",),
+    family="sufficiency",
+    means="By how much the logit of the score is too low on the whole, with slope 1: 0 where it is "
+    "not, above 0 where positives are more frequent than scored.",
+    caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
+    source=works.COX,
+    elsewhere="Calibration in the large on the scale of odds: a logistic regression on a constant "
+    f"with the logit of the score as offset. {_EXACT}",
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="a of logit P(y = 1 | s) = a + logit(s)",
+    undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
+    requirements=_REQUIREMENTS,
+    value_of=_read(_intercepts),
+    errors_of=lambda counts: _intercepts(counts).doubt,
+    ends_of=_wald(_intercepts),
+    method="Wald",
+)
+
+
+HOSMER_LEMESHOW = GoodnessOfFit(
+    id="hosmer_lemeshow",
+    title="Hosmer–Lemeshow test of calibration",
+    short="Hosmer–Lemeshow χ²",
+    aliases=("hosmer_lemeshow_test",),
+    family="sufficiency",
+    means="Whether as many are positive as were scored, in every tenth of the group by its score: "
+    "Σ (O - E)² / (E (1 - E/n)).",
+    caution="Trusts the label. Grows with the people: in a large group small departures are "
+    "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
+    "true}`.",
+    no_interval="it is a test statistic itself",
+    source=works.HOSMER,
+    elsewhere="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted to "
+    "these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
+    f"positives or negatives are joined with their neighbours. {_EXACT}",
+    better=Better.NEITHER,
+    bounds=(0, None),
+    best=0,
+    formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
+    undefined="fewer than two parts that expect five positives and five negatives, or a score "
+    "outside [0, 1]",
+    requirements=_REQUIREMENTS,
+    value_of=_read(_fits),
+    errors_of=lambda counts: _fits(counts).doubt,
+    freedom_of=lambda counts: _fits(counts).spread,
+)
+
+
+CALIBRATION: tuple[GroupMetric, ...] = (
+    CALIBRATION_SLOPE,
+    CALIBRATION_INTERCEPT,
+    HOSMER_LEMESHOW,
+)

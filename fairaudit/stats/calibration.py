@@ -1,0 +1,238 @@
+"""Calibration of scores against labels: Cox's recalibration and the test of Hosmer & Lemeshow.
+
+D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
+D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,
+Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range, so that each
+number knows how far what the bins hide may have moved it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+
+_STEPS = 100
+_CLOSE = 1e-11
+_DECILES = 10
+_FEWEST_EXPECTED = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreBins:
+    """People of one group by ascending bin of a score, with the range of each bin."""
+
+    positive: Floats
+    negative: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, positive: Ints, negative: Ints, low: Floats, high: Floats) -> ScoreBins:
+        """The bins that somebody with a known label is in."""
+        there = (positive + negative) > 0
+        sides = (positive[there].astype(np.float64), negative[there].astype(np.float64))
+        return cls(*sides, low[there], high[there])
+
+    @property
+    def people(self) -> Floats:
+        """People in each bin."""
+        return self.positive + self.negative
+
+    @property
+    def has_logits(self) -> bool:
+        """Whether every score lies between 0 and 1, neither of them."""
+        return bool(len(self.low)) and bool(self.low[0] > 0 and self.high[-1] < 1)
+
+    @property
+    def middle(self) -> Floats:
+        """The score that stands for each bin: where it holds one value, that value."""
+        return (self.low + self.high) / 2
+
+
+class Coefficient(NamedTuple):
+    """An estimate with its standard error, and how far what bins hide may have moved it."""
+
+    value: float
+    error: float
+    doubt: float
+
+
+NO_COEFFICIENT = Coefficient(math.nan, math.nan, 0.0)
+
+
+def recalibration_slope(bins: ScoreBins) -> Coefficient:
+    """B of logit P(y = 1) = a + b · logit(s), by maximum likelihood; 1 for a calibrated score.
+
+    None where the labels are all alike, or a cut on the score separates them.
+    """
+    ranked = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
+    if not bins.has_logits or not all(map(len, ranked)):
+        return NO_COEFFICIENT
+    (plus, minus) = ranked
+    if plus[0] >= minus[-1] or minus[0] >= plus[-1]:
+        return NO_COEFFICIENT
+    return _fit_or_none(bins, with_slope=True)
+
+
+def recalibration_intercept(bins: ScoreBins) -> Coefficient:
+    """A of logit P(y = 1) = a + logit(s), by maximum likelihood; 0 where the mean is right."""
+    if not bins.has_logits or not bins.positive.sum() or not bins.negative.sum():
+        return NO_COEFFICIENT
+    return _fit_or_none(bins, with_slope=False)
+
+
+def _fit_or_none(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
+    """The fit; none where the labels of scores next to 0 and 1 leave it no information."""
+    try:
+        return _fit(bins, with_slope=with_slope)
+    except np.linalg.LinAlgError:
+        return NO_COEFFICIENT
+
+
+def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
+    """The last coefficient of a logistic fit to the logit of the score, by Newton's method."""
+    x, n = _logit(bins.middle), bins.people
+    # Centred, so that both coefficients hardly depend on each other.
+    center = float((n * x).sum() / n.sum()) if with_slope else 0.0
+    design = np.stack([np.ones_like(x), x - center]) if with_slope else np.ones((1, len(x)))
+    offset = np.zeros_like(x) if with_slope else x
+    theta = np.array([center, 1.0]) if with_slope else np.zeros(1)
+    likelihood = _log_likelihood(bins, theta @ design + offset)
+    for _ in range(_STEPS):
+        share = _expit(theta @ design + offset)
+        gradient = design @ (bins.positive - n * share)
+        information = (design * (n * share * (1 - share))) @ design.T
+        step = np.linalg.solve(information, gradient)
+        while (longer := _log_likelihood(bins, (theta + step) @ design + offset)) < likelihood:
+            step = step / 2
+            if np.abs(step).max() < _CLOSE:
+                break
+        theta, likelihood = theta + step, longer
+        if np.abs(step).max() < _CLOSE:
+            break
+    share = _expit(theta @ design + offset)
+    information = (design * (n * share * (1 - share))) @ design.T
+    error = math.sqrt(float(np.linalg.inv(information)[-1, -1]))
+    slope = float(theta[-1]) if with_slope else 1.0
+    return Coefficient(
+        float(theta[-1]), error, _bound_doubt(bins, design, share, information, slope)
+    )
+
+
+def _bound_doubt(
+    bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
+) -> float:
+    """How far the last coefficient of the exact scores may be; infinite where no bound is found.
+
+    The logistic function f has |f''| <= f', so over a distance d no slope of it changes by more
+    than a factor e^d. At our estimate the gradient of the exact likelihood is at most `moved`; its
+    information is at least (1 - `turned`) of ours there, and e^-(reach·r) of that at a distance r.
+    """
+    half = np.maximum(
+        _logit(bins.high) - _logit(bins.middle), _logit(bins.middle) - _logit(bins.low)
+    )
+    if not half.any():
+        return 0.0
+    n, sizes = bins.people, np.abs(design)
+    grown = np.expm1(np.abs(slope) * half)
+    weight = n * share * (1 - share)
+    further = np.zeros_like(design)
+    if len(design) == 2:
+        further[1] = half
+    moved = ((sizes + further) * weight * grown).sum(axis=1)
+    moved += (further * (bins.positive * (1 - share) + bins.negative * share)).sum(axis=1)
+    whiten = np.linalg.inv(np.linalg.cholesky(information))
+    distance = float(np.linalg.norm(np.abs(whiten) @ moved))
+    farther = sizes + further
+    near, far = (sizes[:, None] * sizes[None]), (farther[:, None] * farther[None])
+    changed = ((far * (1 + grown) - near) * weight).sum(axis=-1)
+    turned = float(np.linalg.norm(np.abs(whiten) @ changed @ np.abs(whiten).T))
+    reach = float(np.linalg.norm(np.abs(whiten) @ farther, axis=0).max())
+    crossed = reach * distance / (1 - turned) if turned < 1 else 1.0
+    if crossed >= 1:
+        return math.inf
+    radius = -math.log1p(-crossed) / reach
+    return radius * float(np.linalg.norm(whiten[:, -1]))
+
+
+class GoodnessOfFit(NamedTuple):
+    """A χ² of so many bins, and how far what the bins of the score hide may have moved it."""
+
+    value: float
+    freedom: float
+    doubt: float
+
+
+NO_FIT = GoodnessOfFit(math.nan, math.nan, 0.0)
+
+
+def hosmer_lemeshow(bins: ScoreBins) -> GoodnessOfFit:
+    """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score, E the sum of their scores.
+
+    People with equal scores stay together; neighbours are joined until each tenth expects five
+    positives and five negatives. Of scores that were not fitted to these people it has as many
+    degrees of freedom as there are tenths left. None below two.
+    """
+    if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
+        return NO_FIT
+    n = bins.people
+    before = np.cumsum(n) - n
+    tenth = np.floor(_DECILES * before / n.sum()).astype(np.int64)
+    half = (bins.high - bins.low) / 2
+    amounts = (n, bins.positive, n * bins.middle, n * half)
+    parts = [np.bincount(tenth, amount, _DECILES) for amount in amounts]
+    rows = _join_sparse(np.stack(parts, axis=1))
+    if len(rows) < 2:
+        return NO_FIT
+    people, observed, expected, hidden = rows.T
+    value = _pearson(people, observed, expected)
+    low, high = np.maximum(expected - hidden, 0), np.minimum(expected + hidden, people)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([_pearson(people, observed, end) for end in (low, high)])
+    least = np.where((low <= observed) & (observed <= high), 0.0, ends.min(axis=0))
+    doubt = np.maximum(ends.max(axis=0) - value, value - least)
+    return GoodnessOfFit(
+        float(value.sum()), float(len(rows)), float(np.where(hidden > 0, doubt, 0.0).sum())
+    )
+
+
+def _join_sparse(rows: Floats) -> Floats:
+    """Neighbouring tenths joined until each expects enough positives and negatives."""
+    joined: list[Floats] = []
+    for row in rows:
+        if joined and _expects_few(joined[-1]):
+            joined[-1] = joined[-1] + row
+        else:
+            joined.append(row)
+    while len(joined) > 1 and _expects_few(joined[-1]):
+        last = joined.pop()
+        joined[-1] = joined[-1] + last
+    is_whole = len(joined) > 1 or not _expects_few(joined[0])
+    return np.array(joined if is_whole else [])
+
+
+def _expects_few(row: Floats) -> bool:
+    people, _, expected, _ = row
+    return bool(min(expected, people - expected) < _FEWEST_EXPECTED)
+
+
+def _pearson(people: Floats, observed: Floats, expected: Floats) -> Floats:
+    return np.asarray((observed - expected) ** 2 * people / (expected * (people - expected)))
+
+
+def _logit(score: Floats) -> Floats:
+    return np.log(score) - np.log1p(-score)
+
+
+def _expit(eta: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0, -eta)))
+
+
+def _log_likelihood(bins: ScoreBins, eta: Floats) -> float:
+    losses = bins.positive * np.logaddexp(0, -eta) + bins.negative * np.logaddexp(0, eta)
+    return -float(losses.sum())

@@ -1,0 +1,124 @@
+"""A second engine: plain Python over the rows of CSV files, for what cells alone can tell."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+
+from fairaudit.counts import Counts, RawKey
+from fairaudit.engine import Data, Files, Outcome, find_files
+from fairaudit.engine.files import name_file
+from fairaudit.errors import DataError, UsageError
+from fairaudit.plan import MISSING, Key, Plan
+from fairaudit.progress import Progress
+from fairaudit.result import DataFile
+from fairaudit.spec import Cut, Quantile
+
+Row = Mapping[str, str]
+
+
+class PlainEngine:
+    """Counts rows one by one; no weights, no scores, no filter."""
+
+    def find_cuts(
+        self, plan: Plan, quantiles: Sequence[Quantile], data: Data, _progress: Progress
+    ) -> dict[Quantile, Cut]:
+        rows = [row for path in _paths(data) for row in _rows(path)]
+        cuts = {}
+        for column, share in quantiles:
+            people = [
+                number
+                for row in rows
+                if (number := _number(row[column], plan)) is not None
+                for _ in range(_people(row, plan))
+            ]
+            people.sort()
+            value = people[-(-len(people) * share.numerator // share.denominator) - 1]
+            above, at = (sum(map(ask, people)) for ask in (value.__lt__, value.__eq__))
+            cuts[column, share] = Cut(float(value), above, at, len(people) - above - at)
+        return cuts
+
+    def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[Outcome]:
+        return [_count(plan, _paths(data)) for plan in plans]
+
+    def count_each(self, plan: Plan, files: Files, _progress: Progress) -> dict[str, Outcome]:
+        return {name_file(path): _count(plan, [path]) for path in _paths(files)}
+
+    def locate_error(self, error: DataError, _plan: Plan, _data: Data) -> DataError:
+        return error
+
+
+def _paths(data: Data) -> list[Path]:
+    if not isinstance(data, Files):
+        raise UsageError("the plain engine reads files")
+    return find_files(data.entries, data.base)[0]
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
+
+
+def _count(plan: Plan, paths: Sequence[Path]) -> Outcome:
+    if plan.weight or plan.scores or plan.filter or plan.adding.columns or plan.tables:
+        return UsageError("the plain engine counts cells alone")
+    rows = [row for path in paths for row in _rows(path)]
+    cells: dict[tuple[str | int | None, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        cell = cells[tuple(_level(row[key.column], key, plan) for key in plan.keys)]
+        cell[0] += 1
+        cell[1] += _people(row, plan)
+    return Counts(
+        plan=plan,
+        keys=tuple(
+            _key(key, levels)
+            for key, levels in zip(plan.keys, zip(*cells, strict=True), strict=True)
+        ),
+        kept=np.ones(len(cells), dtype=np.int64),
+        rows=np.array([rows for rows, _ in cells.values()], dtype=np.int64),
+        people=np.array([people for _, people in cells.values()], dtype=np.int64),
+        read=len(rows),
+        files=tuple(map(_describe, paths)),
+        route="plain Python",
+    )
+
+
+def _key(key: Key, cells: Sequence[str | int | None]) -> RawKey:
+    if key.edges is not None:
+        return RawKey(key, np.array(cells, dtype=np.int64))
+    levels = tuple(dict.fromkeys(level for level in cells if not isinstance(level, int)))
+    return RawKey(key, np.array([levels.index(level) for level in cells]), levels)
+
+
+def _level(text: str, key: Key, plan: Plan) -> str | int | None:
+    """The text of a level, or how many edges a number has passed."""
+    if key.edges is None:
+        return text or None
+    number = _number(text, plan)
+    if number is None:
+        return MISSING
+    passed = [
+        number > edge.value or (number == edge.value and not edge.beyond) for edge in key.edges
+    ]
+    return sum(passed)
+
+
+def _number(text: str, plan: Plan) -> Decimal | None:
+    return None if text in {"", *plan.tokens} else Decimal(text)
+
+
+def _people(row: Row, plan: Plan) -> int:
+    return 1 if plan.count is None else int(row[plan.count])
+
+
+def _describe(path: Path) -> DataFile:
+    stat = path.stat()
+    modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+    lines = path.read_bytes().count(b"\n")
+    return DataFile(name_file(path), stat.st_size, modified, lines)

@@ -1,0 +1,118 @@
+"""The seams of the journey: any engine may count, and counts alone give the result."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import SAMPLES, SPECS
+from plain_engine import PlainEngine
+
+from fairaudit.errors import UsageError
+from fairaudit.pipeline import Question, audit, audit_each, audit_together, conclude, count
+from fairaudit.report import json as report_json
+from fairaudit.result import AuditResult, FailOn
+
+LOANS = SAMPLES / "loans.csv"
+CUT: dict[str, Any] = {
+    "columns": {
+        "protected": {"gender": {}, "age": {"quantiles": 3}},
+        "label": {"column": "repaid", "positive": "yes"},
+        "prediction": {"column": "score", "positive": {"top": "25%"}},
+    },
+    "groups": {"by": "each"},
+    "metrics": [
+        {
+            "metric": "selection_rate",
+            "compare": "difference",
+            "reference": "rest",
+            "fail": {"above": 0.1},
+        }
+    ],
+}
+
+
+def document(result: AuditResult | Exception, **changed: Any) -> dict[str, Any]:
+    """What a result says, but for the engine's way to its counts."""
+    assert isinstance(result, AuditResult), result
+    tree = report_json.document(result)
+    return {**tree, "data": {**tree["data"], **changed}}
+
+
+def alike(result: AuditResult | Exception) -> dict[str, Any]:
+    return document(result, route=None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["berkeley_admissions", "kidney_admissions", "titanic", "florida_1987", "fairlearn_page"],
+)
+def test_another_engine_gives_the_same_report(name: str) -> None:
+    spec = SPECS / f"{name}.yaml"
+    result = audit(spec, engine=PlainEngine())
+    assert result.provenance.route == "plain Python"
+    assert alike(result) == alike(audit(spec))
+
+
+def test_another_engine_serves_every_call_and_finds_quantiles(tmp_path: Path) -> None:
+    engine = PlainEngine()
+    assert alike(audit(CUT, LOANS, engine=engine)) == alike(audit(CUT, LOANS))
+    for name in ("a", "b"):
+        shutil.copy(LOANS, tmp_path / f"{name}.csv")
+    plain = audit_each(CUT, tmp_path, engine=engine)
+    real = audit_each(CUT, tmp_path)
+    assert [*plain] == [*real]
+    assert [alike(plain[name]) for name in plain] == [alike(real[name]) for name in real]
+    together = audit_together([CUT, SPECS / "loans.yaml"], LOANS, engine=engine)
+    assert alike(together[0]) == alike(audit(CUT, LOANS))
+    with pytest.raises(UsageError, match="reads files"):
+        audit(CUT, pl.read_csv(LOANS), engine=engine)
+
+
+SEARCHED = {**CUT, "simpson": {"search": True, "of": "prediction"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "data"),
+    [
+        (SPECS / "adult_counts.yaml", SAMPLES / "adult_counts.csv"),
+        (SPECS / "loans_score.yaml", LOANS),
+        (SPECS / "loans_subgroups.yaml", LOANS),
+        (CUT, LOANS),
+        (SEARCHED, LOANS),
+    ],
+    ids=["cells", "scores", "subgroups", "quantiles", "search"],
+)
+def test_stored_counts_give_the_report_without_the_data(
+    spec: Any, data: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.csv"
+    shutil.copy(data, path)
+    expected = document(audit(spec, path))
+    stored = pickle.dumps(count(Question.read(spec), path))
+    path.unlink()
+    question = Question.read(spec, FailOn.FAIL)
+    assert document(conclude(question, pickle.loads(stored))) == expected  # noqa: S301  # our own
+
+
+def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
+    spec = SPECS / "loans.yaml"
+    rows = pl.read_csv(LOANS, infer_schema=False)
+    rows[:500].write_csv(tmp_path / "1.csv")
+    rows[500:].write_csv(tmp_path / "2.csv")
+    expected = document(audit(spec, tmp_path))
+    question = Question.read(spec)
+    months = [count(question, tmp_path / f"{month}.csv") for month in (1, 2)]
+    shutil.rmtree(tmp_path)
+    assert document(conclude(question, months[0] + months[1])) == expected
+
+
+def test_a_frame_is_counted_like_a_file() -> None:
+    question = Question.read(CUT)
+    result = document(conclude(question, count(question, pl.read_csv(LOANS))))
+    expected = document(audit(CUT, LOANS))
+    assert {name for name in result if result[name] != expected[name]} == {"data"}
