@@ -186,14 +186,12 @@ def test_the_ladder_is_drawn_as_it_is_checked() -> None:
     assert rungs == contracts["contracts"][0]["layers"]
 
 
-@pytest.mark.parametrize(
-    "notion", metrics.UNSUPPORTED_METRICS, ids=lambda notion: notion.names.split()[0]
-)
+@pytest.mark.parametrize("notion", metrics.UNSUPPORTED_METRICS, ids=lambda one: one.names[0])
 def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
     notion: metrics.UnsupportedMetric,
 ) -> None:
     """By each of its names, however they are written; none of them is a measure's."""
-    for name in notion.names.split():
+    for name in notion.names:
         assert metrics.find_entry(name) is None
         for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
             assert metrics.find_unsupported(written) is notion
