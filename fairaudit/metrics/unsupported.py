@@ -15,7 +15,8 @@ from dataclasses import dataclass
 class UnsupportedMetric:
     """A notion, why it is no measure here, and the nearest measures by their ids.
 
-    `spelt` are its names, one after the other. `how` says how to ask for the nearest where naming it is not enough.
+    `spelt` are its names, one after the other. `how` says how to ask for the nearest where naming
+    it is not enough.
     """
 
     spelt: str
@@ -38,22 +39,13 @@ class UnsupportedMetric:
 
 UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
-        spelt="individual_fairness fairness_through_awareness lipschitz_fairness metric_fairness "
-        "similarity_fairness individual_discrimination",
+        spelt="individual_fairness fairness_through_awareness lipschitz_fairness "
+        "metric_fairness similarity_fairness individual_discrimination",
         why="it compares people who are similar for the task, and counts of groups hold no "
         "distance between two people",
         nearest=("generalized_entropy", "conditional_statistical_parity"),
         how="the second compares people of one stratum: name what makes them similar in `given`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
-    ),
-    UnsupportedMetric(
-        spelt="consistency consistency_score situation_testing nearest_neighbours",
-        why="it compares each person with the nearest neighbours, and counts of groups hold no "
-        "distance between two people",
-        nearest=("conditional_statistical_parity", "unexplained_difference"),
-        how="name what makes people alike in `given`",
-        source="Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML; "
-        "Thanh, Ruggieri & Turini (2011), k-NN as an Implementation of Situation Testing, KDD",
     ),
     UnsupportedMetric(
         spelt="counterfactual_fairness counterfactual counterfactual_parity",
@@ -64,9 +56,9 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Kusner, Loftus, Russell & Silva (2017), Counterfactual Fairness, NIPS",
     ),
     UnsupportedMetric(
-        spelt="causal_fairness causal_discrimination causal_effect total_effect direct_effect "
-        "natural_direct_effect indirect_effect path_specific_fairness "
-        "interventional_fairness proxy_discrimination unresolved_discrimination",
+        spelt="causal_fairness causal_effect total_effect direct_effect natural_direct_effect "
+        "indirect_effect path_specific_fairness interventional_fairness "
+        "proxy_discrimination unresolved_discrimination",
         why="it is about the effect of the attribute along the paths of a causal model, which "
         "counts do not identify",
         nearest=("unexplained_difference", "conditional_statistical_parity"),

@@ -82,7 +82,7 @@ def candidate_axis(raw_key: RawKey) -> Axis:
 
 def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
-    found = [
+    oddities = [
         Notice(
             f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
             "joins them",
@@ -96,8 +96,8 @@ def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
             f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
             "missing, name it in `unknown`"
         )
-        found.append(Notice(what, Subjects.NOBODY))
-    return found
+        oddities.append(Notice(what, Subjects.NOBODY))
+    return oddities
 
 
 def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
@@ -116,10 +116,10 @@ def _level_names(
     attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
 ) -> list[str | None]:
     """The audited level of each raw level; None where it is not known."""
-    found = [
+    levels_read = [
         level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
     ]
-    known = [level for level in found if level is not None]
+    known = [level for level in levels_read if level is not None]
     unknown = {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
@@ -144,7 +144,7 @@ def _level_names(
         name = target.get(level, level)
         return attribute.other if kept is not None and name not in kept else name
 
-    return [audited(level) for level in found]
+    return [audited(level) for level in levels_read]
 
 
 def _named(text: Text, known: Sequence[str], attribute: Protected, findings: Findings) -> str:

@@ -26,12 +26,12 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
         return _cut_axis(outcome, role, policy, counts, findings)
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
-    found = [None if level in missing_words else level for level in raw_key.levels]
-    classes = _Classes.of([level for level in found if level is not None])
+    levels_read = [None if level in missing_words else level for level in raw_key.levels]
+    classes = _Classes.of([level for level in levels_read if level is not None])
     present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
     occurring = {
         classes.of_level[level]
-        for code, level in enumerate(found)
+        for code, level in enumerate(levels_read)
         if level is not None and code in present
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
@@ -54,11 +54,11 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
     )
     return Axis(
         key,
-        np.array([code(level) for level in found], dtype=np.int64)[raw_key.codes],
+        np.array([code(level) for level in levels_read], dtype=np.int64)[raw_key.codes],
         outcome.column.value,
         str(role),
         policy,
-        missing=np.array([level is None for level in found], dtype=np.bool_)[raw_key.codes],
+        missing=np.array([level is None for level in levels_read], dtype=np.bool_)[raw_key.codes],
     )
 
 
@@ -84,9 +84,9 @@ def _dropped(
     if not outcome.binary:
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    named = _check_positive(outcome, classes, occurring, findings)
-    named &= _check_negative(outcome, classes, occurring, findings)
-    rest = occurring - positive - negative if named else set()
+    is_well_named = _check_positive(outcome, classes, occurring, findings)
+    is_well_named &= _check_negative(outcome, classes, occurring, findings)
+    rest = occurring - positive - negative if is_well_named else set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
     if outcome.negative and rest:
@@ -236,13 +236,17 @@ def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
     used = [
-        (one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is OutcomeKind.NUMBER
+        (outcome.column, _rule(outcome, spec))
+        for outcome in spec.outcomes
+        if outcome.kind is OutcomeKind.NUMBER
     ]
     used += [(outcome.score, "score") for outcome in spec.outcomes if outcome.score is not None]
-    found: dict[tuple[str, MissingPolicy], str] = {}
+    rule_of: dict[tuple[str, MissingPolicy], str] = {}
     for text, rule in used:
-        found.setdefault((text.value, rules[rule]), rule)
-    return [_number_axis(column, rule, policy, counts) for (column, policy), rule in found.items()]
+        rule_of.setdefault((text.value, rules[rule]), rule)
+    return [
+        _number_axis(column, rule, policy, counts) for (column, policy), rule in rule_of.items()
+    ]
 
 
 def _rule(outcome: Outcome, spec: Spec) -> str:
