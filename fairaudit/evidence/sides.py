@@ -11,7 +11,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION
-from fairaudit.members import FLAT, FLAT_STATE
+from fairaudit.members import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.table_metrics import TableValue
@@ -33,7 +33,7 @@ class ComparisonPart:
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
 
     metric: str
-    value: Annotated[float, FLAT_STATE]
+    value: Annotated[float, STATED]
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None
