@@ -29,9 +29,11 @@ from fairaudit.cube.keys import (
     every_subset,
     name_groups,
 )
+from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "NOWHERE",
     "NO_LEVEL",
     "UNKNOWN",
     "Amount",
@@ -49,6 +51,8 @@ __all__ = [
     "LostGroup",
     "Marks",
     "Role",
+    "RowTable",
+    "Rows",
     "ShareOf",
     "Sum",
     "Ungrouped",

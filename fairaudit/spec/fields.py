@@ -19,8 +19,10 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
+    PRESETS,
     find_comparison,
     find_metric,
+    find_preset,
     suggest,
 )
 from fairaudit.simpson import ReversalKind
@@ -125,7 +127,7 @@ def _as_list(value: object) -> object:
 
 def _read_metric_name(value: object) -> str:
     name = str(_read_text(value))
-    if find_metric(name) is None:
+    if find_metric(name) is None and find_preset(name) is None:
         if find_comparison(name) is not None:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
         raise ValueError(f"unknown metric {name!r}{suggest(name)}")
@@ -199,6 +201,17 @@ def read_columns(value: object) -> object:
     return value
 
 
+def read_features(value: object) -> object:
+    """The same of features; a list in place of a body names columns that people are alike in."""
+    if not isinstance(value, dict):
+        return read_columns(value)
+    bodies = {
+        name: {"names": body} if isinstance(body, list | str) else body
+        for name, body in value.items()
+    }
+    return read_columns(bodies)
+
+
 def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
     """A validator that takes what is no mapping for the value of a key."""
 
@@ -251,7 +264,12 @@ MetricName: TypeAlias = Annotated[
     str,
     BeforeValidator(_read_metric_name),
     WithJsonSchema(
-        {"enum": sorted({name for metric in CATALOGUE for name in (metric.id, *metric.aliases)})}
+        {
+            "enum": sorted(
+                {name for metric in CATALOGUE for name in (metric.id, *metric.aliases)}
+                | {preset.name for preset in PRESETS}
+            )
+        }
     ),
 ]
 
