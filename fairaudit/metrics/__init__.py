@@ -27,7 +27,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -40,6 +40,7 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -53,6 +54,7 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_MINIMUM,
@@ -204,12 +206,14 @@ __all__ = [
     "CATALOGUE",
     "COMPARISONS",
     "DISPARITIES",
+    "FAIR_RANGES",
     "FAMILIES",
     "GROUP_METRICS",
     "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "PREFERENCES",
+    "PRESETS",
     "UNSUPPORTED_METRICS",
     "Average",
     "Better",
@@ -229,6 +233,7 @@ __all__ = [
     "Minimum",
     "PairedCounts",
     "Parameters",
+    "Preset",
     "Rate",
     "Reference",
     "ReferencePolicy",
@@ -256,6 +261,8 @@ __all__ = [
     "find_group",
     "find_metric",
     "find_participants",
+    "find_preset",
+    "find_ranges",
     "find_unsupported",
     "list_requirements",
     "macro_average",
