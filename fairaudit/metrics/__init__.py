@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from fairaudit.errors import did_you_mean
@@ -27,7 +28,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -40,6 +41,7 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -53,6 +55,7 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_MINIMUM,
@@ -167,6 +170,26 @@ def _is_akin(name: str, other_name: str) -> bool:
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
+def find_comparison_id(metric: Metric) -> str | None:
+    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        return metric.comparison.id
+    return None
+
+
+def average_classes(metric: Metric) -> Metric | None:
+    """The mean over classes of a group metric, or of those that a disparity compares.
+
+    None where a metric looks at all classes already.
+    """
+    if isinstance(metric, GroupMetric):
+        return macro_average(metric)
+    if isinstance(metric, Disparity):
+        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
+        return replace(metric, parts=parts)
+    return None
+
+
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
     return Disparity(
@@ -186,12 +209,14 @@ __all__ = [
     "CATALOGUE",
     "COMPARISONS",
     "DISPARITIES",
+    "FAIR_RANGES",
     "FAMILIES",
     "GROUP_METRICS",
     "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "PREFERENCES",
+    "PRESETS",
     "UNSUPPORTED_METRICS",
     "Average",
     "Better",
@@ -211,6 +236,7 @@ __all__ = [
     "Minimum",
     "PairedCounts",
     "Parameters",
+    "Preset",
     "Rate",
     "Reference",
     "ReferencePolicy",
@@ -219,6 +245,7 @@ __all__ = [
     "Terms",
     "UnsupportedMetric",
     "Weights",
+    "average_classes",
     "build_disparity",
     "count_pairs",
     "describe_group",
@@ -231,11 +258,14 @@ __all__ = [
     "explain_ineligibility",
     "explain_undefined",
     "find_comparison",
+    "find_comparison_id",
     "find_eligibility",
     "find_entry",
     "find_group",
     "find_metric",
     "find_participants",
+    "find_preset",
+    "find_ranges",
     "find_unsupported",
     "list_requirements",
     "macro_average",

@@ -15,9 +15,9 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.rows.consistency import NOTHING, Mean, consistency
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
@@ -29,7 +29,7 @@ from fairaudit.stats import proportions
 NEIGHBOURS = 5
 """So many neighbours a person is compared with where the spec says nothing."""
 
-MOST_ASKED = 100_000
+MOST_ASKED = 10_000
 """Of more people than that the neighbours of a sample are looked up, among all people."""
 
 LEAST_ASKED = 1_000

@@ -138,7 +138,6 @@ _WORSE = Comparison(
     formula="share with gap ≥ t",
     apply=sub,
     rational=False,
-    one_sided=True,
     range=(0, 1),
     contrast=_contrast(_share_beyond(1)),
 )
@@ -173,6 +172,20 @@ _TAKEN = (
     "By chance alone some people have a gap as large, on both sides alike, the more the smaller "
     "`k` is: read it beside the other side, and with `k` of 16 or more."
 )
+TWIN_TEST = Disparity(
+    id="twin_test",
+    title="Twin test",
+    short="twins",
+    family="individual",
+    means="Of the group's people who have a twin in the reference, equal in every feature: the "
+    "twins' mean outcome less the own. The test is passed at 0; above it twins fare better.",
+    caution="It says nothing of people without a twin, who may be most of them: a notice "
+    "tells how many have one. What is no feature may differ between twins.",
+    source=works.ZLIOBAITE,
+    elsewhere="The direct discrimination of Žliobaitė §2, on exact matches: what is called "
+    "exact matching of the treated elsewhere.",
+    parts=((_TWINS_RATE, _TWINS),),
+)
 DISPARITIES = (
     Disparity(
         id="situation_testing",
@@ -200,19 +213,6 @@ DISPARITIES = (
         elsewhere="Positive and negative discrimination are handled separately (Žliobaitė §3.4.1).",
         parts=((_RATE, _BETTER),),
     ),
-    Disparity(
-        id="twin_test",
-        title="Twin test",
-        short="twins",
-        family="individual",
-        means="Of the group's people who have a twin in the reference, equal in every feature: the "
-        "twins' mean outcome less the own. The test is passed at 0; above it twins fare better.",
-        caution="It says nothing of people without a twin, who may be most of them: a notice "
-        "tells how many have one. What is no feature may differ between twins.",
-        source=works.ZLIOBAITE,
-        elsewhere="The direct discrimination of Žliobaitė §2, on exact matches: what is called "
-        "exact matching of the treated elsewhere.",
-        parts=((_TWINS_RATE, _TWINS),),
-    ),
+    TWIN_TEST,
 )
 """The metrics of people beside people like them in a reference."""

@@ -42,6 +42,14 @@ def _rate(neighbours: Neighbours, outcome: Floats, asked: Ints) -> Floats:
     return np.asarray((neighbours.sum_over(positives)[rows] - own) / neighbours.sizes[rows])
 
 
+def count_twins(features: Features, members: Ints, others: Ints) -> tuple[int, int]:
+    """How many members have a twin among `others`, and how many of those are one."""
+    profile = locate(features).profile
+    both = np.intersect1d(profile[members], profile[others])
+    first, second = (int(np.isin(profile[side], both).sum()) for side in (members, others))
+    return first, second
+
+
 def twin_difference(features: Features, outcome: Floats, members: Ints, others: Ints) -> Mean:
     """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairaudit.counts import Median
-from fairaudit.metrics import Disparity, Metric, TableMetric
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.recode import Cubes
 from fairaudit.result import (
     ComparisonRow,
@@ -21,7 +21,7 @@ from fairaudit.result import (
     definition,
 )
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.evaluations import Tables, find_comparison_id, list_rates
+from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
@@ -69,7 +69,7 @@ def tabulate(
     return Listing(
         groups=tuple(groups(tables, requests)),
         rates=tuple(rates(tables, requests)),
-        comparisons=tuple(comparisons(tables, requests)),
+        comparisons=tuple(comparisons(tables, requests, find_ranges(spec.flags))),
         lattice=tuple(lattice(tables, requests, on_metrics, whole=is_whole)),
         epsilons=tuple(epsilons(tables, requests, whole=is_whole)),
         definitions=tuple(_definitions(requests)),

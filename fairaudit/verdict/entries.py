@@ -287,7 +287,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     ]
     fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
     for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
-        beyond = limit.reached(among_large.value[z]) & among_large.judged[z]
+        beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
                 f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "

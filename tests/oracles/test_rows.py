@@ -219,6 +219,16 @@ def test_units_of_the_features_do_not_count(people: list[One], shift: float, sca
     assert agrees(one, None if math.isnan(two) else two)
 
 
+def test_consistency_may_be_perfect_where_neighbourhoods_are_apart() -> None:
+    """Žliobaitė §3.4.2: groups that live apart, of which one is refused, are consistent."""
+    near = [One("a", (0.0, at / 10), ("u",), 0) for at in range(10)]
+    far = [One("b", (9.0, at / 10), ("u",), 1) for at in range(10)]
+    result = audit([*near, *far], "consistency", "demographic_parity_difference")
+    assert value_of(result, "consistency") == 1
+    (gap,) = [row for row in result.comparisons if row.metric == "demographic_parity_difference"]
+    assert gap.estimate.value == 1
+
+
 ALL = (
     "consistency",
     "unawareness_violations",

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "demographic_disparity": (HIGH, HIGH),
     "consistency": (LOW, LOW),
     "unawareness_violations": (HIGH, HIGH),
+    "lipschitz_violations": (HIGH, HIGH),
     **dict.fromkeys(
         (
             "mean_score", "mean_score_positives", "mean_score_negatives", "mean_prediction",
