@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum
 from fairaudit.disclosure import Notice
+from fairaudit.features import Features
 from fairaudit.histogram import Bins, quantile
 from fairaudit.plan import Key, Plan
 from fairaudit.result import DataFile
@@ -113,12 +114,30 @@ class RawSearch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RawRows:
+    """People one by one: those of the raw cells who have every feature, or a sample of them.
+
+    `cells` [N] are the places of their raw cells, `numbers` [N] those of their rows in the data,
+    from 1, and `scores` [N] by column. `complete` [C] counts the rows of a raw cell that have every
+    feature, `missing` [C] by feature those that lack it.
+    """
+
+    cells: Ints
+    numbers: Ints
+    features: Features
+    scores: Mapping[str, Floats]
+    complete: Ints
+    missing: Mapping[str, Ints]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
 
     No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
     -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
-    from the pass. `medians` are those of the scores whose bins do not tell them.
+    from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
+    people one by one, where the plan asks for them.
     """
 
     plan: Plan
@@ -139,6 +158,7 @@ class Counts:
     notices: tuple[Notice, ...] = ()
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
+    rows_read: RawRows | None = None
 
     def text_key(self, column: str) -> RawKey:
         """The levels of a column that is counted as text."""
@@ -152,6 +172,8 @@ class Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""
         if not self.plan.counts_like(other.plan):
             raise ValueError("counts of different plans do not add up")
+        if self.rows_read is not None:
+            raise ValueError("people who were read one by one do not add up")
         keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
         levels = {
             key: unite_levels((texts, other.table_levels[key]))

@@ -15,6 +15,7 @@ from fairaudit.spec import (
     OutcomeKind,
     Protected,
     Quantile,
+    SimilarityColumns,
     Spec,
     Text,
     Threshold,
@@ -98,6 +99,14 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What is read of people one by one: the columns in which they are alike, and scores."""
+
+    similarity: SimilarityColumns
+    scores: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
@@ -107,7 +116,7 @@ class Plan:
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
-    for the plan, where the spec names some.
+    for the plan, where the spec names some. `rows` are what is read of people one by one.
     """
 
     keys: tuple[Key, ...]
@@ -126,6 +135,7 @@ class Plan:
     cluster: str | None = None
     medians: tuple[str, ...] = ()
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
+    rows: RowPlan | None = None
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -141,7 +151,14 @@ class Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()
         return replace(
-            self, keys=keys, scores={}, medians=(), adding=NOTHING_ADDED, tables=(), search=None
+            self,
+            keys=keys,
+            scores={},
+            medians=(),
+            adding=NOTHING_ADDED,
+            tables=(),
+            search=None,
+            rows=None,
         )
 
     def counts_like(self, other: Plan) -> bool:
@@ -184,6 +201,7 @@ def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
             edges.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
+    texts += spec.similarity.texts if spec.needs_rows else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
@@ -208,6 +226,7 @@ def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
         tables=_tables(spec, made),
         search=_search(spec, made, texts),
         cluster=value_of(spec.cluster),
+        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
         medians=() if spec.suppress_below is not None else tuple(scores),
     )
@@ -361,6 +380,7 @@ def _terms(single: Plan) -> tuple[object, ...]:
         single.scores,
         single.search,
         single.tables,
+        single.rows,
         single.keys if single.tables else (),
     )
 

@@ -28,9 +28,11 @@ from fairaudit.cube.keys import (
     distinct_rows,
     every_subset,
 )
+from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "NOWHERE",
     "NO_LEVEL",
     "UNKNOWN",
     "Amount",
@@ -48,6 +50,8 @@ __all__ = [
     "LostGroup",
     "Marks",
     "Role",
+    "RowTable",
+    "Rows",
     "ShareOf",
     "Sum",
     "Ungrouped",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Grouping, Ints
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
-from fairaudit.cube.cutting import cut_table
+from fairaudit.cube.cutting import cut_table, place_rows
 from fairaudit.cube.group_table import ExcludeBelow, ExcludedGroups, GroupTable, ShareOf
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
@@ -22,6 +22,7 @@ from fairaudit.cube.keys import (
     known_groups,
     name_groups,
 )
+from fairaudit.cube.rows import Rows, RowTable
 from fairaudit.ledger import Ledger
 
 
@@ -174,6 +175,10 @@ class Cube:
         With a second outcome `beside`, only those count who have both.
         """
         return cut_table(self, by, given, of, beside)
+
+    def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
+        """The people one by one at their places in a table of this cube."""
+        return place_rows(self, table, rows, score)
 
     def find_excluded(self, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
         """The groups that are less than a share of the people in a grouping.

@@ -11,6 +11,7 @@ from fairaudit.metrics import (
     conditional,
     differential_fairness,
     effect_sizes,
+    individual,
     inequality,
     numeric_attributes,
     score_parity,
@@ -71,6 +72,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *calibration.CALIBRATION,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
+    *individual.GROUP_METRICS,
 )
 """The numbers of one group."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
+from fairaudit.metrics.row_sides import Role, RowSides
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -184,7 +185,7 @@ class GroupCounts:
     `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
-    known.
+    known. `rows` are the people one by one, where a metric asks for them.
     """
 
     people: ConfusionCounts
@@ -201,12 +202,14 @@ class GroupCounts:
     by_class: tuple[GroupCounts, ...] = ()
     clusters: PooledClusters | None = None
     unknown_clusters: bool = False
+    rows: RowSides | None = None
 
     def overall(self) -> GroupCounts:
         """Everybody in the stratum, the group included, aligned with each group."""
         return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
             self.clusters and self.clusters.overall(),
+            self.rows and self.rows.to(Role.OVERALL),
         )
 
     def rest(self) -> GroupCounts:
@@ -214,6 +217,7 @@ class GroupCounts:
         return self.changed(
             lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
             self.clusters and self.clusters.rest(),
+            self.rows and self.rows.to(Role.REST),
         )
 
     def everywhere(self) -> GroupCounts:
@@ -242,7 +246,8 @@ class GroupCounts:
             at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
             return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
 
-        return self.changed(take, self.clusters and self.clusters.at(index))
+        rows = self.rows and self.rows.to(index)
+        return self.changed(take, self.clusters and self.clusters.at(index), rows)
 
     def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
@@ -256,9 +261,12 @@ class GroupCounts:
         )
 
     def changed(
-        self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None
+        self,
+        change: Callable[[Cell], Cell],
+        clusters: PooledClusters | None = None,
+        rows: RowSides | None = None,
     ) -> GroupCounts:
-        """Everything counted, changed in the same way; `clusters` are those of the new groups."""
+        """Everything counted, changed in the same way; `clusters`, `rows` are of the new groups."""
         people = self.people.map(change)
         return replace(
             self,
@@ -272,6 +280,7 @@ class GroupCounts:
             scores=None if self.scores is None else self.scores.map(change),
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
             clusters=clusters,
+            rows=rows,
         )
 
 
@@ -292,6 +301,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         _sums_of(table),
         _scores_of(table),
         clusters=_crowd_of(table),
+        rows=None if table.rows is None else RowSides(table.rows),
     )
 
 

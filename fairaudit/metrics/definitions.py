@@ -28,6 +28,7 @@ class Requirement(StrEnum):
     NUMERIC_LABEL = "numeric label"
     NUMERIC_ATTRIBUTE = "numeric attribute"
     ORDER = "order of the classes"
+    FEATURES = "features"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "inequality": Family(
             "How unequally benefit is spread over people.",
             "Where individuals, not only groups, should fare alike.",
+        ),
+        "individual": Family(
+            "People one by one, by their features.",
+            "Where people who are alike should fare alike; which features count is your judgement.",
         ),
         "conditional": Family(
             "People who are alike in a declared factor; whether it is legitimate is your "

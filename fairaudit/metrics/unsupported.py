@@ -48,15 +48,6 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
     ),
     UnsupportedMetric(
-        names=("consistency", "consistency_score", "situation_testing", "nearest_neighbours"),
-        why="it compares each person with the nearest neighbours, and counts of groups hold no "
-        "distance between two people",
-        nearest=("conditional_statistical_parity", "unexplained_difference"),
-        how="name what makes people alike in `given`",
-        source="Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML; "
-        "Thanh, Ruggieri & Turini (2011), k-NN as an Implementation of Situation Testing, KDD",
-    ),
-    UnsupportedMetric(
         names=("counterfactual_fairness", "counterfactual", "counterfactual_parity"),
         why="it asks what would be decided if the same person belonged to another group, which "
         "takes a causal model, not counts",
@@ -67,7 +58,6 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         names=(
             "causal_fairness",
-            "causal_discrimination",
             "causal_effect",
             "total_effect",
             "direct_effect",

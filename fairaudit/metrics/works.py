@@ -37,6 +37,8 @@ DWORK = Citation("Dwork et al.", 2012, "https://arxiv.org/abs/1104.3913")
 FAIRLEARN = Citation("Weerts et al., Fairlearn", 2023, "https://arxiv.org/abs/2303.16626")
 FOULDS = Citation("Foulds & Pan", 2020, "https://arxiv.org/abs/1807.08362")
 FUKUCHI = Citation("Fukuchi, Sakuma & Kamishima", 2013)
+GAJANE = Citation("Gajane & Pechenizkiy", 2018, "https://arxiv.org/abs/1710.03184")
+GALHOTRA = Citation("Galhotra, Brun & Meliou", 2017, "https://arxiv.org/abs/1709.03221")
 GILL = Citation("Gill, Hall, Montgomery & Schmidt", 2020, "https://doi.org/10.3390/info11030137")
 GOODMAN = Citation("Goodman & Kruskal", 1954, "https://doi.org/10.2307/2281536")
 GUO = Citation("Guo et al.", 2017, "https://arxiv.org/abs/1706.04599")
@@ -52,6 +54,11 @@ MANTEL = Citation("Mantel & Haenszel", 1959, "https://doi.org/10.1093/jnci/22.4.
 LEVIN = Citation("Levin, Peres & Wilmer, Markov Chains and Mixing Times, §4.1", 2009)
 LL144 = Citation("New York City, 6 RCNY § 5-300", 2023)
 MANCUHAN = Citation("Mancuhan & Clifton, Combating discrimination using Bayesian networks", 2014)
+LUONG = Citation(
+    "Luong, Ruggieri & Turini, k-NN as an implementation of situation testing",
+    2011,
+    "https://doi.org/10.1145/2020408.2020488",
+)
 MLHEALTH = Citation("Allen et al., fairMLHealth: Evaluating Fairness", 2021)
 PEDRESCHI = Citation("Pedreschi, Ruggieri & Turini, Discrimination-aware data mining", 2008)
 RIJSBERGEN = Citation("van Rijsbergen, Information Retrieval", 1979)
@@ -62,3 +69,4 @@ THEIL = Citation("Theil, Economics and Information Theory", 1967)
 UGESP = Citation("EEOC et al., Uniform Guidelines on Employee Selection, 29 CFR 1607.4(D)", 1978)
 VERMA = Citation("Verma & Rubin", 2018, "https://doi.org/10.1145/3194770.3194776")
 WACHTER = Citation("Wachter, Mittelstadt & Russell", 2021, "https://arxiv.org/abs/2005.05906")
+ZEMEL = Citation("Zemel, Wu, Swersky, Pitassi & Dwork, Learning Fair Representations", 2013)

@@ -13,8 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import Counts
-from fairaudit.cube import NO_LEVEL, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
+from fairaudit.counts import Counts, RawRows
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Amount,
+    AmountName,
+    Cube,
+    Marks,
+    Role,
+    Rows,
+    Sum,
+    distinct_rows,
+)
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
@@ -40,7 +51,7 @@ class Cubes:
     `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
     small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
     `left_out` are the rows that the filter does not remove and the cube does not hold, where there
-    are such.
+    are such. `rows` are the people of the cube one by one, where a metric needs them.
     """
 
     cube: Cube
@@ -50,6 +61,7 @@ class Cubes:
     searched: Mapping[str, Cube] = field(default_factory=dict)
     searched_columns: Searched | None = None
     left_out: LeftOut | None = None
+    rows: Rows | None = None
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -81,7 +93,27 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     searched_cubes, columns = _searched(counts, spec), None
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
-    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out)
+    rows = None if counts.rows_read is None else _audited_rows(counts, counts.rows_read, axes)
+    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out, rows)
+
+
+def _audited_rows(counts: Counts, read: RawRows, axes: Sequence[Axis]) -> Rows:
+    """The people of the cube one by one, at the cells that their raw cells went to."""
+    stays, _, _ = _stays(counts, axes)
+    places = np.full(len(stays), -1, dtype=np.int64)
+    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
+    cells = places[read.cells]
+    audited = cells >= 0
+    missing = {name: int(lacking[stays].sum()) for name, lacking in read.missing.items()}
+    return Rows(
+        cells[audited],
+        read.numbers[audited],
+        read.features.take(audited),
+        {name: values[audited] for name, values in read.scores.items()},
+        audited=int(counts.rows[stays].sum()),
+        complete=int(read.complete[stays].sum()),
+        missing={name: n for name, n in missing.items() if n},
+    )
 
 
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:

@@ -77,6 +77,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         simpson=scan,
         subgroups=search,
         features=columns.features,
+        similarity=columns.similarity,
         suppress_below=shape.suppress_below,
         notices=notices,
     )

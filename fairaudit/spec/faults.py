@@ -25,7 +25,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
 _NO_VALUE = "this key has no value: write one, or leave the key out"
-_UNWRITTEN = {("Positive", "values")}
+_UNWRITTEN = {("Positive", "values"), ("FeatureColumn", "names")}
 """Fields that shorthand becomes, and nobody writes."""
 
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}

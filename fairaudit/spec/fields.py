@@ -199,6 +199,17 @@ def read_columns(value: object) -> object:
     return value
 
 
+def read_features(value: object) -> object:
+    """The same of features; a list in place of a body names columns that people are alike in."""
+    if not isinstance(value, dict):
+        return read_columns(value)
+    bodies = {
+        name: {"names": body} if isinstance(body, list | str) else body
+        for name, body in value.items()
+    }
+    return read_columns(bodies)
+
+
 def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
     """A validator that takes what is no mapping for the value of a key."""
 

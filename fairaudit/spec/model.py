@@ -173,6 +173,22 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarityColumns:
+    """The columns in which people are alike or not: numbers, and texts that match or do not."""
+
+    numeric: tuple[Text, ...] = ()
+    categorical: tuple[Text, ...] = ()
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """All of them."""
+        return (*self.numeric, *self.categorical)
+
+
+NO_SIMILARITY = SimilarityColumns()
+
+
+@dataclass(frozen=True, slots=True)
 class MetricRequest:
     """A metric to report: of which outcome, for which groupings, in which strata.
 
@@ -229,8 +245,9 @@ class Spec:
     """An audit spec, read and resolved.
 
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes; `features` columns that `subgroups` alone are looked for in. `suppress_below`
-    is the least count of people that may be published.
+    numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
+    those in which people are alike. `suppress_below` is the least count of people that may be
+    published.
     """
 
     path: str
@@ -257,6 +274,7 @@ class Spec:
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
     features: tuple[Protected, ...] = ()
+    similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
@@ -290,6 +308,18 @@ class Spec:
         """Whether rows leave the audit for what they have as an outcome."""
         policy = self.missing.label if outcome is self.label else self.missing.prediction
         return outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a metric reads people one by one."""
+        return any(request.uses(Requirement.FEATURES) for request in self.requests)
+
+    @property
+    def scores_of_rows(self) -> tuple[str, ...]:
+        """The columns of the scores that such metrics read."""
+        of = {request.of for request in self.requests if request.uses(Requirement.FEATURES)}
+        columns = (one.score.value for one in self.outcomes if one.name in of and one.score)
+        return tuple(dict.fromkeys(columns))
 
     def histograms_of(self, outcome: Outcome) -> list[Grouping]:
         """The groupings, strata among them, by which the score of an outcome gets histograms."""

@@ -213,7 +213,14 @@ def read_parameters(entry: Entry) -> Parameters:
     shape, metric = entry.shape, entry.metric
     utilities = tuple((shape.utilities or {}).items())
     parameters = Parameters(
-        shape.smoothing, shape.concentration, shape.alpha, utilities, _read_controls(entry)
+        shape.smoothing,
+        shape.concentration,
+        shape.alpha,
+        utilities,
+        _read_controls(entry),
+        shape.k,
+        shape.t,
+        shape.lipschitz,
     )
     for key in parameters.as_texts():
         if key not in metric.takes:

@@ -140,14 +140,15 @@ def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> G
 def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
     draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
+    features = tuple(feature.name for feature in context.columns.features)
     if shape is None:
-        if columns.features:
+        if features:
             message = "features are columns to look for subgroups in: add `subgroups:`"
             draft.fault(("columns", "features"), message)
         return None, []
     for path, message in _search_faults(context):
         draft.fault(path, message)
-    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *columns.features))
+    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *features))
     _refuse_sizes(draft, shape, over)
     gated = shape.fail is not None or shape.warn is not None
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
@@ -194,7 +195,7 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
             "their differences: leave out `subgroups` or `suppress_below`"
         )
         yield ("subgroups",), message
-    if not shape.columns.features:
+    if not context.columns.features:
         return
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {

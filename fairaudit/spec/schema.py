@@ -36,6 +36,7 @@ from fairaudit.spec.fields import (
     NUMERIC,
     POSITIVE,
     SCALAR,
+    TEXTS,
     Above,
     Average,
     Comparison,
@@ -56,6 +57,7 @@ from fairaudit.spec.fields import (
     read_bound,
     read_columns,
     read_entries,
+    read_features,
     read_reversal_limit,
     read_waived_group,
     under_key,
@@ -104,6 +106,12 @@ class StratumColumn(_Strict):
     quantiles: Whole | None = None
 
 
+class FeatureColumn(StratumColumn):
+    """A feature to look for subgroups in; or a list of those in which people are alike."""
+
+    names: Texts | None = None
+
+
 class OutcomeColumn(_Strict):
     """A label, prediction or decision."""
 
@@ -125,6 +133,7 @@ def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
 
 _Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
 _Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(read_columns)]
+_Features: TypeAlias = Annotated[dict[str, FeatureColumn], BeforeValidator(read_features)]
 _Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
 
 
@@ -149,7 +158,7 @@ class Columns(_Strict):
     weight: Text | None = None
     cluster: Text | None = None
     strata: _Strata = {}
-    features: _Strata = {}
+    features: _Features = {}
 
 
 class FileFormat(_Strict):
@@ -256,6 +265,9 @@ class Metric(_Strict):
     alpha: Number | None = None
     utilities: dict[str, Number] | None = None
     controls: Texts | None = None
+    k: Whole | None = None
+    t: Number | None = None
+    lipschitz: Number | None = None
     average: Average | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
@@ -348,6 +360,10 @@ class AuditSpec(_Strict):
     suppress_below: Whole | None = None
 
 
+SIMILARITY = ("numeric", "categorical")
+"""The kinds of features in which people are alike, each a list of columns."""
+
+
 REFERENCES = tuple(
     str(policy)
     for policy in ReferencePolicy
@@ -377,10 +393,13 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": StratumColumn}
+    shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": FeatureColumn}
     for key, inner in shapes.items():
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
         columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
+    features = columns["features"]["anyOf"][2]
+    features["properties"] = dict.fromkeys(SIMILARITY, TEXTS)
+    del schema["$defs"]["FeatureColumn"]["properties"]["names"]
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1

@@ -98,6 +98,10 @@ class Tables:
             favourable=outcome.favourable,
             excluded=self._find_excluded(by),
         )
+        rows = self._cubes.rows
+        if rows is not None and cube is self._cubes.cube:
+            score_column = outcome.score.value if outcome.score else None
+            table = replace(table, rows=cube.place_rows(table, rows, score_column))
         score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
         if score is None or not self._spec.shows_histogram(outcome):
             return table

@@ -24,6 +24,7 @@ from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.gates import warn_of_few_people, warn_of_impossible_gates, warn_of_turned_gaps
 from fairaudit.tables.requests import has_room_for_lattice, write_weight_notices
+from fairaudit.tables.row_notices import write_row_notices
 from fairaudit.tables.searches import Searches
 from fairaudit.verdict import AnyCheck, Check
 
@@ -60,6 +61,7 @@ def write_notices(
     yield from counts.notices
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
+    yield from write_row_notices(spec, cubes.rows)
     yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
     yield from unjudged(spec.checks, [model.name for model in spec.predictions])
     yield from warn_of_impossible_gates(checks, tables)
