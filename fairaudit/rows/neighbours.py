@@ -127,7 +127,7 @@ class Neighbours:
         return asked[: unknown[0]] if len(unknown) else asked
 
     def _search(self, profiles: Ints) -> None:
-        from scipy.spatial import cKDTree  # noqa: PLC0415  # SciPy waits until it is called
+        from scipy.spatial import cKDTree  # SciPy waits until it is called
 
         if self._tree is None:
             self._tree = cKDTree(self.space.points[self.among])
