@@ -23,6 +23,7 @@ from fairaudit.metrics import (
     find_metric,
     suggest,
 )
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
 
@@ -228,7 +229,9 @@ def read_metric(value: object) -> object:
     entry = value if isinstance(value, dict) else {"metric": value}
     if GIVEN_MODEL in entry:
         raise ValueError(f"unknown key `{GIVEN_MODEL}`: a model stands in `given`")
-    model = entry.get("given")
+    metric = find_metric(str(entry.get("metric")))
+    default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
+    model = entry.get("given", default)
     if not isinstance(model, dict):
         return entry
     return {**entry, "given": _name_model(model, entry.get("by")), GIVEN_MODEL: model}

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fairaudit.errors import did_you_mean
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.names import quoted
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns
+from fairaudit.spec.entry import Entry
 from fairaudit.spec.model import (
     ClusterStrata,
     ModelledStrata,
@@ -42,6 +44,20 @@ def add_modelled_strata(draft: Draft, shape: schema.AuditSpec, columns: Columns)
     if any(stratum.model is not None for stratum in strata.values()):
         _refuse_company(draft, shape)
     return replace(columns, strata=tuple(strata.values()))
+
+
+def refuse_other_strata(entry: Entry) -> None:
+    """A fault where strata of equal propensity are needed, and others are given."""
+    if entry.metric is not PROPENSITY_STRATIFIED_DIFFERENCE:
+        return
+    modelled = {
+        stratum.name
+        for stratum in entry.context.columns.strata
+        if isinstance(stratum.model, PropensityStrata)
+    }
+    if any(len(names) != 1 or names[0] not in modelled for names in entry.shape.given or ()):
+        message = "looks within strata of equal propensity: say `given: {propensity: {…}}`"
+        entry.fault("given", f"{entry.metric.id} {message}")
 
 
 def _values(model: ModelledStrata | None) -> object:
