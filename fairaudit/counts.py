@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.cube import Sum
+from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice
 from fairaudit.features import Features
 from fairaudit.histogram import Bins, quantile
@@ -66,10 +66,10 @@ class RawScores:
     @property
     def median_range(self) -> tuple[float, float] | None:
         """Between which scores everybody's median lies; None without people."""
-        people = np.zeros(len(self.bins.codes), dtype=np.int64)
         if not self.histograms:
             return None
-        np.add.at(people, self.histograms[0].bins, self.histograms[0].people)
+        histogram = self.histograms[0]
+        people = add_up(histogram.people, histogram.bins, len(self.bins.codes))
         return quantile(people, self.bins, Fraction(1, 2))
 
 
@@ -162,11 +162,11 @@ class Counts:
 
     def text_key(self, column: str) -> RawKey:
         """The levels of a column that is counted as text."""
-        return self.keys[self.plan.text_key(column)]
+        return self.keys[self.plan.find_key(column, is_cut=False)]
 
     def cut_key(self, column: str) -> RawKey:
         """The intervals of a column that is counted as a number."""
-        return self.keys[self.plan.cut_key(column)]
+        return self.keys[self.plan.find_key(column, is_cut=True)]
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""
@@ -256,7 +256,9 @@ def _add_scores(
     )
     histograms = []
     for pair in zip(*(part.histograms for part in parts), strict=True):
-        lookups = [[_lookup(own[at], united[at]) for at in pair[0].keys] for own in keys]
+        lookups = [
+            [_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
+        ]
         sums = None
         if pair[0].sums is not None and pair[1].sums is not None:
             sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))

@@ -271,4 +271,4 @@ def _could_cross(
 
 def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
     entries, _ = collect_entries(check, evaluation)
-    return any(limit.crossed(entry.value, entry.exact) for entry in entries for limit in limits)
+    return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)

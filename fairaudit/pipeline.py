@@ -125,8 +125,8 @@ def audit_each(
         return {
             name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
         }
-    counted = engine.count_each(question.plan, Files((str(data),)), progress)
-    return {name: _answer(question, counts, name, engine) for name, counts in counted.items()}
+    outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
+    return {name: _answer(question, counts, name, engine) for name, counts in outcomes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +274,8 @@ def _identify(data: Data) -> object:
     if isinstance(data, Frame):
         return id(data.frame)
     # What is no path is told by whoever looks for it.
-    named = [entry for entry in data.entries if can_be_named(entry)]
-    return (*(os.path.realpath(data.base / entry) for entry in named), len(data.entries))
+    paths = [entry for entry in data.entries if can_be_named(entry)]
+    return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))
 
 
 def _answer_all(

@@ -93,8 +93,8 @@ class _Family:
 
     def add(self, evaluation: Evaluation, tests: Tests) -> None:
         """Count the tests of an evaluation; a test that is known already is counted once."""
-        test, counted = _identify_test(evaluation, tests), _mark_counted(evaluation, tests)
-        self.counted[test] = self.counted.get(test, counted) | counted
+        test, places = _identify_test(evaluation, tests), _mark_counted(evaluation, tests)
+        self.counted[test] = self.counted.get(test, places) | places
         # One test has the same p-values wherever it has any: a ratio may be undefined.
         known = self.p.get(test, tests.p)
         self.p[test] = np.where(np.isnan(known), tests.p, known)

@@ -243,9 +243,9 @@ def place_in_rest(cells: IncompleteCells, placement: Placement) -> tuple[Floats,
             return total - own, np.zeros_like(own)
         case Placement.PROPORTIONAL:
             everybody = total + cells.all_aside
-            left = everybody - own - cells.share
-            # Shares are fractions: what rounding leaves of nobody is nobody.
-            return np.where(left > _ROUNDING * everybody, left, 0.0), np.zeros_like(own)
+            rest = everybody - own - cells.share
+            # Shares are fractions: a remainder by rounding is nobody.
+            return np.where(rest > _ROUNDING * everybody, rest, 0.0), np.zeros_like(own)
         case Placement.ANYWHERE:
             return total - own - cells.shown, cells.shown + cells.all_aside
 
@@ -276,6 +276,6 @@ def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> 
         keys: dict[Group, int] = {}
         allowed = len(groups) and _number_groups(groups, pattern, keys).max()
         columns = [g for g, other in enumerate(patterns) if other == pattern]
-        numbers = _number_groups([unknown[at] for at in columns], pattern, keys)
+        numbers = _number_groups([unknown[column] for column in columns], pattern, keys)
         possible[columns] = (numbers <= allowed) & bool(groups)
     return possible

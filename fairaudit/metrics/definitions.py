@@ -27,8 +27,8 @@ class Requirement(StrEnum):
     NUMBER = "number"
     NUMERIC_LABEL = "numeric label"
     NUMERIC_ATTRIBUTE = "numeric attribute"
-    ORDER = "order of the classes"
     FEATURES = "features"
+    ORDER = "order of the classes"
 
 
 @dataclass(frozen=True, slots=True)

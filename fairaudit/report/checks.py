@@ -294,7 +294,7 @@ def relation(finding: Finding) -> str:
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)
     assert estimate is not None
-    if not finding.crossed and not limit.crossed(estimate.value, estimate.exact):
+    if not finding.crossed and not limit.is_crossed(estimate.value, estimate.exact):
         word = "fails" if baseline.limit_fails(finding) else "warns"
         return f"({word} {limit})"
     is_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9

@@ -51,7 +51,7 @@ def scan_reversals(
     compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
     left_out: dict[LeftOut, None] = {}
     too_many: dict[str, None] = {}
-    left = MOST_SUSPECTS
+    remaining = MOST_SUSPECTS
     for attribute in scan.attributes:
         alone = table((attribute,), (), scan.of)
         for given in scan.given:
@@ -60,11 +60,11 @@ def scan_reversals(
             within = table((attribute,), given, scan.of)
             for rate in scan.rates:
                 pairs = _PairScan(rate, scan, alone, within)
-                why = pairs.too_many(left)
+                why = pairs.too_many(remaining)
                 if why is not None:
                     too_many[why] = None
                     continue
-                left -= len(pairs.suspects)
+                remaining -= len(pairs.suspects)
                 reversals += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
@@ -129,10 +129,10 @@ class _PairScan:
         reference = scan.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
-    def too_many(self, left: int) -> str | None:
-        """That there are too many pairs to compare, of which so many are `left` to this scan."""
+    def too_many(self, remaining: int) -> str | None:
+        """That there are too many pairs to compare, of which so many `remain` to this scan."""
         if self.scan.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
-            if len(self.suspects) <= left:
+            if len(self.suspects) <= remaining:
                 return None
             why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
             why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "

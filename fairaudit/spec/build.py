@@ -157,15 +157,7 @@ def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
     """How sure to be."""
     if not Decimal("0.5") <= shape.confidence < 1:
         draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
-    return Inference(
-        shape.confidence,
-        shape.correction,
-        shape.ratio,
-        shape.z,
-        shape.t,
-        shape.fisher,
-        shape.yates,
-    )
+    return Inference(**dict(shape))
 
 
 def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
@@ -179,16 +171,9 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
         draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
-    return CsvFormat(shape.separator, shape.decimal, shape.encoding, shape.multiline)
+    return CsvFormat(**dict(shape))
 
 
 def _read_missing(shape: schema.MissingRules) -> Missing:
-    return Missing(
-        tokens=tuple(shape.tokens),
-        protected=MissingPolicy(shape.protected),
-        strata=MissingPolicy(shape.strata),
-        label=MissingPolicy(shape.label),
-        prediction=MissingPolicy(shape.prediction),
-        score=MissingPolicy(shape.score),
-        numbers=MissingPolicy(shape.numbers),
-    )
+    policies = {role: MissingPolicy(policy) for role, policy in shape if role != "tokens"}
+    return Missing(tuple(shape.tokens), **policies)

@@ -58,8 +58,8 @@ def read_metrics(
         if len(context.draft.faults) > before:
             continue
         notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
-        for at in shape.at or (None,):
-            cut = replace(request, terms=replace(request.terms, at=at))
+        for threshold in shape.at or (None,):
+            cut = replace(request, terms=replace(request.terms, at=threshold))
             requests.append(cut)
             if warn or fail:
                 checks += _make_checks(entry, cut, warn, fail)

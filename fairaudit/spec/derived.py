@@ -42,7 +42,7 @@ class Cut:
 
     @property
     def edge(self) -> Decimal:
-        """The value, exactly as it is format_edge."""
+        """The value, exactly as it is written."""
         return Decimal(repr(self.value).removesuffix(".0"))
 
 

@@ -67,8 +67,8 @@ class Context:
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
         """The reference for one grouping; None where it names no group of it."""
-        named = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
-        if reference is None or reference.policy not in named:
+        named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
+        if reference is None or reference.policy not in named_policies:
             return reference
         if reference.policy is ReferencePolicy.DECLARED:
             levels = {
@@ -100,7 +100,7 @@ class Entry:
 
     def fault_at(self, key: str) -> Callable[[int, str], None]:
         """What takes a fault of a list of the entry, with the number of its item."""
-        return lambda at, message: self.context.draft.fault((*self.path, key, at), message)
+        return lambda number, message: self.context.draft.fault((*self.path, key, number), message)
 
     @property
     def requirements(self) -> frozenset[Requirement]:

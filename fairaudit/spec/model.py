@@ -15,10 +15,12 @@ from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.metrics import (
     Disparity,
+    GroupMetric,
     Metric,
     Minimum,
     Reference,
     Requirement,
+    TableMetric,
     Terms,
     list_requirements,
 )
@@ -65,17 +67,20 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is format_edge."""
+    """How a CSV file is written."""
 
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    multiline: bool = False
+    separator: str
+    decimal: str
+    encoding: str
+    multiline: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What counts as missing, and what becomes of it by the role of the column."""
+    """What counts as missing, and what becomes of it by the role of the column.
+
+    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
+    """
 
     tokens: tuple[str, ...] = ("",)
     protected: MissingPolicy = MissingPolicy.SHOW
@@ -215,6 +220,11 @@ class Outcome:
         return self.kind is OutcomeKind.CLASSES
 
     @property
+    def is_cut(self) -> bool:
+        """Whether its classes are the two sides of a cut on a number."""
+        return self.threshold is not None
+
+    @property
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
@@ -266,13 +276,19 @@ class MetricRequest:
             levels = {name: float(weight) for name, weight in terms.average.levels.items()}
             words["average"] = levels or str(terms.average)
         mean = isinstance(self.metric, Disparity) and self.metric.mean
-        named = {
+        texts = {
             "class": terms.of_class,
             "against": self.against,
             "aggregate": "mean" if mean else None,
         }
-        words |= {name: text for name, text in named.items() if text is not None}
+        words |= {name: text for name, text in texts.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}
+
+    def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
+        """The options that hold for one of its rates, as the rows of that rate repeat them."""
+        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        others = {"against", "aggregate", *parameters}
+        return {name: value for name, value in self.options.items() if name not in others}
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ class Support:
             numbers = [
                 number
                 for number in _numbers(request.metric)
-                if number.id == row.metric and _stated_parameters(request, number) == row.parameters
+                if number.id == row.metric and request.options_of(number) == row.parameters
             ]
             if request.of != row.of or not numbers:
                 continue
@@ -314,16 +314,6 @@ def _numbers(metric: Metric | None) -> tuple[Number, ...]:
     if isinstance(metric, Disparity):
         return tuple(quantity for quantity, _ in metric.parts)
     return () if metric is None else (metric,)
-
-
-def _stated_parameters(request: MetricRequest, number: Number) -> dict[str, object]:
-    """The parameters of one metric of a request, as its rows repeat them."""
-    others = {
-        "against",
-        "aggregate",
-        *(request.terms.parameters.as_texts().keys() - {*number.takes}),
-    }
-    return {name: value for name, value in request.options.items() if name not in others}
 
 
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:

@@ -112,13 +112,13 @@ def _median_of(table: GroupTable) -> Iterator[Notice]:
     if scores is None or not scores.everybody.sum():
         return
     people = scores.everybody
-    at = median_bin(people)
-    low, high = float(scores.low[at]), float(scores.high[at])
+    middle = median_bin(people)
+    low, high = float(scores.low[middle]), float(scores.high[middle])
     where = f"{low:g}" if low == high else f"between {low:g} and {high:g}"
-    above, below = int(people[at + 1 :].sum()), int(people[:at].sum())
+    above, below = int(people[middle + 1 :].sum()), int(people[:middle].sum())
     yield Notice(
         f"{table.of}: the median of the score is {where}: {above:,} above, "
-        f"{int(people[at]):,} at it, {below:,} below",
+        f"{int(people[middle]):,} at it, {below:,} below",
         Subjects.NEVER,
     )
 
@@ -145,8 +145,8 @@ def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     for given in dict.fromkeys(given for request in requests for given in request.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
         known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
-        for at, name in enumerate(given):
-            known &= ~np.isin(codes[:, at], list(cube.key(name).unknown))
+        for column, name in enumerate(given):
+            known &= ~np.isin(codes[:, column], list(cube.key(name).unknown))
         strata, index = distinct_rows(codes[known])
         people = np.bincount(index, cube.people[known], minlength=len(strata))
         if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
@@ -199,12 +199,12 @@ def _searched(searched: Searched | None) -> Iterator[Notice]:
         return
     count = len(searched.columns)
     columns = "1 column" if count == 1 else f"{count:,} columns"
-    told = f"Simpson's reversals: searched by {columns} that the spec does not name"
+    text = f"Simpson's reversals: searched by {columns} that the spec does not name"
     listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
-    told += f"; left out: {', '.join(listed)}" if listed else ""
-    yield Notice(told, Subjects.NOBODY)
+    text += f"; left out: {', '.join(listed)}" if listed else ""
+    yield Notice(text, Subjects.NOBODY)
 
 
 def _unpaired(read: Spec) -> Iterator[Notice]:

@@ -79,7 +79,7 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
     seen: set[tuple[object, ...]] = set()
     for request, by, given in list_places(requests, everybody=True):
         for rate in list_rates(request.metric):
-            key = (rate.id, request.of, by, given, repr(_list_options(request, rate)))
+            key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
                 yield from _rate_rows(rate, request, tables.table(by, given, request.of))
@@ -102,8 +102,8 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
     table, tests = evaluation.table, find_significances(difference)
-    rows, options = [], _list_options(request, rate)
-    people, counted = table.n.tolist(), reading.n.tolist()
+    rows, options = [], request.options_of(rate)
+    people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
     takes_part = evaluation.takes_part.tolist()
@@ -123,7 +123,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                     group=group,
                     estimate=estimate,
                     standing=find_eligibility(
-                        table, g, counted[z][g], request.terms.minimum, takes_part=takes_part[z][g]
+                        table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
@@ -167,17 +167,6 @@ def _sort_worst_first(
         return table.strata.index(row.stratum), order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
-
-
-def _list_options(request: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
-    """What an entry says of one of its list_rates."""
-    parameters = request.terms.parameters.as_texts().keys()
-    others = {
-        "against",
-        "aggregate",
-        *(name for name in parameters if name not in quantity.takes),
-    }
-    return {name: value for name, value in request.options.items() if name not in others}
 
 
 def _get_values(evaluation: Evaluation) -> GroupValues:

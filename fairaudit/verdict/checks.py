@@ -87,13 +87,13 @@ class Limit:
             sides.append(value - float(self.above))
         return max(sides)
 
-    def reached(self, values: Floats) -> Marks:
+    def mark_reached(self, values: Floats) -> Marks:
         """Which values are beyond a bound, or at it as nearly as floats tell."""
         least = -np.inf if self.below is None else float(self.below)
         most = np.inf if self.above is None else float(self.above)
         return np.asarray((values < least + NEAR) | (values > most - NEAR))
 
-    def crossed(self, value: float, exact: Fraction | None) -> bool:
+    def is_crossed(self, value: float, exact: Fraction | None) -> bool:
         """Whether the value is beyond a bound; `exact` decides where floats cannot."""
         if exact is None or abs(self.excess(value)) > NEAR:
             return self.excess(value) > 0
@@ -105,12 +105,12 @@ class Limit:
         """Whether it asks for evidence."""
         return self.significant or self.conclusive
 
-    def beyond(self, low: float, high: float) -> bool:
+    def excludes(self, low: float, high: float) -> bool:
         """Whether a whole interval lies beyond one bound."""
         too_low = self.below is not None and high < self.below
         return too_low or (self.above is not None and low > self.above)
 
-    def within(self, low: float, high: float) -> bool:
+    def includes(self, low: float, high: float) -> bool:
         """Whether no part of an interval lies beyond a bound."""
         high_enough = self.below is None or low >= self.below
         return high_enough and (self.above is None or high <= self.above)

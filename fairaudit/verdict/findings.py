@@ -130,8 +130,8 @@ class Before:
     def is_decided_alike(self, finding: Finding) -> bool:
         """Whether the same groups in the same stratum decided then as do now."""
         now = [group for group in (finding.first, finding.second) if group]
-        whose = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
-        return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
+        deciders = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
+        return deciders[0] == deciders[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
 @declare_subjects(

@@ -114,7 +114,7 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
         if limit is None or not limit.asks:
             continue
         outcome = apply_limits(replace(check, fail=limit, warn=None), entries, evidence)
-        beyond = any(limit.crossed(entry.value, entry.exact) for entry in outcome.deciding)
+        beyond = any(limit.is_crossed(entry.value, entry.exact) for entry in outcome.deciding)
         if beyond and outcome.backing in _UNPROVEN:
             return True
     return False
@@ -220,7 +220,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
         one_sided = replace(
             limit, below=bound if side < 0 else None, above=bound if side > 0 else None
         )
-        if bound is None or not one_sided.crossed(value, exact):
+        if bound is None or not one_sided.is_crossed(value, exact):
             continue
         apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
         is_above = is_above == comparison.rescaling.increases

@@ -102,7 +102,7 @@ def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group
     size, bound = np.abs(tested.divergence), float(limit.above)
     beyond = size > bound
     for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-        beyond[number] = limit.crossed(float(size[number]), abs(tested.exact_divergence(number)))
+        beyond[number] = limit.is_crossed(float(size[number]), abs(tested.exact_divergence(number)))
     return _exclude_waived(tested, np.flatnonzero(beyond), waived)
 
 

@@ -202,6 +202,8 @@ def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
     if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
+    if Requirement.FEATURES in record.requirements:
+        columns["features"] = {"numeric": ["age"], "categorical": ["z"]}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}
     if numeric:

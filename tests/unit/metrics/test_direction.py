@@ -53,6 +53,8 @@ ELSEWHERE = {
     "coefficient_of_variation": (HIGH, HIGH),
     "atkinson": (HIGH, HIGH),
     "demographic_disparity": (HIGH, HIGH),
+    "consistency": (LOW, LOW),
+    "unawareness_violations": (HIGH, HIGH),
     **dict.fromkeys(
         (
             "mean_score", "mean_score_positives", "mean_score_negatives", "mean_prediction",
