@@ -25,7 +25,7 @@ from fairaudit.evidence.missing_people import (
     find_contributions,
     find_possible_members,
 )
-from fairaudit.members import STATED, Member
+from fairaudit.members import Member
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,
@@ -64,8 +64,8 @@ class UncertainValue:
 
     group: Group
     stratum: Annotated[Group, Member("given")]
-    low: Annotated[float, STATED]
-    high: Annotated[float, STATED]
+    low: float
+    high: float
 
 
 @declare_subjects(

@@ -48,7 +48,6 @@ from fairaudit.metrics.disparities import (
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.numbers import NumberMean
 from fairaudit.metrics.pair_intervals import (
     Interval,
     Scale,
@@ -157,7 +156,7 @@ def _has_interval(metric: GroupMetric | TableMetric) -> bool:
     if isinstance(metric, Formula):
         known = (metric.ends_of, metric.deviation_of)
         return metric.is_proportion or any(function is not None for function in known)
-    return isinstance(metric, Rate | Mean | NumberMean)
+    return isinstance(metric, Rate | Mean)
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:

@@ -27,7 +27,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -53,6 +53,7 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_MINIMUM,

@@ -25,15 +25,8 @@ from fairaudit.metrics.clusters import (
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import (
-    CLUSTER_ROBUST,
-    GroupValues,
-    count_effective,
-)
-from fairaudit.metrics.terms import (
-    Average,
-    Weights,
-)
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective
+from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import mover, proportions
 
 
@@ -222,11 +215,7 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 
     value = np.where(settled, 0.0, values.value)
     return replace(
-        values,
-        value=value,
-        ends=None if in_strata is None else ends,
-        estimates={},
-        intervals={},
+        values, value=value, ends=None if in_strata is None else ends, estimates={}, intervals={}
     )
 
 

@@ -77,6 +77,11 @@ class ConfusionCounts:
             all_rejected=everybody(rejected),
         )
 
+    @property
+    def labelled(self) -> Cell:
+        """All whose label and prediction are known."""
+        return self.tp + self.fp + self.fn + self.tn
+
     def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
         """Every cell changed in the same way, but for those that are everybody's already."""
         *cells, all_selected, all_rejected = _cells(self)
@@ -87,7 +92,7 @@ class ConfusionCounts:
         return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
 
 
-_cells = attrgetter(*(one.name for one in fields(ConfusionCounts)))
+_cells = attrgetter(*(cell.name for cell in fields(ConfusionCounts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,22 +99,31 @@ BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 class CatalogueEntry:
     """The words of a record: what `explain` prints and every report cites.
 
+    The title is the id in words, unless it is another.
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
     interval, where it has none. `version` rises when the number changes for the same people, so
     that no baseline is held against another definition.
     """
 
     id: str
-    title: str
-    means: str
-    caution: str
     source: Citation
-    family: str
+    title: str = ""
+    means: str = ""
+    caution: str = ""
+    family: str = ""
     aliases: tuple[str, ...] = ()
     short: str = ""
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
     version: int = 1
+
+    def __post_init__(self) -> None:
+        """Takes the title from the id where none is given; refuses a record without its words."""
+        if not self.title:
+            object.__setattr__(self, "title", self.id.replace("_", " ").capitalize())
+        for name in ("means", "caution", "family"):
+            if not getattr(self, name):
+                raise ValueError(f"{self.id}: a record says its {name}")
 
 
 class Better(StrEnum):
@@ -177,7 +186,6 @@ _WORDS: Mapping[Better, str] = MappingProxyType(
     }
 )
 
-
 _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
     {
         Better.POLARITY: Better.NEITHER,
@@ -187,7 +195,6 @@ _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
         Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
-
 
 PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
     {

@@ -13,17 +13,12 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics.average import StratifiedAverages
 from fairaudit.metrics.counts import GroupCounts, count_groups
-from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric, TableValue
+from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.retabulate import one_against_rest
-from fairaudit.metrics.terms import (
-    NO_GROUP,
-    NO_PARAMETERS,
-    Parameters,
-    ReferencePolicy,
-    Terms,
-)
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
+from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 

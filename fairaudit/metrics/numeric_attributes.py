@@ -11,13 +11,11 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
-
-
 _ONE = "The number itself, not its bins; of one attribute at a time."
 
 
@@ -149,7 +147,6 @@ SLOPE = TableMetric(
     method="Student",
 )
 
-
 NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
     title="Correlation with the attribute",
@@ -166,7 +163,6 @@ NUMERIC_CORRELATION = TableMetric(
     interval=_interval_of_correlation,
     method="Fisher's z",
 )
-
 
 TREND = TableMetric(
     id="trend",
@@ -186,6 +182,5 @@ TREND = TableMetric(
     no_interval="it is a test statistic itself",
     standard_normal=True,
 )
-
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
-from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
 from fairaudit.names import group as in_words
 

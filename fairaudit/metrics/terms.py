@@ -110,7 +110,6 @@ class Minimum:
 NO_MINIMUM = Minimum()
 """Where a spec sets nothing, everybody takes part."""
 
-
 NO_GROUP = -1
 """The index of no single group: pooled groups (rest, overall), or no witness."""
 
@@ -133,14 +132,11 @@ POOLED_REFERENCES = frozenset(
 )
 """References that are many groups together."""
 
-
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
 """Crowds that the group compared is a part of."""
 
-
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that are chosen from the same data as they are compared on."""
-
 
 SINGLE_REFERENCES = frozenset(
     {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
@@ -198,7 +194,6 @@ OF_ONE_SIDE = frozenset(
     {Weights.REFERENCE, Weights.GROUP, Weights.REFERENCE_PEOPLE, Weights.GROUP_PEOPLE}
 )
 """Weights that need two sides: those of one of them."""
-
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)

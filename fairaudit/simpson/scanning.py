@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from fairaudit.simpson.records import (
     LeftOut,
     PairChoice,
     Reversal,
-    ReversalKind,
     ReversalScan,
     ScanResult,
 )
@@ -191,40 +189,29 @@ class _PairScan:
             # The declared reference stands second.
             pair = (h, g) if g == self.reference else (g, h)
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
-            measured = measure_pair(self.values, self.within, support, pair, self.scan.floor)
-            if measured is not None:
-                kind, numbers = measured
+            reversal = measure_pair(self.values, self.within, support, pair, self.scan.floor)
+            if reversal is not None:
                 tests = run_pair_tests(self.values, support, pair, self.scan.inference)
-                numbers["strata"] = tuple(
-                    replace(stratum, significance=significance)
-                    for stratum, significance in zip(numbers["strata"], tests.strata, strict=True)
-                )
-                yield self.reversal(pair, kind, tests, numbers)
+                yield self._add_tests(reversal, pair, tests)
 
-    def reversal(
-        self, pair: tuple[int, int], kind: ReversalKind, tests: PairTests, numbers: dict[str, Any]
-    ) -> Reversal:
-        """One of them, with what lies outside the strata that both share."""
+    def _add_tests(self, reversal: Reversal, pair: tuple[int, int], tests: PairTests) -> Reversal:
+        """A reversal with its tests, and with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
         everybody = self.whole.group_values
         assert everybody is not None
         people = int(everybody.n[0, [first, second]].sum())
-        crude = everybody.value[0, first] - everybody.value[0, second]
-        return Reversal(
-            rate=self.values.metric.id,
-            of=self.scan.of,
-            attribute=self.within.by[0],
-            pair=(self.levels[pair[0]], self.levels[pair[1]]),
-            given=self.within.given,
-            kind=kind,
-            crude_everybody=float(crude),
-            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
+        return replace(
+            reversal,
+            crude_everybody=float(everybody.value[0, first] - everybody.value[0, second]),
             joined=tests.joined,
             crude_p=tests.crude_p,
-            significance=None,
             explained=tests.explained,
+            strata=tuple(
+                replace(stratum, significance=significance)
+                for stratum, significance in zip(reversal.strata, tests.strata, strict=True)
+            ),
+            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
             incomplete=people - int(self.values.n[self.strata][:, list(pair)].sum()),
-            **numbers,
         )
 
 

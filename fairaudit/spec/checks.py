@@ -147,7 +147,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
-    two_sided = isinstance(metric, Disparity) and metric.signed
+    two_sided = isinstance(metric, Disparity) and metric.is_two_sided
     if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
         warnings.append(
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
-from fairaudit.members import METRIC, RARE, Member, member
+from fairaudit.members import RARE, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
@@ -169,7 +169,6 @@ class ReversalLimit:
 class ReversalCheck:
     """A gate on Simpson's reversals: of which kind or stronger none may be found."""
 
-    metric_id: ClassVar[Annotated[Literal["simpson_reversal"], METRIC]] = "simpson_reversal"
     id: str
     rate: Annotated[str, Member("asked.rate")]
     of: str
@@ -177,6 +176,12 @@ class ReversalCheck:
     fail: ReversalLimit | None = None
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
+
+    @property
+    @member("metric")
+    def metric_id(self) -> str:
+        """What stands in place of a metric's id."""
+        return "simpson_reversal"
 
     @property
     @member()
@@ -195,7 +200,6 @@ class ReversalCheck:
 class SubgroupCheck:
     """A gate on subgroups: by how much none that is found may diverge from everybody."""
 
-    metric_id: ClassVar[Annotated[Literal["subgroup_divergence"], METRIC]] = "subgroup_divergence"
     id: str
     rate: Annotated[str, Member("asked.rate")]
     of: str
@@ -203,6 +207,12 @@ class SubgroupCheck:
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+
+    @property
+    @member("metric")
+    def metric_id(self) -> str:
+        """What stands in place of a metric's id."""
+        return "subgroup_divergence"
 
     @property
     @member()

@@ -71,7 +71,7 @@ def judge(
     )
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
-    outcome = apply_limits(check, entries, evidence)
+    outcome = apply_limits(check.fail, check.warn, entries, evidence)
     not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
@@ -113,7 +113,7 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
     for limit in (check.fail, check.warn):
         if limit is None or not limit.asks:
             continue
-        outcome = apply_limits(replace(check, fail=limit, warn=None), entries, evidence)
+        outcome = apply_limits(limit, None, entries, evidence)
         beyond = any(limit.is_crossed(entry.value, entry.exact) for entry in outcome.deciding)
         if beyond and outcome.backing in _UNPROVEN:
             return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fairaudit.arrays import Marks
 from fairaudit.evidence import TOO_LITTLE_VARIATION, Evidence
 from fairaudit.metrics import Evaluation
-from fairaudit.verdict.checks import Backing, Check, Limit, Status
+from fairaudit.verdict.checks import Backing, Limit, Status
 from fairaudit.verdict.entries import Entry
 from fairaudit.verdict.findings import NotEvaluated
 
@@ -32,10 +32,12 @@ class LimitOutcome:
     backings: Sequence[Backing] = ()
 
 
-def apply_limits(check: Check, entries: Sequence[Entry], evidence: Evidence) -> LimitOutcome:
+def apply_limits(
+    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
+) -> LimitOutcome:
     """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
     unproven_outcome = LimitOutcome()
-    for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
         beyond = [entry for entry in entries if limit.is_crossed(entry.value, entry.exact)]

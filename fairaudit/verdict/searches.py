@@ -58,7 +58,7 @@ def judge_subgroups(
         finding = Finding(check, status, None, limit, "", backing=backing)
         finding = replace(finding, crossed=_list_breaches(tested, listed, limit))
         deciding = _find_farthest(tested, proven if len(proven) else beyond)
-        return _name_deciding(finding, tested, deciding, family)
+        return _add_deciding_subgroup(finding, tested, deciding, family)
 
     finding = _apply_limits(check.fail, check.warn, apply_limit)
     remaining = _exclude_waived(tested, np.arange(len(tested.p)), waived)
@@ -68,7 +68,7 @@ def judge_subgroups(
     assert limit is not None
     backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
     passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
-    return _name_deciding(passed, tested, _find_farthest(tested, remaining), family)
+    return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
 
 
 def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
@@ -140,7 +140,9 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
     return tuple(breaches)
 
 
-def _name_deciding(finding: Finding, tested: TestedSubgroups, number: int, family: int) -> Finding:
+def _add_deciding_subgroup(
+    finding: Finding, tested: TestedSubgroups, number: int, family: int
+) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
     chosen = tested.describe(number)
     low, high = chosen.ends
