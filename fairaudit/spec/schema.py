@@ -32,6 +32,7 @@ from fairaudit.metrics.terms import (
 )
 from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
+    GIVEN_MODEL,
     KINDS,
     NUMERIC,
     POSITIVE,
@@ -433,6 +434,9 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
+    entry = schema["$defs"]["Metric"]["properties"]
+    del entry[GIVEN_MODEL]
+    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
     schema["properties"]["version"] = {"enum": [int(VERSION), VERSION]}
     metric = {"anyOf": [{"$ref": "#/$defs/_metric_name"}, {"$ref": "#/$defs/Metric"}]}
     schema["$defs"]["_metric_name"] = schema["$defs"]["Metric"]["properties"]["metric"]
