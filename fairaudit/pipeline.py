@@ -322,7 +322,11 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
     spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
     has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
-    if not has_cuts or not has_models or not counts.plan.covers(plan(spec)):
+    if (
+        not has_cuts
+        or not has_models
+        or not counts.plan.covers(plan(spec, models=counts.plan.models))
+    ):
         what = "these counts do not hold what the spec asks for"
         raise UsageError(what, "count the data for this spec")
     spec = apply_models(spec, counts.plan.models)
