@@ -145,14 +145,12 @@ def _bound_reference(evaluation: Evaluation, own: Bounds, placement: Placement) 
 def _bound_extreme(own: Bounds, takes_part: Marks, *, highest: bool) -> Bounds:
     """The highest (or lowest) of all groups beside each: the others' ends, and the group's own."""
     low, high = own
-    if highest:
-        return (
-            np.maximum(high, _find_largest_other(low, takes_part)),
-            np.maximum(low, _find_largest_other(high, takes_part)),
-        )
+    if not highest:
+        at_low, at_high = _bound_extreme((-high, -low), takes_part, highest=True)
+        return -at_high, -at_low
     return (
-        np.minimum(high, -_find_largest_other(-low, takes_part)),
-        np.minimum(low, -_find_largest_other(-high, takes_part)),
+        np.maximum(high, _find_largest_other(low, takes_part)),
+        np.maximum(low, _find_largest_other(high, takes_part)),
     )
 
 

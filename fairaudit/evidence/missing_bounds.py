@@ -110,16 +110,12 @@ class AllMissingBounds:
         outcome, group = _count_missing(self.evaluation, z, w)
         if not self.ranges:
             return MissingBounds(outcome, group, reason=self.reason)
-        low, high = self._ends(Placement.ANYWHERE, z, w)
-        apart, proportional = (
-            self._ends(Placement.APART, z, w),
-            self._ends(Placement.PROPORTIONAL, z, w),
+        placements = (Placement.ANYWHERE, Placement.APART, Placement.PROPORTIONAL)
+        anywhere, apart, proportional = (
+            (float(low[z, w]), float(high[z, w]))
+            for low, high in map(self.ranges.__getitem__, placements)
         )
-        return MissingBounds(outcome, group, low, high, *apart, *proportional)
-
-    def _ends(self, placement: Placement, z: int, w: int) -> tuple[float, float]:
-        low, high = self.ranges[placement]
-        return float(low[z, w]), float(high[z, w])
+        return MissingBounds(outcome, group, *anywhere, *apart, *proportional)
 
 
 def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
@@ -158,10 +154,9 @@ def judge_missing(
             may, must = _may_be_beyond(low, high, limit), _must_be_beyond(low, high, limit)
             beyond = _is_beyond(value, limit)
             swayed |= may & ~beyond
-            worst, best, now = (
-                rank if marks.any() else before
-                for marks, before in ((may, worst), (must, best), (beyond, now))
-            )
+            worst = rank if may.any() else worst
+            best = rank if must.any() else best
+            now = rank if beyond.any() else now
     table, places = evaluation.table, np.argwhere(entries)
     others = tuple(
         UncertainValue(

@@ -158,10 +158,8 @@ def find_contributions(rate: Rate) -> Contributions | None:
         }
         low[:, y, p], high[:, y, p] = min(options, key=_rank_effect), max(options, key=_rank_effect)
         either = options | {(0, 0)}
-        free_low[:, y, p], free_high[:, y, p] = (
-            min(either, key=_rank_effect),
-            max(either, key=_rank_effect),
-        )
+        free_low[:, y, p] = min(either, key=_rank_effect)
+        free_high[:, y, p] = max(either, key=_rank_effect)
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
         fixed = fixed and len({under for _, under in options}) == 1
     return Contributions(low, high, free_low, free_high, undecided, matters, fixed)

@@ -39,6 +39,7 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -184,12 +185,14 @@ __all__ = [
     "CATALOGUE",
     "COMPARISONS",
     "DISPARITIES",
+    "FAIR_RANGES",
     "FAMILIES",
     "GROUP_METRICS",
     "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "PREFERENCES",
+    "PRESETS",
     "UNSUPPORTED_METRICS",
     "Average",
     "Better",
@@ -209,6 +212,7 @@ __all__ = [
     "Minimum",
     "PairedCounts",
     "Parameters",
+    "Preset",
     "Rate",
     "Reference",
     "ReferencePolicy",
@@ -234,6 +238,8 @@ __all__ = [
     "find_group",
     "find_metric",
     "find_participants",
+    "find_preset",
+    "find_ranges",
     "find_unsupported",
     "list_requirements",
     "macro_average",

@@ -80,7 +80,7 @@ class DataFile:
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster",
+    "exclude_below inference created suppress_below cluster flags",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -90,7 +90,8 @@ class Provenance:
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
-    `cluster` is the column of rows that belong together, `clusters` how many such there are.
+    `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
+    are the fair ranges that mark comparisons.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -113,6 +114,7 @@ class Provenance:
     suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
+    flags: Annotated[str | None, Member("options.flags", rare=True)] = None
 
 
 @declare_subjects(

@@ -74,7 +74,7 @@ class RateRow:
 
 @declare_subjects(
     nobody="metric title compare of by stratum group reference parameters averaged",
-    row="estimate parts decided_by first second",
+    row="estimate parts decided_by first second flag",
     compared="takes_part",
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
@@ -83,7 +83,7 @@ class ComparisonRow:
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
 
     `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
-    where it is suppressed.
+    where it is suppressed. `flag` says on which side of a fair range the value lies, outside it.
     """
 
     metric: str
@@ -102,6 +102,7 @@ class ComparisonRow:
     second: Group
     takes_part: Annotated[int | None, Member("groups_compared")]
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    flag: Annotated[str | None, RARE] = None
 
     @property
     def spread(self) -> bool:

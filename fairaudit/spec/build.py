@@ -79,6 +79,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         features=columns.features,
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
+        flags=shape.flags,
         notices=notices,
     )
 

@@ -23,9 +23,10 @@ from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest
+from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
-from fairaudit.spec.text import Draft, Path
+from fairaudit.spec.text import Draft
 from fairaudit.verdict import Check, Limit
 
 
@@ -38,11 +39,16 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    notices: list[Notice] = []
-    for number, shape in enumerate(context.shape.metrics):
-        path: Path = ("metrics", number)
+    written = [
+        (("metrics", number), shape)
+        for number, shape in enumerate(context.shape.metrics)
+        if number not in skipped
+    ]
+    expanded, preset_notices = expand_presets(context, written)
+    notices = [*preset_notices]
+    for path, shape in expanded:
         before = len(context.draft.faults)
-        entry = None if number in skipped else read_entry(context, path, shape)
+        entry = read_entry(context, path, shape)
         if entry is None:
             continue
         of = read_outcome(entry)

@@ -174,7 +174,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
     context, metric = entry.context, entry.metric
     if of is not None and (why := _unmet_by(entry, of)):
         entry.fault("metric", why)
-    if of is not None and context.is_weighted and _adds_up(entry, of):
+    if of is not None and context.is_weighted and adds_up(entry, of):
         what = f"{metric.id}: sums are not supported with survey weights"
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
     if isinstance(metric, Disparity) and metric.fitted:
@@ -183,7 +183,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
 
 
-def _adds_up(entry: Entry, of: str) -> bool:
+def adds_up(entry: Entry, of: str) -> bool:
     """Whether the metric adds up numbers of people."""
     has_score = entry.context.outcomes[of].score is not None
     needs = entry.requirements

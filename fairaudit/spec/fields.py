@@ -19,8 +19,10 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
+    PRESETS,
     find_comparison,
     find_metric,
+    find_preset,
     suggest,
 )
 from fairaudit.simpson import ReversalKind
@@ -125,7 +127,7 @@ def _as_list(value: object) -> object:
 
 def _read_metric_name(value: object) -> str:
     name = str(_read_text(value))
-    if find_metric(name) is None:
+    if find_metric(name) is None and find_preset(name) is None:
         if find_comparison(name) is not None:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
         raise ValueError(f"unknown metric {name!r}{suggest(name)}")
@@ -262,7 +264,12 @@ MetricName: TypeAlias = Annotated[
     str,
     BeforeValidator(_read_metric_name),
     WithJsonSchema(
-        {"enum": sorted({name for metric in CATALOGUE for name in (metric.id, *metric.aliases)})}
+        {
+            "enum": sorted(
+                {name for metric in CATALOGUE for name in (metric.id, *metric.aliases)}
+                | {preset.name for preset in PRESETS}
+            )
+        }
     ),
 ]
 

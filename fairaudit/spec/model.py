@@ -294,6 +294,7 @@ class Spec:
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    flags: str | None = None
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

@@ -358,6 +358,7 @@ class AuditSpec(_Strict):
     subgroups: Subgroups | None = None
     waivers: Words | None = None
     suppress_below: Whole | None = None
+    flags: Literal["fairmlhealth"] | None = None
 
 
 SIMILARITY = ("numeric", "categorical")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairaudit.counts import Median
-from fairaudit.metrics import Disparity, Metric, TableMetric
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_ranges
 from fairaudit.recode import Cubes
 from fairaudit.result import (
     ComparisonRow,
@@ -69,7 +69,7 @@ def tabulate(
     return Listing(
         groups=tuple(groups(tables, requests)),
         rates=tuple(rates(tables, requests)),
-        comparisons=tuple(comparisons(tables, requests)),
+        comparisons=tuple(comparisons(tables, requests, find_ranges(spec.flags))),
         lattice=tuple(lattice(tables, requests, on_metrics, whole=is_whole)),
         epsilons=tuple(epsilons(tables, requests, whole=is_whole)),
         definitions=tuple(_definitions(requests)),

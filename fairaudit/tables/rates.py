@@ -36,6 +36,7 @@ from fairaudit.metrics import (
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.metrics.presets import FairRanges
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.evaluations import (
@@ -45,6 +46,7 @@ from fairaudit.tables.evaluations import (
     list_rates,
     write_estimate,
 )
+from fairaudit.verdict import Limit
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
@@ -183,18 +185,25 @@ def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
     return Reference(ReferencePolicy.LARGEST)
 
 
-def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
-    """A row for each spread, and for each group that is compared with a reference."""
+def comparisons(
+    tables: Tables, requests: tuple[MetricRequest, ...], ranges: FairRanges | None = None
+) -> Iterator[ComparisonRow]:
+    """A row for each spread, and for each group that is compared with a reference.
+
+    Values outside the fair `ranges` are flagged.
+    """
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
             continue
         evaluation = tables.evaluate_request(request, by, given)
         if evaluation is None:
             continue
-        yield from _comparison_rows(request, evaluation)
+        yield from _comparison_rows(request, evaluation, ranges)
 
 
-def _comparison_rows(request: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+def _comparison_rows(
+    request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
+) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
@@ -225,4 +234,17 @@ def _comparison_rows(request: MetricRequest, evaluation: Evaluation) -> Iterator
                 second=group_at(table, seconds[z][w]),
                 takes_part=takes_part,
                 averaged=averaged,
+                flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
             )
+
+
+def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:
+    """On which side of the fair range a value lies; None within, and where there is no range."""
+    metric, value = evaluation.metric, float(evaluation.value[z, w])
+    fair = ranges.range_of(metric) if isinstance(metric, Disparity) else None
+    if fair is None or math.isnan(value):
+        return None
+    for limit in (Limit(below=fair[0]), Limit(above=fair[1])):
+        if limit.is_crossed(value, evaluation.exact(z, w)):
+            return str(limit)
+    return None
