@@ -283,9 +283,13 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, what may be published.
 
     No data is read: the counts may come from any pass for the question's plan, or from several,
-    added up.
+    added up. Raises `UsageError` for counts that do not hold what the question asks.
     """
-    spec = apply_cuts(question.spec, counts.plan.cuts)
+    has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
+    spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
+    if not has_cuts or not counts.plan.covers(plan(spec)):
+        what = "these counts do not hold what the spec asks for"
+        raise UsageError(what, "count the data for this spec")
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
     tables = Tables(cubes, spec)

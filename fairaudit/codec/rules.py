@@ -16,10 +16,11 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    average_classes,
     build_disparity,
     find_comparison,
+    find_comparison_id,
     find_metric,
-    macro_average,
     suggest,
 )
 from fairaudit.metrics.formulas import Macro
@@ -47,18 +48,15 @@ class MetricName:
 
 def name_record(record: Metric) -> MetricName:
     """The names that a record is found by."""
-    disparity = record if isinstance(record, Disparity) else None
-    rate = disparity.parts[0][0] if disparity else record
+    compare, rate, is_mean = find_comparison_id(record), record, False
+    if isinstance(record, Disparity):
+        rate = record.parts[0][0]
+        known = None if compare else find_metric(record.id)
+        is_mean = record.mean and not (isinstance(known, Disparity) and known.mean)
     base = rate.base if isinstance(rate, Macro) else rate
-    is_compared = disparity is not None and disparity.id == rate.id
-    known = None if is_compared else find_metric(record.id)
-    is_mean = disparity is not None and disparity.mean
-    return MetricName(
-        metric=record.id if disparity and not is_compared else base.id,
-        compare=disparity.comparison.id if disparity and is_compared else None,
-        macro=base is not rate,
-        mean=is_mean and not (isinstance(known, Disparity) and known.mean),
-    )
+    is_criterion = isinstance(record, Disparity) and compare is None
+    metric = record.id if is_criterion else base.id
+    return MetricName(metric, compare, macro=base is not rate, mean=is_mean)
 
 
 def find_record(name: MetricName) -> Metric:
@@ -68,7 +66,9 @@ def find_record(name: MetricName) -> Metric:
         why = f"is no metric of this version{suggest(name.metric)}"
         raise Unreadable(f'{why}: "{name.metric[:40]}"').within("metric")
     if name.macro:
-        record = _average_classes(record)
+        record = average_classes(record)
+        if record is None:
+            raise Unreadable(f"cannot be said of {name.metric}").within("macro")
     if name.compare is not None:
         comparison = find_comparison(name.compare)
         if comparison is None or not isinstance(record, GroupMetric):
@@ -79,16 +79,6 @@ def find_record(name: MetricName) -> Metric:
             raise Unreadable(f"cannot be said of {name.metric}").within("mean")
         record = replace(record, mean=True)
     return record
-
-
-def _average_classes(record: Metric) -> Metric:
-    """The mean of a record over the classes of its outcome."""
-    if isinstance(record, GroupMetric):
-        return macro_average(record)
-    if isinstance(record, Disparity):
-        parts = tuple((macro_average(rate), how) for rate, how in record.parts)
-        return replace(record, parts=parts)
-    raise Unreadable(f"cannot be said of {record.id}").within("macro")
 
 
 def faults(row: Any) -> Faults:

@@ -1,4 +1,7 @@
-"""How the checks of two results changed: towards their limits or away from them."""
+"""How the values of checks changed from one result to another, of each group and of the worst.
+
+When a check is worse or better by that is said by `CheckChange` in `records.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,13 @@ from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    describe_group,
+    find_comparison_id,
+)
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
@@ -263,11 +272,8 @@ def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -
     """From how many values the worst of a check was picked."""
     if not isinstance(check, Check):
         return _ALONE
-    compare: str | None = ""
-    if isinstance(check.asked, GroupMetric):
-        compare = None
-    elif isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
-        compare = check.asked.comparison.id
+    is_rate = isinstance(check.asked, GroupMetric)
+    compare = None if is_rate else find_comparison_id(check.asked) or ""
     people = check.of, frozenset(check.by), frozenset(check.given)
     return counts.get(_Candidates(check.asked.id, compare, *people), _ALONE)
 

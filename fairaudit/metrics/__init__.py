@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from fairaudit.errors import did_you_mean
@@ -166,6 +167,26 @@ def _is_akin(name: str, other_name: str) -> bool:
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
+def find_comparison_id(metric: Metric) -> str | None:
+    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        return metric.comparison.id
+    return None
+
+
+def average_classes(metric: Metric) -> Metric | None:
+    """The mean over classes of a group metric, or of those that a disparity compares.
+
+    None where a metric looks at all classes already.
+    """
+    if isinstance(metric, GroupMetric):
+        return macro_average(metric)
+    if isinstance(metric, Disparity):
+        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
+        return replace(metric, parts=parts)
+    return None
+
+
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
     return Disparity(
@@ -221,6 +242,7 @@ __all__ = [
     "Terms",
     "UnsupportedMetric",
     "Weights",
+    "average_classes",
     "build_disparity",
     "count_pairs",
     "describe_group",
@@ -233,6 +255,7 @@ __all__ = [
     "explain_ineligibility",
     "explain_undefined",
     "find_comparison",
+    "find_comparison_id",
     "find_eligibility",
     "find_entry",
     "find_group",

@@ -20,7 +20,13 @@ from fairaudit.compare import (
     Scale,
 )
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes, reversals
+from fairaudit.report import (
+    baseline,
+    checks,
+    metric_titles,
+    numbers,
+    rate_changes,
+)
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -31,6 +37,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
+from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
 
 _FEW_ROWS = 12
@@ -294,9 +301,7 @@ def _reversal_word(change: ReversalChange) -> Cell:
 
 
 def _reversal(change: ReversalChange) -> str:
-    kinds = [
-        reversals.KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None
-    ]
+    kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
     pair = " against ".join(map(names.name, change.pair))
     chance = "" if change.significant else ", not significant"
     rate = f"{metric_titles.title(change.rate)} of the {change.of}"

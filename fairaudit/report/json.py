@@ -21,7 +21,7 @@ from fairaudit.codec import (
     write_result,
 )
 from fairaudit.codec import read_result as read
-from fairaudit.report import appearances, checks, reversals, subgroups
+from fairaudit.report import appearances, checks, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
 __all__ = [
@@ -62,7 +62,7 @@ def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
     for row, finding in zip(tree["checks"], result.findings, strict=True):
         row["sentence"] = checks.sentence(finding)
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
-        row["sentence"] = reversals.sentence(reversal, inference.alpha)
+        row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):
         for row, appearance in zip(subset["appears"], lattice.appears, strict=True):
             row["sentence"] = appearances.sentence(appearance, inference.alpha)

@@ -1,4 +1,4 @@
-"""The result of an audit: its rows, its verdict, and which exit code that means."""
+"""The result of an audit: its rows, its verdict, and the rule that makes it an exit code."""
 
 from __future__ import annotations
 

@@ -81,14 +81,7 @@ def measure_pair(
     composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
-    people = values.n[support]
-    first = np.stack([a, n, people[:, g]], axis=1)
-    second = np.stack([c, m, people[:, h]], axis=1)
-
-    def share(counts: Ints) -> GroupRate:
-        over, under, count = counts.tolist()
-        return GroupRate(over, under, count, table.scale)
-
+    first, second = (_list_rates(values, support, group, table.scale) for group in pair)
     return Reversal(
         rate=values.metric.id,
         of=table.of,
@@ -97,7 +90,7 @@ def measure_pair(
         given=table.given,
         kind=kind,
         crude=crude,
-        crude_pair=(share(first.sum(axis=0)), share(second.sum(axis=0))),
+        crude_pair=(first[-1], second[-1]),
         standardized=standardized,
         standardized_pair=(float((weight * p).sum()), float((weight * q).sum())),
         composition=composition,
@@ -108,7 +101,7 @@ def measure_pair(
         estimable_strata=len(support),
         adjusted=turned,
         strata=tuple(
-            Stratum(table.strata[z], share(first[i]), share(second[i]), float(weight[i]))
+            Stratum(table.strata[z], first[i], second[i], float(weight[i]))
             for i, z in enumerate(support)
         ),
         # Those of all groups and the tests are added by the scan.
@@ -119,6 +112,13 @@ def measure_pair(
         off_support=(),
         incomplete=0,
     )
+
+
+def _list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> list[GroupRate]:
+    """The rate of one group in each of some strata, and last in all of them together."""
+    counts = np.stack([part[support, group] for part in (*count_rate(values), values.n)], axis=1)
+    rows = [*counts.tolist(), counts.sum(axis=0).tolist()]
+    return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
 def _choose_kind(

@@ -15,11 +15,11 @@ from fairaudit.metrics import (
     Reference,
     ReferencePolicy,
     Requirement,
+    average_classes,
     build_disparity,
     find_comparison,
     find_metric,
     list_requirements,
-    macro_average,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
@@ -125,7 +125,11 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
     if metric is None:
         return None
     if shape.of_class == MACRO:
-        metric = _read_macro(draft, path, metric)
+        mean = average_classes(metric)
+        if mean is None:
+            what = f"{metric.id} looks at all classes already"
+            draft.fault((*path, "class"), what, key=True)
+        metric = mean or metric
     if shape.sd is not None and shape.compare is None:
         draft.fault((*path, "sd"), f"{metric.id} takes no deviation", key=True)
     compared = metric if shape.compare is None else _read_disparity(draft, path, shape, metric)
@@ -137,17 +141,6 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
             return None
         compared = replace(compared, mean=True)
     return Entry(context, path, shape, compared)
-
-
-def _read_macro(draft: Draft, path: Path, metric: Metric) -> Metric:
-    """The mean over classes of a group metric, or of those that a disparity compares."""
-    if isinstance(metric, GroupMetric):
-        return macro_average(metric)
-    if isinstance(metric, Disparity):
-        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
-        return replace(metric, parts=parts)
-    draft.fault((*path, "class"), f"{metric.id} looks at all classes already", key=True)
-    return metric
 
 
 def _read_disparity(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairaudit.counts import Median
-from fairaudit.metrics import Disparity, Metric, TableMetric, find_ranges
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.recode import Cubes
 from fairaudit.result import (
     ComparisonRow,
@@ -21,7 +21,7 @@ from fairaudit.result import (
     definition,
 )
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.evaluations import Tables, find_comparison_id, list_rates
+from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates

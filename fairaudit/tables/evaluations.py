@@ -155,10 +155,3 @@ def write_estimate(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
     return replace(estimate, significance=significance, reason=reason, error=error)
-
-
-def find_comparison_id(metric: Metric) -> str | None:
-    """The comparison's id, where a spec asked for a rate with `compare:`."""
-    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
-        return metric.comparison.id
-    return None

@@ -31,6 +31,7 @@ from fairaudit.metrics import (
     build_disparity,
     describe_group,
     evaluate,
+    find_comparison_id,
     find_eligibility,
     find_group,
     undefined_reason,
@@ -41,7 +42,6 @@ from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.evaluations import (
     Tables,
-    find_comparison_id,
     list_places,
     list_rates,
     write_estimate,
