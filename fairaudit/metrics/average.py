@@ -101,9 +101,11 @@ def average_exactly(
     names = [", ".join(level for _, level in stratum) for stratum in strata]
     everyone = people if everyone is None else everyone
     rates, weights = [], []
-    left = [z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]]
-    totals = [sum(people[z][side] for z in left) for side in (0, 1)]
-    for z in left:
+    counted = [
+        z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
+    ]
+    totals = [sum(people[z][side] for z in counted) for side in (0, 1)]
+    for z in counted:
         shares = Fraction(people[z][0], totals[0]), Fraction(people[z][1], totals[1])
         same = {
             Weights.POOLED: Fraction(sum(people[z])),

@@ -290,6 +290,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
 
 BIAS_AMPLIFICATION = TableMetric(
     id="bias_amplification",
+    subtracts_label=True,
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",

@@ -379,7 +379,9 @@ class Disparity(CatalogueEntry):
         """The formula in the ids of its parts."""
         weighs_strata = self.comparison.exact_in_strata is not None
         averages_shown = () if weighs_strata else self.averages
-        averages = [f" averaged ({one})" for one in averages_shown] or [""] * len(self.parts)
+        averages = [f" averaged ({average})" for average in averages_shown] or [""] * len(
+            self.parts
+        )
         terms = [
             f"{compare.id}({metric.id}{average})"
             for (metric, compare), average in zip(self.parts, averages, strict=True)

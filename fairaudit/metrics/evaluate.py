@@ -66,8 +66,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
     def fraction(z: int, w: int) -> Fraction | None:
-        side, two = evaluation.exact(z, w), other.exact(z, w)
-        return None if side is None or two is None else side - two
+        first, second = evaluation.exact(z, w), other.exact(z, w)
+        return None if first is None or second is None else first - second
 
     with np.errstate(invalid="ignore"):
         # A number less an infinite one is not known.

@@ -210,7 +210,8 @@ class Formula(GroupMetric):
     `undefined` says why there may be no value. A mean over people has the sum of squared deviations
     from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
     its `method`.
-    `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of.
+    `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
+    `cuts_score`: it counts people above a score.
     """
 
     formula: str
@@ -224,6 +225,7 @@ class Formula(GroupMetric):
     method: str = ""
     uses_everybody: bool = False
     sums: str = ""
+    cuts_score: bool = False
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""

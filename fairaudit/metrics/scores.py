@@ -283,6 +283,7 @@ def _scoring_counts(counts: GroupCounts) -> tuple[Ints, Ints]:
 
 SCORING_RATE = Ranked(
     id="scoring_rate",
+    cuts_score=True,
     short="scoring rate",
     family="score",
     means="The share of the group whose score is above the median of everybody's.",

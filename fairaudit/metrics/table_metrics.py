@@ -23,8 +23,10 @@ class TableMetric(CatalogueEntry):
     those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
     pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
     `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
-    `varies_by_cluster`: its variance is known where rows come in clusters. `parity` says what the
-    value is where groups are equal, where that is no number for all data; `ideal` is none then.
+    `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
+    a number of the decisions less that of the labels, of those in whom both are known. `parity`
+    says what the value is where groups are equal, where that is no number for all data; `ideal` is
+    none then.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -45,6 +47,7 @@ class TableMetric(CatalogueEntry):
     standard_normal: bool = False
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
     varies_by_cluster: bool = False
+    subtracts_label: bool = False
 
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float

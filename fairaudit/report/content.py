@@ -14,6 +14,7 @@ from fairaudit.report import (
     evidence,
     lattice,
     measures,
+    method,
     metric_titles,
     numbers,
     provenance,
@@ -73,6 +74,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         subgroups.section(result),
         _undefined(result, most),
         _definitions(result.definitions),
+        method.section(result),
         _meaning(),
     )
     return inert(tuple(block for section in sections for block in section))

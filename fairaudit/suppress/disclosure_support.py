@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     Terms,
     find_metric,
 )
+from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
@@ -33,8 +34,6 @@ from fairaudit.simpson import Reversal
 from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cell_sets import CellSets, MetricCells, has_few
 from fairaudit.verdict import Check
-
-_CUT_BY_SCORE = "scoring_rate"
 
 Number = GroupMetric | TableMetric
 
@@ -352,4 +351,4 @@ def _is_wide(metric: Metric, reference: Reference | None) -> bool:
 
 
 def _cuts_score(numbers: Iterable[Number]) -> bool:
-    return any(number.id == _CUT_BY_SCORE for number in numbers)
+    return any(isinstance(number, Formula) and number.cuts_score for number in numbers)
