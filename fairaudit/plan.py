@@ -21,8 +21,10 @@ from fairaudit.spec import (
     Threshold,
     apply_cuts,
     search_spec,
+    spec_to_fit,
     value_of,
 )
+from fairaudit.strata_models import FittedStrata
 
 ADDED_SCALE = 10**9
 """The fixed point of numbers that are added up."""
@@ -105,10 +107,14 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """What is read of people one by one: the columns in which they are alike, and scores."""
+    """What is read of people one by one: the columns in which they are alike, and scores.
+
+    Of more than `most` people a sample is read.
+    """
 
     similarity: SimilarityColumns
     scores: tuple[str, ...] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,8 @@ class Plan:
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
-    for the plan, where the spec names some. `rows` are what is read of people one by one.
+    for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
+    `rows` are what is read of people one by one.
     """
 
     keys: tuple[Key, ...]
@@ -140,6 +147,7 @@ class Plan:
     cluster: str | None = None
     medians: tuple[str, ...] = ()
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
+    models: Mapping[str, FittedStrata] = field(default_factory=dict)
     rows: RowPlan | None = None
 
     @property
@@ -180,15 +188,21 @@ class Plan:
         return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
 
 
-def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
-    """What a pass must count for a spec, whose quantiles are these cuts."""
-    if cuts:
-        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts)
+def plan(
+    spec: Spec,
+    cuts: Mapping[Quantile, Cut] | None = None,
+    models: Mapping[str, FittedStrata] | None = None,
+) -> Plan:
+    """What a pass must count for a spec, whose quantiles are these cuts, its models as fitted."""
+    if cuts or models:
+        cuts = cuts or {}
+        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
     texts: list[Text] = []
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
     for attribute in (*spec.protected, *spec.strata):
-        texts.append(attribute.column)
+        model = attribute.model
+        texts += [attribute.column] if model is None else model.features.texts
         if attribute.is_cut:
             edges.setdefault(attribute.column.value, set()).update(_bin_edges(attribute))
         else:
@@ -227,7 +241,7 @@ def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
         capped=tuple(
             attribute.column
             for attribute in (*spec.protected, *spec.strata, *spec.features)
-            if not attribute.is_cut and attribute.keep is None
+            if not attribute.is_cut and attribute.keep is None and attribute.model is None
         ),
         scores=scores,
         adding=_adding(spec),
@@ -237,6 +251,21 @@ def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
         medians=() if spec.suppress_below is not None else tuple(scores),
+    )
+
+
+def plan_to_fit(
+    spec: Spec, cuts: Mapping[Quantile, Cut], features: SimilarityColumns, most: int
+) -> Plan:
+    """What a pass must read to fit models of these features to the audited people."""
+    counted = plan(spec_to_fit(spec), cuts)
+    return replace(
+        counted,
+        texts=(*counted.texts, *features.texts),
+        scores={},
+        medians=(),
+        adding=NOTHING_ADDED,
+        rows=RowPlan(features, most=most),
     )
 
 
@@ -383,6 +412,7 @@ def _terms(single: Plan) -> tuple[object, ...]:
         single.search,
         single.tables,
         single.rows,
+        single.models,
         single.keys if single.tables else (),
     )
 

@@ -92,3 +92,14 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Names with their numbers from 1, as texts that sort as the numbers do."""
     width = len(str(len(names)))
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedStrata:
+    """A stratum's model as it was fitted, and what a reader should know of it.
+
+    Without a model nobody has a stratum; the `report` says why.
+    """
+
+    model: StrataModel | None
+    report: str

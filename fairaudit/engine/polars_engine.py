@@ -320,7 +320,7 @@ def _count_by_route(
         for name, parts in dictionary_route.count(tables, plan, progress).items():
             parts_of[name] = [*parts]
     routes = ["dictionary codes of Parquet"] if parts_of else []
-    if plan.search and (by_fields := _count_by_fields(plan, ready, progress)):
+    if plan.search and not plan.models and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
         routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]

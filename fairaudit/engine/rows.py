@@ -19,6 +19,7 @@ from fairaudit.counts import Counts, RawRows
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.scan import checked_rule
+from fairaudit.engine.strata import add_strata, category
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.features import Features
 from fairaudit.plan import MISSING, MOST_LEVELS, RowPlan
@@ -46,7 +47,8 @@ def read_rows(
 ) -> RawRows:
     """The people of the raw cells one by one, as far as the filter keeps them."""
     progress.start("reading people one by one", counts.read, "rows")
-    collected = _Collected(plan, most_people(len(plan.similarity.texts)), len(counts.rows))
+    most = most_people(len(plan.similarity.texts))
+    collected = _Collected(plan, min(most, plan.most or most), len(counts.rows))
     places = _place_levels(counts)
     first = 1
     for batch in batches:
@@ -185,6 +187,7 @@ def _read_batch(
 ) -> int:
     """Takes the audited people of the files of a batch; how many rows it has."""
     plan = counts.plan
+    batch = add_strata(batch, plan)
     rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
     columns = [
         *_keys(batch, counts, numbers),
@@ -258,10 +261,7 @@ def _features(batch: Batch, columns: SimilarityColumns, numbers: Numbers) -> Ite
         yield (~is_sound).alias(own(f"bad {text.value}"))
         yield value.alias(own(f"feature {text.value}"))
     for text in columns.categorical:
-        dtype, value = batch.schema[text.value], pl.col(text.value)
-        level = as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
-        missing = level.is_in(["", *numbers.plan.tokens])
-        yield pl.when(~missing).then(level).alias(own(f"feature {text.value}"))
+        yield category(text.value, batch, numbers).alias(own(f"feature {text.value}"))
 
 
 def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[Text]) -> None:

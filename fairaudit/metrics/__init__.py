@@ -15,6 +15,7 @@ from fairaudit.metrics import (
     individual,
     inequality,
     numeric_attributes,
+    redlining,
     score_parity,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
@@ -76,6 +77,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
     *individual.GROUP_METRICS,
+    redlining.BALANCED_ERROR_RATE,
 )
 """The numbers of one group."""
 

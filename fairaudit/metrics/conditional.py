@@ -128,6 +128,25 @@ GROUP_METRICS = (
     STRATUM_SHARE_OF_NEGATIVES,
 )
 
+PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
+    id="propensity_stratified_difference",
+    title="Difference at equal propensity",
+    short="d propensity",
+    aliases=("propensity_measure",),
+    family="conditional",
+    means="The reference's selection rate minus the group's, both averaged over the same "
+    "strata of people who are about as likely to belong to a group by their features.",
+    caution=_FACTOR + " Whoever has no counterpart on the other side is left out, and counted. "
+    "Equal propensity is no equal merit: see which features it is made of.",
+    source=works.CALDERS,
+    elsewhere="Žliobaitė §3.3.2: strata by a logistic model, after Rosenbaum & Rubin (1983), "
+    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the people of each stratum. "
+    "`unexplained_difference` with the same `given` is the aggregate that the survey names.",
+    parts=((r.SELECTION_RATE, SHORTFALL),),
+    averages=(POOLED,),
+    conditional=True,
+)
+
 DISPARITIES = (
     Disparity(
         id="conditional_equal_opportunity_gap",
@@ -182,6 +201,7 @@ DISPARITIES = (
         fold=REMAINDER,
         conditional=True,
     ),
+    PROPENSITY_STRATIFIED_DIFFERENCE,
     Disparity(
         id="mantel_haenszel_odds_ratio",
         title="Mantel–Haenszel odds ratio",

@@ -27,6 +27,9 @@ def group_axis(
     """The axis of a protected attribute or a stratum."""
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
+    if attribute.model is not None:
+        # Whoever has no counterpart is in no stratum, and in the audit all the same.
+        policy = MissingPolicy.SHOW
     if attribute.bins:
         names, raw, levels = _binned(attribute, counts)
     else:

@@ -55,6 +55,10 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
     trees see thresholds and what interacts; both weigh the two sides alike. None where no fold
     could hold both sides, or no feature varies.
     """
+    if _describe(features, ~member) < _describe(features, member):
+        # Whichever side is called the members, the errors are the same.
+        swapped = predict_errors(features, ~member)
+        return swapped and Errors(swapped[1], swapped[0], swapped[3], swapped[2])
     order = features.canonical_order(member.astype(np.int64))
     features, member = features.take(order), member[order]
     sides = int(member.sum()), int((~member).sum())
@@ -72,6 +76,13 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
             trees = _predict_by_trees(table[~test], learned, table[test], is_category)
             taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
     return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
+
+
+def _describe(features: Features, side: Marks) -> tuple[int, bytes, bytes]:
+    """How many people a side has, and their features, to be compared with another side's."""
+    people = features.take(side)
+    people = people.take(people.canonical_order())
+    return len(people), people.numbers.tobytes(), people.codes.tobytes()
 
 
 def deal_folds(member: Marks, seed: int) -> Ints:

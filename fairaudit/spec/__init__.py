@@ -11,10 +11,19 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
-from fairaudit.spec.derived import Cut, Quantile, apply_cuts, needed_quantiles, search_spec
+from fairaudit.spec.derived import (
+    Cut,
+    Quantile,
+    apply_cuts,
+    apply_models,
+    needed_quantiles,
+    search_spec,
+    spec_to_fit,
+)
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
+    ClusterStrata,
     CsvFormat,
     MetricRequest,
     Missing,
@@ -22,6 +31,7 @@ from fairaudit.spec.model import (
     OtherValues,
     Outcome,
     OutcomeKind,
+    PropensityStrata,
     Protected,
     SimilarityColumns,
     Spec,
@@ -83,6 +93,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 __all__ = [
     "RESERVED",
+    "ClusterStrata",
     "CsvFormat",
     "Cut",
     "MetricRequest",
@@ -91,6 +102,7 @@ __all__ = [
     "OtherValues",
     "Outcome",
     "OutcomeKind",
+    "PropensityStrata",
     "Protected",
     "Quantile",
     "SimilarityColumns",
@@ -99,6 +111,7 @@ __all__ = [
     "Text",
     "Threshold",
     "apply_cuts",
+    "apply_models",
     "files_named",
     "json_schema",
     "load",
@@ -106,5 +119,6 @@ __all__ = [
     "of_mapping",
     "parse",
     "search_spec",
+    "spec_to_fit",
     "value_of",
 ]

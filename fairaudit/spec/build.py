@@ -17,6 +17,7 @@ from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
+from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
 from fairaudit.spec.waivers import read_waivers
@@ -31,7 +32,7 @@ _MOST_LIMITS = 4
 def build(document: Document, validated: Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     draft, shape = Draft(document, [*validated.faults]), validated.spec
-    columns = read_columns(draft, shape.columns)
+    columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
     _refuse_weight(draft, shape, columns)
     _refuse_cluster(draft, shape)
     _refuse_paths(draft, shape)

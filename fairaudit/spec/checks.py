@@ -23,6 +23,7 @@ from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest
+from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
@@ -55,6 +56,7 @@ def read_metrics(
         entry = of_numbers(entry, of)
         refuse_unmet(entry, of)
         refuse_row_measure(entry)
+        refuse_other_strata(entry)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
         _refuse_evidence(entry)

@@ -25,6 +25,7 @@ from fairaudit.metrics import (
     find_preset,
     suggest,
 )
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
 
@@ -219,6 +220,35 @@ def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
         return value if isinstance(value, dict) else {key: value}
 
     return wrap
+
+
+GIVEN_MODEL = "given_model"
+"""Where a `given` stands that is a model: beside it stands the name of the stratum it makes."""
+
+
+def read_metric(value: object) -> object:
+    """A metric by its name alone, or an entry; a model in `given` becomes a stratum by its name."""
+    entry = value if isinstance(value, dict) else {"metric": value}
+    if GIVEN_MODEL in entry:
+        raise ValueError(f"unknown key `{GIVEN_MODEL}`: a model stands in `given`")
+    metric = find_metric(str(entry.get("metric")))
+    default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
+    model = entry.get("given", default)
+    if not isinstance(model, dict):
+        return entry
+    return {**entry, "given": _name_model(model, entry.get("by")), GIVEN_MODEL: model}
+
+
+def _name_model(model: dict[str, Any], by: object) -> str:
+    """The name of the stratum: `propensity of sex`, `clusters`."""
+    kind = next(iter(model), "strata")
+    body = model.get(kind)
+    if kind != "propensity":
+        return str(kind)
+    of = body.get("of") if isinstance(body, dict) else None
+    if of is None:
+        of = by[0] if isinstance(by, list) and len(by) == 1 else by
+    return f"propensity of {of}" if isinstance(of, str) else "propensity"
 
 
 def read_bound(value: object) -> object:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
@@ -97,10 +98,56 @@ def format_edge(edge: Decimal) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarityColumns:
+    """The columns in which people are alike or not: numbers, and texts that match or do not."""
+
+    numeric: tuple[Text, ...] = ()
+    categorical: tuple[Text, ...] = ()
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """All of them."""
+        return (*self.numeric, *self.categorical)
+
+    def only(self, names: Container[str]) -> SimilarityColumns:
+        """Those of these names."""
+        return SimilarityColumns(
+            tuple(text for text in self.numeric if text.value in names),
+            tuple(text for text in self.categorical if text.value in names),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PropensityStrata:
+    """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
+
+    Without a group it is everybody outside the reference, or one of two groups.
+    """
+
+    of: str
+    group: Text | None
+    features: SimilarityColumns
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStrata:
+    """`k` clusters of people whose features are alike."""
+
+    features: SimilarityColumns
+    k: int
+    seed: int
+
+
+ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
+
+
+@dataclass(frozen=True, slots=True)
 class Protected:
     """A protected attribute, or a stratum: where it is read and how it is recoded.
 
-    `quantiles` are so many bins of as many people each, whose edges are yet to be found.
+    `quantiles` are so many bins of as many people each, whose edges are yet to be found. A stratum
+    that a `model` makes is in no column of the data.
     """
 
     name: str
@@ -113,6 +160,7 @@ class Protected:
     bins: tuple[Decimal, ...] = ()
     quantiles: int | None = None
     reference: Text | None = None
+    model: ModelledStrata | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -180,19 +228,6 @@ class Outcome:
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarityColumns:
-    """The columns in which people are alike or not: numbers, and texts that match or do not."""
-
-    numeric: tuple[Text, ...] = ()
-    categorical: tuple[Text, ...] = ()
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """All of them."""
-        return (*self.numeric, *self.categorical)
 
 
 NO_SIMILARITY = SimilarityColumns()
@@ -306,6 +341,11 @@ class Spec:
     def groupable(self) -> tuple[Protected, ...]:
         """The columns that people are grouped by: protected attributes and strata."""
         return (*self.protected, *self.strata)
+
+    @property
+    def modelled(self) -> tuple[Protected, ...]:
+        """The strata that models make."""
+        return tuple(stratum for stratum in self.strata if stratum.model is not None)
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:

@@ -15,9 +15,10 @@ from fairaudit.metrics import (
 )
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, of_numbers
+from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.text import Path
 
-_TAKEN = {"metric", "by", "given", "of", "reference", "warn", "fail", "undefined"}
+_TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
 _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 
 

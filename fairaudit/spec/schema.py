@@ -32,6 +32,7 @@ from fairaudit.metrics.terms import (
 )
 from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
+    GIVEN_MODEL,
     KINDS,
     NUMERIC,
     POSITIVE,
@@ -58,6 +59,7 @@ from fairaudit.spec.fields import (
     read_columns,
     read_entries,
     read_features,
+    read_metric,
     read_reversal_limit,
     read_waived_group,
     under_key,
@@ -106,6 +108,34 @@ class StratumColumn(_Strict):
     quantiles: Whole | None = None
 
 
+class PropensityStrata(_Strict):
+    """Strata of people who are about as likely to belong to a group, by their features."""
+
+    of: Text | None = None
+    group: Text | None = None
+    features: Texts | None = None
+    bins: Whole = 5
+
+
+class ClusterStrata(_Strict):
+    """Strata of people whose features are alike."""
+
+    features: Texts | None = None
+    k: Whole = 5
+    seed: Whole = 0
+
+
+class StrataModel(_Strict):
+    """A model that gives each row its stratum: one of these."""
+
+    propensity: PropensityStrata | None = None
+    clusters: ClusterStrata | None = None
+
+
+class FactorColumn(StratumColumn, StrataModel):
+    """A declared factor to condition on: a column, or strata that a model makes."""
+
+
 class FeatureColumn(StratumColumn):
     """A feature to look for subgroups in; or a list of those in which people are alike."""
 
@@ -132,7 +162,7 @@ def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
 
 
 _Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
-_Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(read_columns)]
+_Strata: TypeAlias = Annotated[dict[str, FactorColumn], BeforeValidator(read_columns)]
 _Features: TypeAlias = Annotated[dict[str, FeatureColumn], BeforeValidator(read_features)]
 _Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
 
@@ -256,6 +286,7 @@ class Metric(_Strict):
     reference: ReferenceMap | None = None
     by: Groupings | None = None
     given: Groupings | None = None
+    given_model: StrataModel | None = None
     of: Text | None = None
     warn: _Limit | None = None
     fail: _Limit | None = None
@@ -352,7 +383,7 @@ class AuditSpec(_Strict):
     groups: Groups = Groups()
     inference: Inference = Inference()
     metrics: Annotated[
-        list[Annotated[Metric, BeforeValidator(under_key("metric"))]], BeforeValidator(read_entries)
+        list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
     simpson: Simpson = Simpson()
     subgroups: Subgroups | None = None
@@ -394,7 +425,7 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": FeatureColumn}
+    shapes = {"protected": ProtectedColumn, "strata": FactorColumn, "features": FeatureColumn}
     for key, inner in shapes.items():
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
         columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
@@ -404,6 +435,9 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
+    entry = schema["$defs"]["Metric"]["properties"]
+    del entry[GIVEN_MODEL]
+    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
     schema["properties"]["version"] = {"enum": [int(VERSION), VERSION]}
     metric = {"anyOf": [{"$ref": "#/$defs/_metric_name"}, {"$ref": "#/$defs/Metric"}]}
     schema["$defs"]["_metric_name"] = schema["$defs"]["Metric"]["properties"]["metric"]

@@ -634,7 +634,11 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
 
     there = {*first.RATES, *first.CRITERIA, "differential_fairness", "bias_amplification"}
     by_rows = {one.id for one in CATALOGUE if Requirement.FEATURES in one.requirements}
-    assert by_rows == {"consistency", "unawareness_violations"}  # test_rows.py
+    assert by_rows == {
+        "balanced_error_rate",
+        "consistency",
+        "unawareness_violations",
+    }  # test_rows.py
     left = {one.id for one in CATALOGUE} - here - there - by_rows
     compared = {"mean_prediction", "mae"}
     signed = {f"{name}_{how}" for name in compared for how in ("difference", "ratio")}
@@ -644,6 +648,7 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
         "between_group_auc_ordinal",
         "mean_difference_of_numbers",
         "regression_slope",  # test_regression.py
+        "propensity_stratified_difference",  # test_modelled_strata.py
         "scoring_impact_ratio",
     }
     assert all(isinstance(one, GroupMetric | Disparity | TableMetric) for one in CATALOGUE)

@@ -62,6 +62,7 @@ ELSEWHERE = {
             "mean_label", "mean_residual", "calibration_in_the_large", "stratum_share",
             "calibration_slope", "calibration_intercept", "hosmer_lemeshow",
             "stratum_share_of_positives", "stratum_share_of_negatives",
+            "balanced_error_rate",
         ),
         (NOBODY, NOBODY),
     ),
