@@ -42,6 +42,7 @@ RULE: dict[str, tuple[str, str]] = {
 ELSEWHERE = {
     "scoring_rate": (LOW, HIGH),
     "auc": (LOW, LOW),
+    "average_precision": (LOW, LOW),
     "r2": (LOW, LOW),
     "expected_utility": (LOW, LOW),
     "brier": (HIGH, HIGH),
