@@ -17,6 +17,7 @@ from fairaudit.metrics import (
     numeric_attributes,
     redlining,
     score_parity,
+    situation,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
@@ -86,6 +87,7 @@ DISPARITIES: tuple[Disparity, ...] = (
     *effect_sizes.DISPARITIES,
     *conditional.DISPARITIES,
     effect_sizes.KL_DIVERGENCE,
+    *situation.DISPARITIES,
 )
 """The comparisons of groups that have a name of their own."""
 
@@ -96,6 +98,7 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
     *numeric_attributes.TABLE_METRICS,
+    *individual.TABLE_METRICS,
 )
 """The metrics of a whole table."""
 

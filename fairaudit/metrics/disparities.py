@@ -326,7 +326,8 @@ class Disparity(CatalogueEntry):
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
         )
-        return self.to_reference and not one_sided
+        is_share = self.comparison.range == (0, 1) and self.comparison.ideal == 0
+        return self.to_reference and not one_sided and not is_share
 
     @property
     def has_other_side(self) -> bool:

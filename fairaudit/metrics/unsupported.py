@@ -39,12 +39,10 @@ class UnsupportedMetric:
 
 UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
-        spelt="individual_fairness fairness_through_awareness lipschitz_fairness "
-        "metric_fairness similarity_fairness individual_discrimination",
-        why="it compares people who are similar for the task, and counts of groups hold no "
-        "distance between two people",
-        nearest=("generalized_entropy", "conditional_statistical_parity"),
-        how="the second compares people of one stratum: name what makes them similar in `given`",
+        spelt="individual_fairness metric_fairness similarity_fairness individual_discrimination",
+        why="it names a family of measures, not one number",
+        nearest=("consistency", "lipschitz_violations"),
+        how="name what makes people alike in `columns: {features: …}`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
     ),
     UnsupportedMetric(
@@ -71,8 +69,9 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "anti_classification treatment_parity",
         why="it is a property of how a model is built, not to read the attribute, and decisions "
         "do not show it",
-        nearest=("mutual_information", "demographic_parity_difference"),
-        how="the first is how much the decisions tell of the group all the same",
+        nearest=("unawareness_violations", "mutual_information"),
+        how="the first is what no rule of the declared features explains, the second how much the "
+        "decisions tell of the group all the same",
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),
@@ -80,8 +79,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         spelt="disparate_treatment direct_discrimination intentional_discrimination",
         why="it is about whether the attribute or an intent moved the decision, which counts do "
         "not show",
-        nearest=("unexplained_difference", "conditional_statistical_parity"),
-        how="name what may move the decision in `given`",
+        nearest=("twin_test", "unexplained_difference"),
+        how="name what may move the decision in `columns: {features: …}`, or in `given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
     ),
     UnsupportedMetric(
@@ -129,6 +128,24 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         how="the outcome test, which infra-marginality can mislead",
         source="Simoiu, Corbett-Davies & Goel (2017), The Problem of Infra-marginality in Outcome "
         "Tests for Discrimination, Annals of Applied Statistics 11:1193",
+    ),
+    UnsupportedMetric(
+        spelt="bias_mitigation mitigation fairness_aware_learning discrimination_prevention "
+        "reweighing adversarial_debiasing prejudice_remover exponentiated_gradient "
+        "threshold_optimizer reject_option_classification",
+        why="it changes data or a model, and an audit measures what comes of that",
+        nearest=("normalized_difference", "equalized_odds_difference"),
+        how="name both as `columns.models`: the report sets them beside each other",
+        source="Agarwal, Beygelzimer, Dudík, Langford & Wallach (2018), A Reductions Approach to "
+        "Fair Classification, ICML; Kamiran & Calders (2012), Data Preprocessing Techniques for "
+        "Classification without Discrimination, KAIS 33",
+    ),
+    UnsupportedMetric(
+        spelt="representational_harm stereotyping denigration erasure",
+        why="it lies in what is said and shown of people, and a table of decisions holds neither",
+        nearest=("accuracy", "selected_share"),
+        how="how well a system serves each group, and who is among the selected",
+        source="Crawford (2017), The Trouble with Bias, NIPS keynote",
     ),
     UnsupportedMetric(
         spelt="outcome_test hit_rate",

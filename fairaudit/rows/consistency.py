@@ -40,12 +40,21 @@ def consistency(outcome: Floats, neighbours: Neighbours, asked: Ints) -> Mean:
     among = (neighbours.sum_over(positives)[rows] - own * neighbours.without_self) / size
     distance = np.abs(own - among)
     mean = float(distance.mean())
-    slope = (1 - 2 * among) / size
-    up, down = neighbours.spread(rows, slope), neighbours.spread(rows, slope * among)
-    pull = own * up[place[asked]] - down[place[asked]] - slope * (own - among)
-    total = float(((distance - mean + pull) ** 2).sum())
-    is_asked = np.zeros(len(neighbours.space.profile), dtype=np.bool_)
-    is_asked[asked] = True
-    others = base[~is_asked[base]]
-    total += float(((outcome[others] * up[place[others]] - down[place[others]]) ** 2).sum())
-    return Mean(1 - mean, total / len(asked) ** 2, len(asked))
+    # What a neighbour with and without the positive outcome does to the distances of others.
+    pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
+    on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
+    positive = (outcome > 0).astype(np.int64)
+    influence = np.zeros(len(neighbours.space.profile))
+    influence[base] = on_profiles[positive[base], place[base]]
+    # Nobody is an own neighbour.
+    influence[asked] += distance - mean
+    if neighbours.without_self:
+        influence[asked] -= np.stack(pulls)[positive[asked], np.arange(len(asked))]
+    return Mean(1 - mean, float((influence**2).sum()) / len(asked) ** 2, len(asked))
+
+
+def _pull(among: Floats, size: Ints, outcome: float) -> Floats:
+    """By how much a neighbour's outcome moves a distance from what the other neighbours expect."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = np.where(size > 1, (among * size - outcome) / (size - 1), 0.5)
+    return np.asarray((1 - 2 * others) * (outcome - others) / size)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.metrics import Disparity, Preset, Requirement, find_metric, find_preset
+from fairaudit.metrics import (
+    Disparity,
+    Preset,
+    ReferencePolicy,
+    Requirement,
+    find_metric,
+    find_preset,
+)
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, of_numbers
 from fairaudit.spec.fields import GIVEN_MODEL
@@ -20,8 +27,9 @@ def expand_presets(
 ) -> tuple[list[tuple[Path, schema.Metric]], list[Notice]]:
     """The entries with presets written out, and a notice on each preset.
 
-    A preset is of every model, unless `of` names one; a limit is on its first measure. What the
-    spec lacks the data for is left out, and told.
+    A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
+    spec declares no reference, groups are compared with the largest. What it lacks the data for is
+    left out, and told.
     """
     entries: list[tuple[Path, schema.Metric]] = []
     notices = []
@@ -56,6 +64,8 @@ def _expand(
             changes: dict[str, object] = {"metric": name, "of": None if of_label else of}
             if not isinstance(metric, Disparity) or not metric.to_reference or metric.reference:
                 changes["reference"] = None
+            elif shape.reference is None and not _declares_reference(context):
+                changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
             if metric.conditional and shape.given is None:
                 changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
             if name != preset.metrics[0]:
@@ -63,6 +73,10 @@ def _expand(
             part = shape.model_copy(update=changes)
             if _has_data(Entry(context, path, part, metric), of):
                 yield part
+
+
+def _declares_reference(context: Context) -> bool:
+    return any(attribute.reference is not None for attribute in context.columns.protected)
 
 
 def _has_data(entry: Entry, of: str) -> bool:

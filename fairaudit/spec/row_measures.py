@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairaudit.metrics import Requirement
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.spec.entry import Entry
 
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
@@ -38,6 +39,9 @@ def refuse_row_measure(entry: Entry) -> None:
                 f"{name} is of people one by one, and takes no such key",
                 key_itself=True,
             )
+    if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
+        what = "compares with one group, or with the `rest`"
+        entry.fault("reference", f"{name} {what}", key_itself=True)
     _refuse_parameters(entry)
 
 

@@ -61,7 +61,7 @@ def write_notices(
     yield from counts.notices
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
-    yield from write_row_notices(spec, cubes.rows)
+    yield from write_row_notices(spec, cubes.rows, tables)
     yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
     yield from unjudged(spec.checks, [model.name for model in spec.predictions])
     yield from warn_of_impossible_gates(checks, tables)

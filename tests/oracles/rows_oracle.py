@@ -89,3 +89,69 @@ def unawareness(people: Sequence[One], group: str | None = None) -> float | None
             if one.features == two.features
         ]
     )
+
+
+def neighbour_rate(people: Sequence[One], far: Sequence[float], of: list[int], k: int) -> float:
+    """The mean outcome of the k nearest of those."""
+    near = nearest(far, of, k)
+    assert near is not None
+    return sum(people[j].outcome for j in near) / len(near)
+
+
+def situation_gaps(people: Sequence[One], k: int, group: str, other: str) -> list[float] | None:
+    """Of each of a group, the neighbours' rate in another group less that in the own."""
+    far = distances(people)
+    mine = [i for i, one in enumerate(people) if one.group == group]
+    theirs = [i for i, one in enumerate(people) if one.group == other]
+    if len(mine) <= k or len(theirs) < k:
+        return None
+    return [
+        neighbour_rate(people, far[i], theirs, k)
+        - neighbour_rate(people, far[i], [j for j in mine if j != i], k)
+        for i in mine
+    ]
+
+
+def situation(people: Sequence[One], k: int, t: float, group: str, other: str) -> float | None:
+    """The share of a group whose gap is at least t; below 0, at most t."""
+    gaps = situation_gaps(people, k, group, other)
+    if gaps is None:
+        return None
+    return mean([float(gap >= t - SAME if t > 0 else gap <= t + SAME) for gap in gaps])
+
+
+def twins(people: Sequence[One], group: str, other: str) -> float | None:
+    """Of a group's people with a twin in another, the twins' mean outcome less the own."""
+    gaps = []
+    for one in people:
+        equal = [
+            two.outcome for two in people if two.group == other and two.features == one.features
+        ]
+        if one.group == group and equal:
+            gaps.append(sum(equal) / len(equal) - one.outcome)
+    return mean(gaps)
+
+
+def causal(people: Sequence[One]) -> float | None:
+    """Of the pairs that are equal in every feature and of two groups, how many differ."""
+    return mean(
+        [
+            float(one.outcome != two.outcome)
+            for at, one in enumerate(people)
+            for two in people[at + 1 :]
+            if one.features == two.features and one.group != two.group
+        ]
+    )
+
+
+def lipschitz(people: Sequence[One], slope: float, group: str | None = None) -> float | None:
+    """The share of pairs whose scores differ by more than the slope allows for their distance."""
+    far = distances(people)
+    mine = [i for i, one in enumerate(people) if group is None or one.group == group]
+    return mean(
+        [
+            float(abs(people[i].score - people[j].score) > slope * far[i][j] * (1 + SAME) + SAME)
+            for at, i in enumerate(mine)
+            for j in mine[at + 1 :]
+        ]
+    )

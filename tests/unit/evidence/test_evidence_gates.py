@@ -224,7 +224,8 @@ NO_TEST = {
 NO_INTERVAL = {
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
-    "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
+    "normalized_mutual_information", "score_mutual_information",
+    "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
     "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
 }  # fmt: skip

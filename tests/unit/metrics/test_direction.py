@@ -42,6 +42,7 @@ RULE: dict[str, tuple[str, str]] = {
 ELSEWHERE = {
     "scoring_rate": (LOW, HIGH),
     "auc": (LOW, LOW),
+    "average_precision": (LOW, LOW),
     "r2": (LOW, LOW),
     "expected_utility": (LOW, LOW),
     "brier": (HIGH, HIGH),
@@ -55,6 +56,7 @@ ELSEWHERE = {
     "demographic_disparity": (HIGH, HIGH),
     "consistency": (LOW, LOW),
     "unawareness_violations": (HIGH, HIGH),
+    "lipschitz_violations": (HIGH, HIGH),
     **dict.fromkeys(
         (
             "mean_score", "mean_score_positives", "mean_score_negatives", "mean_prediction",

@@ -71,6 +71,16 @@ def test_a_preset_is_of_every_model_and_tells_what_the_data_lack() -> None:
     assert "preset survey: normalized_difference" in " ".join(page.split())
 
 
+def test_without_a_declared_reference_groups_are_compared_with_the_largest() -> None:
+    data = people({"a": (6, 4), "b": (3, 17)})
+    decision = {"column": "p", "positive": "1"}
+    spec = {"columns": {"protected": ["g"], "decision": decision}, "metrics": "survey"}
+    rows = fairaudit.audit(spec, data).comparisons
+    (row,) = (row for row in rows if row.metric == "mean_difference")
+    assert (dict(row.group or ()), row.reference) == ({"g": "a"}, "largest")
+    assert row.estimate.value == pytest.approx(3 / 20 - 6 / 10)
+
+
 def test_within_declared_segments_the_survey_tells_what_they_do_not_explain() -> None:
     columns = {"strata": ["z"], "decision": {"column": "p", "positive": "1"}}
     names = {row.metric for row in audit("survey", columns).comparisons}
