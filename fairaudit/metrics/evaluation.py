@@ -140,13 +140,12 @@ def _error_to_reference(
         return np.asarray(values.error + against.error)
     # It is monotone in both values, so it is farthest off where they err in opposite directions.
     most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
-    lows, highs = (
-        [np.clip(side.value + sign * side.error, 0.0, most) for side in (values, against)]
-        for sign in (-1, 1)
-    )
+    pairs = ((values.value, values.error), (against.value, against.error))
+    low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
+    high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = comparison.apply(values.value, against.value)
-        ends = (comparison.apply(highs[0], lows[1]), comparison.apply(lows[0], highs[1]))
+        ends = (comparison.apply(high, least), comparison.apply(low, largest))
         return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
 
 

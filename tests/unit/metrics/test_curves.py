@@ -134,8 +134,8 @@ def test_what_a_bin_hides_is_told_on_the_scale_of_the_comparison(
     """The group's rate lies between 2/10 and 10/10, that of the reference is 5/10."""
     near = [("a", True, 0.3 - 1e-9, 4), ("a", True, 0.3 + 1e-9, 4), ("a", True, 0.9, 2)]
     far = [("b", True, 0.1, 5), ("b", True, 0.8, 5), ("b", False, 0.8, 5), ("a", False, 0.1, 1)]
-    metric = {"metric": "true_positive_rate", "at": "0.3", "compare": comparison}
-    metric["reference"] = {"g": "b"}
+    metric: dict[str, object] = {"metric": "true_positive_rate", "at": "0.3"}
+    metric |= {"compare": comparison, "reference": {"g": "b"}}
     result = fairaudit.audit(spec(metrics=[metric]), frame([*near, *far]))
     (row,) = (row for row in result.comparisons if row.first == (("g", "a"),))
     assert row.estimate.error == pytest.approx(error)
