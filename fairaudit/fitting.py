@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairaudit.counts import Counts
 from fairaudit.cube import KeyColumn, Rows
-from fairaudit.errors import SpecError, did_you_mean
+from fairaudit.errors import SpecError, UsageError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.recode import Cubes, recode
 from fairaudit.rows.clusters import fit_clusters
@@ -31,7 +31,9 @@ def fit_strata(
 ) -> Mapping[str, FittedStrata]:
     """The models of strata that have the same features, fitted to the people who were read."""
     cubes = recode(counts, spec_to_fit(spec))
-    assert cubes.rows is not None
+    if cubes.rows is None:
+        what = "this engine does not read people one by one, which a model is fitted to"
+        raise UsageError(what, "leave out the strata that models make")
     fitted = {}
     for stratum in strata:
         if isinstance(stratum.model, PropensityStrata):

@@ -133,7 +133,7 @@ class _Collected:
             known = sorted(self.levels.get(text.value, {}))
             place = {level: code for code, level in enumerate(known)}
             lookup = np.array([place[level] for level in self.levels.get(text.value, {})] or [0])
-            codes.append(lookup[values.to_numpy()])
+            codes.append(lookup[values.to_numpy().astype(np.int64)])
             levels.append(tuple(known))
         features = Features(
             tuple(text.value for text in self.plan.similarity.numeric),

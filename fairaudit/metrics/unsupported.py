@@ -130,6 +130,24 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "Tests for Discrimination, Annals of Applied Statistics 11:1193",
     ),
     UnsupportedMetric(
+        spelt="bias_mitigation mitigation fairness_aware_learning discrimination_prevention "
+        "reweighing adversarial_debiasing prejudice_remover exponentiated_gradient "
+        "threshold_optimizer reject_option_classification",
+        why="it changes data or a model, and an audit measures what comes of that",
+        nearest=("normalized_difference", "equalized_odds_difference"),
+        how="name both as `columns.models`: the report sets them beside each other",
+        source="Agarwal, Beygelzimer, Dudík, Langford & Wallach (2018), A Reductions Approach to "
+        "Fair Classification, ICML; Kamiran & Calders (2012), Data Preprocessing Techniques for "
+        "Classification without Discrimination, KAIS 33",
+    ),
+    UnsupportedMetric(
+        spelt="representational_harm stereotyping denigration erasure",
+        why="it lies in what is said and shown of people, and a table of decisions holds neither",
+        nearest=("accuracy", "selected_share"),
+        how="how well a system serves each group, and who is among the selected",
+        source="Crawford (2017), The Trouble with Bias, NIPS keynote",
+    ),
+    UnsupportedMetric(
         spelt="outcome_test hit_rate",
         why="it goes by another name: how often those selected turn out positive",
         nearest=("positive_predictive_value", "predictive_parity"),

@@ -12,6 +12,7 @@ from fairaudit.cube import MOST_ATTRIBUTES, UNKNOWN, Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
+from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import (
     RESERVED,
     OtherValues,
@@ -24,9 +25,6 @@ from fairaudit.spec.model import (
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
-
-WORDS = ("each", "full", "all")
-"""Words that stand for groupings: of each column alone, of all together, of every subset."""
 
 
 @dataclass(frozen=True, slots=True)

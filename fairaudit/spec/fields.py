@@ -222,6 +222,9 @@ def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
     return wrap
 
 
+WORDS = ("each", "full", "all")
+"""Words that stand for groupings: of each column alone, of all together, of every subset."""
+
 GIVEN_MODEL = "given_model"
 """Where a `given` stands that is a model: beside it stands the name of the stratum it makes."""
 
@@ -248,7 +251,8 @@ def _name_model(model: dict[str, Any], by: object) -> str:
     of = body.get("of") if isinstance(body, dict) else None
     if of is None:
         of = by[0] if isinstance(by, list) and len(by) == 1 else by
-    return f"propensity of {of}" if isinstance(of, str) else "propensity"
+    is_named = isinstance(of, str) and of not in WORDS
+    return f"propensity of {of}" if is_named else "propensity"
 
 
 def read_bound(value: object) -> object:

@@ -11,6 +11,7 @@ from fairaudit.names import quoted
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.entry import Entry
+from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import (
     ClusterStrata,
     ModelledStrata,
@@ -125,7 +126,7 @@ class _Reader:
         self, path: Path, body: schema.PropensityStrata, by: Sequence[Sequence[str]] | None
     ) -> PropensityStrata:
         known = [attribute.name for attribute in self.columns.protected]
-        named = {name for names in by or [known] for name in names}
+        named = {name for names in by or () for name in names if name not in WORDS} or {*known}
         of = body.of or (named.pop() if len(named) == 1 else "")
         if not of:
             self.draft.fault(path, f"say of which attribute: `of: {known[0]}`" if known else "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 
 import fairaudit
 from fairaudit import fitting
-from fairaudit.errors import SpecError
+from fairaudit.errors import NothingToAudit, SpecError, UsageError
+from fairaudit.pipeline import Question, conclude, count
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Status
 
@@ -315,3 +318,77 @@ def test_a_group_too_small_to_be_told_apart_never_passes(people: int) -> None:
     result = audit(data, {"metric": "balanced_error_rate", "by": "g", "fail": {"below": 0.01}})
     assert Status.PASS not in {finding.status for finding in result.findings}
     assert "fewer than 5 people" in " ".join(map(str, result.findings))
+
+
+def test_specs_and_files_have_models_of_their_own(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        draw(seed).write_csv(tmp_path / f"{seed}.csv")
+    columns = {
+        "protected": {"g": {"reference": "a"}},
+        "prediction": {"column": "p", "positive": 1, "negative": 0},
+        "features": FEATURES,
+    }
+    four, two = (
+        {"columns": columns, "metrics": [{**RATE, "given": {"propensity": {"bins": bins}}}]}
+        for bins in (4, 2)
+    )
+    apart = fairaudit.audit_each(four, str(tmp_path / "*.csv"))
+    for seed in (1, 2):
+        (result,) = [one for name, one in apart.items() if name.endswith(f"{seed}.csv")]
+        assert isinstance(result, AuditResult)
+        assert told(result) == count_strata(draw(seed), stratify(draw(seed), 4))
+    together = fairaudit.audit_together([four, two], tmp_path / "1.csv")
+    for result, bins in zip(together, (4, 2), strict=True):
+        assert isinstance(result, AuditResult)
+        assert told(result) == count_strata(draw(1), stratify(draw(1), bins))
+
+
+def test_counts_outlive_their_data_with_their_models(tmp_path: Path) -> None:
+    draw(1).write_csv(tmp_path / "people.csv")
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "prediction": {"column": "p", "positive": 1, "negative": 0},
+            "features": FEATURES,
+        },
+        "data": str(tmp_path / "people.csv"),
+        "metrics": [RATE],
+    }
+    question = Question.read(spec)
+    counts = count(question)
+    (tmp_path / "people.csv").unlink()
+    assert told(conclude(question, counts)) == count_strata(draw(1), stratify(draw(1), 4))
+    with pytest.raises(UsageError, match="these counts do not hold what the spec asks for"):
+        conclude(question, replace(counts, plan=replace(counts.plan, models={})))
+
+
+def test_without_scikit_learn_the_way_to_install_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for metric in (RATE, "balanced_error_rate", {**RATE, "given": {"clusters": {}}}):
+        with pytest.raises(UsageError, match="needs scikit-learn") as error:
+            audit(draw(0), metric)
+        assert error.value.hint == "pip install 'fairaudit-cli[rows]'"
+
+
+def test_nobody_to_fit_a_model_to_is_no_row_to_audit() -> None:
+    with pytest.raises(NothingToAudit):
+        audit(draw(0).head(0), RATE)
+
+
+def test_a_small_count_is_not_published() -> None:
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "prediction": {"column": "p", "positive": 1, "negative": 0},
+            "features": FEATURES,
+        },
+        "suppress_below": 5,
+    }
+    for metric, what in (
+        (RATE, "tell numbers of few people"),
+        ("balanced_error_rate", "is made of single people"),
+    ):
+        with pytest.raises(SpecError, match=what):
+            fairaudit.audit({**spec, "metrics": [metric]}, draw(0))
