@@ -392,3 +392,11 @@ def test_a_small_count_is_not_published() -> None:
     ):
         with pytest.raises(SpecError, match=what):
             fairaudit.audit({**spec, "metrics": [metric]}, draw(0))
+
+
+def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("metrics.redlining", "tables.row_notices"):
+        monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
+    result = audit(draw(1), "balanced_error_rate")
+    assert [row.estimate.n for row in result.rates if row.group] == [200, 200]
+    assert any("of each side 100 people at most" in notice for notice in result.notices)
