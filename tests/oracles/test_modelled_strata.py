@@ -400,3 +400,11 @@ def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) 
     result = audit(draw(1), "balanced_error_rate")
     assert [row.estimate.n for row in result.rates if row.group] == [200, 200]
     assert any("of each side 100 people at most" in notice for notice in result.notices)
+
+
+@pytest.mark.parametrize("levels", [20, 60])
+def test_a_feature_may_have_many_levels(levels: int) -> None:
+    data = draw(9, 3000).with_columns(
+        c=((pl.int_range(pl.len()) * 7 + 3 * (pl.col("g") == "b")) % levels).cast(pl.String)
+    )
+    assert told(audit(data, RATE)) == count_strata(data, stratify(data, 4))
