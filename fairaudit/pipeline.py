@@ -373,6 +373,7 @@ def _report(
             *waiving.write_notices(waivers),
         ),
         scores=listing.scores,
+        features=listing.features,
         curves=listing.curves,
         fail_on=question.fail_on,
         waivers=waivers,

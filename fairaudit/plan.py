@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -219,7 +219,7 @@ def plan(
             edges.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
-    texts += spec.similarity.texts if spec.needs_rows else ()
+    texts += spec.similarity.texts if spec.needs_rows or spec.describe else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
@@ -245,12 +245,12 @@ def plan(
         ),
         scores=scores,
         adding=_adding(spec),
-        tables=_tables(spec, all_keys),
+        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
         search=_search(spec, all_keys, texts),
         cluster=value_of(spec.cluster),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
-        medians=() if spec.suppress_below is not None else tuple(scores),
+        medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
     )
 
 
@@ -304,6 +304,18 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
     )
 
 
+def _described_tables(spec: Spec, keys: tuple[Key, ...]) -> Iterator[tuple[Key, ...]]:
+    """A table of each attribute with each feature that the spec asks to describe."""
+    for attribute in spec.protected if spec.describe else ():
+        for text in spec.similarity.texts:
+            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, text)]))
+
+
+def described_key(spec: Spec, text: Text) -> Key:
+    """The key of a described feature: a number is there or not, any other has its levels."""
+    return Key(text.value, () if text in spec.similarity.numeric else None)
+
+
 def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
     """The key of an attribute, or of the classes of an outcome."""
     source = (counted.column.value, counted.is_cut)
@@ -339,6 +351,9 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
                 for by in largest
             }
             groupings_of.setdefault(outcome.score.value, {}).update(largest_keys)
+    for text in spec.similarity.numeric if spec.describe else ():
+        for attribute in spec.protected:
+            groupings_of.setdefault(text.value, {})[(columns[attribute.name],)] = None
     return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 

@@ -71,9 +71,9 @@ class Comparison(CatalogueEntry):
       called where shares are compared, `worked` the formula to be filled in with `a` and `b`,
       `sentence` what it makes of a metric, in words.
     - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds what the bins of a score hide. `exact_in_strata` takes the
-      fractions of every stratum: such a comparison has one value for all strata, and its
-      `contrast` reads the `strata` of the sides.
+      under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
+      contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
+      comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -97,6 +97,7 @@ class Comparison(CatalogueEntry):
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
     exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
     error_of: Callable[[Sides], Floats] | None = None
+    undefined: str = ""
 
     def __post_init__(self) -> None:
         """Refuses a record whose fields contradict each other."""

@@ -140,6 +140,7 @@ _WORSE = Comparison(
     rational=False,
     range=(0, 1),
     contrast=_contrast(_share_beyond(1)),
+    undefined="a side has fewer than k people who have every feature",
 )
 _BETTER = replace(
     _WORSE,
@@ -163,6 +164,7 @@ _TWINS = Comparison(
     contrast=_contrast(_twins),
     interval=_of_twins,
     interval_name=BY_PEOPLE,
+    undefined="nobody has a twin in the reference",
 )
 _GAP = (
     f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference less that "

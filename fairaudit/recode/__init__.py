@@ -34,6 +34,7 @@ from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
+from fairaudit.recode.described import Described, describe
 from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
@@ -62,6 +63,7 @@ class Cubes:
     searched_columns: Searched | None = None
     left_out: LeftOut | None = None
     rows: Rows | None = None
+    described: tuple[Described, ...] = ()
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -94,7 +96,8 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
     rows = None if counts.rows_read is None else _audited_rows(counts, counts.rows_read, axes)
-    return Cubes(cube, notices, scores, tables, searched_cubes, columns, left_out, rows)
+    described = tuple(describe(counts, spec, axis_of))
+    return Cubes(cube, notices, scores, tables, searched_cubes, columns, left_out, rows, described)
 
 
 def _audited_rows(counts: Counts, read: RawRows, axes: Sequence[Axis]) -> Rows:

@@ -15,6 +15,7 @@ from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.members import (
     FLAT,
+    RARE,
     Member,
     member,
 )
@@ -27,6 +28,7 @@ from fairaudit.result.rows import (
     ComparisonRow,
     Curve,
     EpsilonReading,
+    FeatureRow,
     GroupRow,
     LatticeRow,
     ModelChange,
@@ -120,10 +122,10 @@ class Provenance:
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens",
     anybody="compared",  # counts the groups that are large enough
-    never="subgroups model_changes",
+    never="subgroups model_changes features",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
-    hidden={"model_changes": ()},
+    hidden={"model_changes": (), "features": ()},
 )
 @dataclass(frozen=True, slots=True)
 class AuditResult:
@@ -131,7 +133,8 @@ class AuditResult:
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
-    the scan for reversals made, None where there was none. `model_changes` sets every two models
+    the scan for reversals made, None where there was none. `features` describe the people
+    where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     """
 
@@ -156,6 +159,7 @@ class AuditResult:
     compared: Annotated[int | None, Member("reversal_comparisons")] = None
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
+    features: Annotated[tuple[FeatureRow, ...], RARE] = ()
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

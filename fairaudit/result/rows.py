@@ -215,6 +215,33 @@ class ScoreRow:
     suppressed: bool = False
 
 
+@declare_subjects(
+    never="feature by group known n missing mean deviation lowest highest median levels commonest "
+    "entropy",
+)
+@dataclass(frozen=True, slots=True)
+class FeatureRow:
+    """A feature of the people of one group, or of everybody: numbers, or levels.
+
+    The median lies between both of its numbers. `entropy` is that of the levels, in bits.
+    """
+
+    feature: str
+    by: Grouping
+    group: Group
+    known: bool
+    n: int
+    missing: int
+    mean: float | None = None
+    deviation: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    median: tuple[float, float] | None = None
+    levels: int | None = None
+    commonest: str | None = None
+    entropy: float | None = None
+
+
 @declare_subjects(row="lowest highest n mean_score share low high")
 @dataclass(frozen=True, slots=True)
 class Calibration:

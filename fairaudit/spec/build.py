@@ -34,6 +34,7 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     draft, shape = Draft(document, [*validated.faults]), validated.spec
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
     _refuse_weight(draft, shape, columns)
+    _refuse_description(draft, shape, columns)
     _refuse_cluster(draft, shape)
     _refuse_paths(draft, shape)
     if not columns.protected or not columns.outcomes:
@@ -81,6 +82,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
         flags=shape.flags,
+        describe=shape.describe,
         notices=notices,
     )
 
@@ -121,6 +123,21 @@ def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[
             "leave out one of them, or name the columns as `strata`"
         )
         draft.fault(("simpson", "search"), message)
+
+
+def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """Faults where features are to be described that are not declared, or must not be told."""
+    if not shape.describe:
+        return
+    if not columns.similarity.texts:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        draft.fault(("describe",), what)
+    if shape.suppress_below is not None:
+        what = "features have levels of few people: leave out `describe` or `suppress_below`"
+        draft.fault(("describe",), what)
+    if shape.columns.weight is not None and columns.similarity.numeric:
+        what = "numbers are not described under survey weights yet: leave out one of the two"
+        draft.fault(("describe",), what)
 
 
 def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:

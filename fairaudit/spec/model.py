@@ -330,12 +330,19 @@ class Spec:
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     flags: str | None = None
+    describe: bool = False
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         """Label, predictions and numbers, those that are named."""
         label = () if self.label is None else (self.label,)
         return (*label, *self.predictions, *self.numbers)
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """The columns of scores, each once; none is summarised under survey weights."""
+        scores = [] if self.weight else [one.score for one in self.predictions if one.score]
+        return tuple(dict.fromkeys(score.value for score in scores))
 
     @property
     def groupable(self) -> tuple[Protected, ...]:

@@ -390,6 +390,7 @@ class AuditSpec(_Strict):
     waivers: Words | None = None
     suppress_below: Whole | None = None
     flags: Literal["fairmlhealth"] | None = None
+    describe: Flag = False
 
 
 SIMILARITY = ("numeric", "categorical")

@@ -13,6 +13,7 @@ from fairaudit.result import (
     Curve,
     Definition,
     EpsilonReading,
+    FeatureRow,
     GroupRow,
     LatticeRow,
     ModelChange,
@@ -22,6 +23,7 @@ from fairaudit.result import (
 )
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
+from fairaudit.tables.features import features
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
@@ -46,6 +48,7 @@ class Listing:
     model_changes: tuple[ModelChange, ...]
     scores: tuple[ScoreRow, ...]
     curves: tuple[Curve, ...]
+    features: tuple[FeatureRow, ...] = ()
 
 
 def tabulate(
@@ -63,7 +66,11 @@ def tabulate(
     is_whole = has_room_for_lattice(cubes.cube, requests)
     on_metrics = [check for check in checks if isinstance(check, Check)]
     models = [model.name for model in spec.predictions]
-    summaries = {name: tuple(score.summaries()) for name, score in cubes.scores.items()}
+    summaries = {
+        name: tuple(score.summaries())
+        for name, score in cubes.scores.items()
+        if name in spec.score_columns
+    }
     known = medians if spec.suppress_below is None else {}
     alpha = spec.inference.alpha
     return Listing(
@@ -80,6 +87,7 @@ def tabulate(
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
+        features=tuple(features(cubes)),
     )
 
 

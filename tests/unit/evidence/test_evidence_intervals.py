@@ -203,7 +203,7 @@ def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
     if Requirement.FEATURES in record.requirements:
-        columns["features"] = {"numeric": ["age"], "categorical": ["z"]}
+        columns["features"] = {"numeric": ["y"], "categorical": ["z"]}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}
     if Requirement.ORDER in record.requirements:
@@ -228,6 +228,7 @@ def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 WITHOUT = {
+    "situation_testing", "situation_testing_reversed",
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
     "normalized_mutual_information", "score_mutual_information",
