@@ -100,8 +100,8 @@ def alarms(
             if rate.change.significance is not None and rate.by:
                 tested[f"rate: {rate.metric}"] += 1
                 below[f"rate: {rate.metric}"] += rate.change.significance.p < LEVEL
-        family["checks"] += any(each.change.is_significant(LEVEL) for each in found.checks)
-        family["rates"] += any(each.change.is_significant(LEVEL) for each in found.rates)
+        family["checks"] += any(each.change.significant for each in found.checks)
+        family["rates"] += any(each.change.significant for each in found.rates)
         if len(set(before)) == len(set(after)) and sum(before) == sum(after):
             family["people"] += any(
                 each.significance is not None and each.significance.adjusted < LEVEL

@@ -11,8 +11,9 @@ from itertools import chain
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.cube import Sum
+from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice
+from fairaudit.features import Features
 from fairaudit.histogram import Bins, quantile
 from fairaudit.plan import Key, Plan
 from fairaudit.result import DataFile
@@ -65,10 +66,10 @@ class RawScores:
     @property
     def median_range(self) -> tuple[float, float] | None:
         """Between which scores everybody's median lies; None without people."""
-        people = np.zeros(len(self.bins.codes), dtype=np.int64)
         if not self.histograms:
             return None
-        np.add.at(people, self.histograms[0].bins, self.histograms[0].people)
+        histogram = self.histograms[0]
+        people = add_up(histogram.people, histogram.bins, len(self.bins.codes))
         return quantile(people, self.bins, Fraction(1, 2))
 
 
@@ -113,12 +114,30 @@ class RawSearch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RawRows:
+    """People one by one: those of the raw cells who have every feature, or a sample of them.
+
+    `cells` [N] are the places of their raw cells, `numbers` [N] those of their rows in the data,
+    from 1, and `scores` [N] by column. `complete` [C] counts the rows of a raw cell that have every
+    feature, `missing` [C] by feature those that lack it.
+    """
+
+    cells: Ints
+    numbers: Ints
+    features: Features
+    scores: Mapping[str, Floats]
+    complete: Ints
+    missing: Mapping[str, Ints]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
 
     No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
     -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
-    from the pass. `medians` are those of the scores whose bins do not tell them.
+    from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
+    people one by one, where the plan asks for them.
     """
 
     plan: Plan
@@ -139,19 +158,22 @@ class Counts:
     notices: tuple[Notice, ...] = ()
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
+    rows_read: RawRows | None = None
 
     def text_key(self, column: str) -> RawKey:
         """The levels of a column that is counted as text."""
-        return self.keys[self.plan.text_key(column)]
+        return self.keys[self.plan.find_key(column, is_cut=False)]
 
     def cut_key(self, column: str) -> RawKey:
         """The intervals of a column that is counted as a number."""
-        return self.keys[self.plan.cut_key(column)]
+        return self.keys[self.plan.find_key(column, is_cut=True)]
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""
         if not self.plan.counts_like(other.plan):
             raise ValueError("counts of different plans do not add up")
+        if self.rows_read is not None:
+            raise ValueError("people who were read one by one do not add up")
         keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
         levels = {
             key: unite_levels((texts, other.table_levels[key]))
@@ -234,7 +256,9 @@ def _add_scores(
     )
     histograms = []
     for pair in zip(*(part.histograms for part in parts), strict=True):
-        lookups = [[_lookup(own[at], united[at]) for at in pair[0].keys] for own in keys]
+        lookups = [
+            [_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
+        ]
         sums = None
         if pair[0].sums is not None and pair[1].sums is not None:
             sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))

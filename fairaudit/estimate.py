@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.disclosure import declare_subjects
-from fairaudit.members import POSITIVE, RARE, SIGNED, SUPPRESSES, Member
+from fairaudit.members import POSITIVE, RARE, SIGNED, STATED, Member, member
 
 
 class State(StrEnum):
@@ -85,7 +85,7 @@ class Estimate:
     variance. A `suppressed` one has a reason and nothing else.
     """
 
-    value: Annotated[float, Member("value", stated=True, flat=True, none="suppressed")]
+    value: Annotated[float, STATED]
     n: int | None = None
     numerator: Annotated[int | None, SIGNED] = None
     denominator: Annotated[int | None, SIGNED] = None
@@ -98,10 +98,11 @@ class Estimate:
     significance: Significance | None = None
     reason: str | None = None
     error: Annotated[float, RARE] = 0.0
-    suppressed: Annotated[bool, SUPPRESSES] = False
+    suppressed: Annotated[bool, RARE] = False
     borrows: Annotated[bool, RARE] = False
 
     @property
+    @member()
     def state(self) -> State:
         """Defined, undefined, infinite, or suppressed."""
         return State.SUPPRESSED if self.suppressed else state_of(self.value)

@@ -102,7 +102,7 @@ class Judge:
         """
         checks = [check for check in self._spec.checks if isinstance(check, Check)]
         return correct_families(
-            {check.id: (self._evaluate(check), check.family) for check in checks}
+            {check.id: (self._evaluate(check), check.fails) for check in checks}
         )
 
     def _evaluate(self, check: Check) -> Evaluation:
@@ -188,6 +188,8 @@ class _LeftOutRows:
         needed = frozenset({check.of} | against | label)
         if Requirement.SCORE in requirements and label and self._rows.lacks("label"):
             return True  # histograms know nobody without a label, so no bounds do
+        if Requirement.FEATURES in requirements:
+            return True  # of whom is left out no features were read
         if needed not in self._wide:
             self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
         wide = evaluate_check(check, self._wide[needed], exclusion)
@@ -208,7 +210,7 @@ class _Lookalikes:
     def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or Requirement.SCORE in check.asked.requirements:
+        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.asked.requirements:
             return finding
         evaluation = evaluate_check(check, self.tables)
         status = judge(check, evaluation, extend_family(evaluation, evidence)).status
@@ -269,4 +271,4 @@ def _could_cross(
 
 def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
     entries, _ = collect_entries(check, evaluation)
-    return any(limit.crossed(entry.value, entry.exact) for entry in entries for limit in limits)
+    return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fairaudit.disclosure import declare_subjects
 
@@ -36,23 +35,12 @@ class Ledger:
     set_aside: tuple[LedgerLine, ...] = ()
 
     def __post_init__(self) -> None:
-        # By column and reason, so that ledgers add up to the same in any order.
+        # By column and reason, so that the order of the rows changes nothing.
         for name in ("dropped", "set_aside"):
             object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
             raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
-
-    def __add__(self, other: Ledger) -> Ledger:
-        return Ledger(
-            self.read + other.read,
-            self.counted + other.counted,
-            self.people + other.people,
-            self.filtered + other.filtered,
-            self.undecided + other.undecided,
-            _merged(self.dropped + other.dropped),
-            _merged(self.set_aside + other.set_aside),
-        )
 
 
 @declare_subjects(nobody="column reason", nested="rows people")
@@ -82,13 +70,3 @@ class PublishedLedger:
 
 def _place(line: LedgerLine) -> tuple[str, str]:
     return line.column, line.reason
-
-
-def _merged(lines: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
-    merged: dict[tuple[str, str], LedgerLine] = {}
-    for line in lines:
-        known = merged.get(_place(line), LedgerLine(0, 0, line.column, line.reason))
-        merged[_place(line)] = replace(
-            known, rows=known.rows + line.rows, people=known.people + line.people
-        )
-    return tuple(merged.values())

@@ -21,14 +21,25 @@ from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
+from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.names import quoted
-from fairaudit.plan import Plan, plan
+from fairaudit.plan import Plan, plan, plan_to_fit
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
-from fairaudit.spec import Quantile, Spec, apply_cuts, needed_quantiles
+from fairaudit.spec import (
+    Cut,
+    Protected,
+    Quantile,
+    SimilarityColumns,
+    Spec,
+    apply_cuts,
+    apply_models,
+    needed_quantiles,
+)
+from fairaudit.strata_models import FittedStrata
 from fairaudit.suppress import Data as CountedData
 from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
@@ -108,21 +119,22 @@ def audit_each(
     A file that cannot be audited has its error, and stops no other.
     """
     question = Question.read(spec, fail_on, only)
-    if question.quantiles:
-        # Each file has cuts of its own.
+    if question.depends_on_data:
+        # Each file has cuts and models of its own.
         files = name_files([str(data)], Path())
         return {
             name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
         }
-    counted = engine.count_each(question.plan, Files((str(data),)), progress)
-    return {name: _answer(question, counts, name, engine) for name, counts in counted.items()}
+    outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
+    return {name: _answer(question, counts, name, engine) for name, counts in outcomes.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A spec that was read: the checks to judge, and what a pass must count for it.
 
-    Where the spec names `quantiles`, the plan that counts is the one with their cuts.
+    Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
+    with their cuts and models.
     `definitions` are the fingerprints of the checks, of the spec as it is written.
     """
 
@@ -171,10 +183,32 @@ class Question:
         return Files(self.spec.data, Path(self.spec.path).parent)
 
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
-        """The plan that counts; the quantiles that it cuts at are those of the data."""
-        if not self.quantiles:
+        """The plan that counts; its quantiles are those of the data, its models fitted to it."""
+        if not self.depends_on_data:
             return self.plan
-        return plan(self.spec, engine.find_cuts(self.plan, self.quantiles, data, progress))
+        cuts: Mapping[Quantile, Cut] = {}
+        if self.quantiles:
+            cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
+        models: dict[str, FittedStrata] = {}
+        for features, strata in self._group_models().items():
+            needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
+            (counts,) = engine.count([needed], data, progress)
+            spec = apply_cuts(self.spec, cuts)
+            models |= fit_strata(spec, strata, _get_or_raise(counts))
+        return plan(self.spec, cuts, models)
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether the data says what to count: by its quantiles, or by models fitted to it."""
+        return bool(self.quantiles or self.spec.modelled)
+
+    def _group_models(self) -> dict[SimilarityColumns, list[Protected]]:
+        """The strata that models make, by the features of the models: they share a pass."""
+        groups: dict[SimilarityColumns, list[Protected]] = {}
+        for stratum in self.spec.modelled:
+            if stratum.model is not None:
+                groups.setdefault(stratum.model.features, []).append(stratum)
+        return groups
 
 
 def count(
@@ -240,8 +274,8 @@ def _identify(data: Data) -> object:
     if isinstance(data, Frame):
         return id(data.frame)
     # What is no path is told by whoever looks for it.
-    named = [entry for entry in data.entries if can_be_named(entry)]
-    return (*(os.path.realpath(data.base / entry) for entry in named), len(data.entries))
+    paths = [entry for entry in data.entries if can_be_named(entry)]
+    return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))
 
 
 def _answer_all(
@@ -283,9 +317,19 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, what may be published.
 
     No data is read: the counts may come from any pass for the question's plan, or from several,
-    added up.
+    added up. Raises `UsageError` for counts that do not hold what the question asks.
     """
-    spec = apply_cuts(question.spec, counts.plan.cuts)
+    has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
+    spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
+    has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
+    if (
+        not has_cuts
+        or not has_models
+        or not counts.plan.covers(plan(spec, models=counts.plan.models))
+    ):
+        what = "these counts do not hold what the spec asks for"
+        raise UsageError(what, "count the data for this spec")
+    spec = apply_models(spec, counts.plan.models)
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
     tables = Tables(cubes, spec)
@@ -329,6 +373,7 @@ def _report(
             *waiving.write_notices(waivers),
         ),
         scores=listing.scores,
+        features=listing.features,
         curves=listing.curves,
         fail_on=question.fail_on,
         waivers=waivers,

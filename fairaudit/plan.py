@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -15,13 +15,16 @@ from fairaudit.spec import (
     OutcomeKind,
     Protected,
     Quantile,
+    SimilarityColumns,
     Spec,
     Text,
     Threshold,
     apply_cuts,
     search_spec,
+    spec_to_fit,
     value_of,
 )
+from fairaudit.strata_models import FittedStrata
 
 ADDED_SCALE = 10**9
 """The fixed point of numbers that are added up."""
@@ -58,6 +61,11 @@ class Key:
 
     column: str
     edges: tuple[Edge, ...] | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its column is read as a number."""
+        return self.edges is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,18 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What is read of people one by one: the columns in which they are alike, and scores.
+
+    Of more than `most` people a sample is read.
+    """
+
+    similarity: SimilarityColumns
+    scores: tuple[str, ...] = ()
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything one pass must count.
 
@@ -107,7 +127,8 @@ class Plan:
     `tables` are of people by a few keys each, which need not be among `keys`: what would
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
-    for the plan, where the spec names some.
+    for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
+    `rows` are what is read of people one by one.
     """
 
     keys: tuple[Key, ...]
@@ -126,6 +147,8 @@ class Plan:
     cluster: str | None = None
     medians: tuple[str, ...] = ()
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
+    models: Mapping[str, FittedStrata] = field(default_factory=dict)
+    rows: RowPlan | None = None
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -141,37 +164,49 @@ class Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()
         return replace(
-            self, keys=keys, scores={}, medians=(), adding=NOTHING_ADDED, tables=(), search=None
+            self,
+            keys=keys,
+            scores={},
+            medians=(),
+            adding=NOTHING_ADDED,
+            tables=(),
+            search=None,
+            rows=None,
         )
+
+    def covers(self, other: Plan) -> bool:
+        """Whether the counts for this plan hold all that another one asks."""
+        both = united([self, replace(other, search=other.search and self.search)])
+        return both is not None and both.keys == self.keys and both.adding == self.adding
 
     def counts_like(self, other: Plan) -> bool:
         """Whether another plan counts the same, whichever candidates its search found."""
         return replace(self, search=None) == replace(other, search=None)
 
-    def text_key(self, column: str) -> int:
-        """The number of the key that holds a column as text."""
-        return self.keys.index(Key(column))
-
-    def cut_key(self, column: str) -> int:
-        """The number of the key that holds a column cut at edges."""
-        return next(
-            at for at, key in enumerate(self.keys) if key.column == column and key.edges is not None
-        )
+    def find_key(self, column: str, *, is_cut: bool) -> int:
+        """The number of the key that holds a column as text, or cut at edges."""
+        return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
 
 
-def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
-    """What a pass must count for a spec, whose quantiles are these cuts."""
-    if cuts:
-        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts)
+def plan(
+    spec: Spec,
+    cuts: Mapping[Quantile, Cut] | None = None,
+    models: Mapping[str, FittedStrata] | None = None,
+) -> Plan:
+    """What a pass must count for a spec, whose quantiles are these cuts, its models as fitted."""
+    if cuts or models:
+        cuts = cuts or {}
+        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
     texts: list[Text] = []
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
-    for one in (*spec.protected, *spec.strata):
-        texts.append(one.column)
-        if one.is_cut:
-            edges.setdefault(one.column.value, set()).update(_bin_edges(one))
+    for attribute in (*spec.protected, *spec.strata):
+        model = attribute.model
+        texts += [attribute.column] if model is None else model.features.texts
+        if attribute.is_cut:
+            edges.setdefault(attribute.column.value, set()).update(_bin_edges(attribute))
         else:
-            keys.setdefault(one.column.value)
+            keys.setdefault(attribute.column.value)
     for outcome in spec.outcomes:
         texts.append(outcome.column)
         if outcome.has_classes and outcome.threshold is None:
@@ -184,45 +219,66 @@ def plan(spec: Spec, cuts: Mapping[Quantile, Cut] | None = None) -> Plan:
             edges.setdefault(outcome.score.value, set())
     texts += [text for text in (spec.count, spec.weight) if text is not None]
     texts += [attribute.column for attribute in spec.features]
+    texts += spec.similarity.texts if spec.needs_rows or spec.describe else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
-    made = _keys(keys, edges)
-    scores = _score_keys(spec, made)
+    all_keys = _keys(keys, edges)
+    scores = _score_keys(spec, all_keys)
     return Plan(
-        keys=made,
+        keys=all_keys,
         texts=tuple(texts),
         tokens=spec.missing.tokens,
         format=spec.format,
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=spec.filter,
-        unknown={one.column.value: one.unknown for one in spec.protected if one.is_cut},
+        unknown={
+            attribute.column.value: attribute.unknown
+            for attribute in spec.protected
+            if attribute.is_cut
+        },
         capped=tuple(
-            one.column
-            for one in (*spec.protected, *spec.strata, *spec.features)
-            if not one.is_cut and one.keep is None
+            attribute.column
+            for attribute in (*spec.protected, *spec.strata, *spec.features)
+            if not attribute.is_cut and attribute.keep is None and attribute.model is None
         ),
         scores=scores,
         adding=_adding(spec),
-        tables=_tables(spec, made),
-        search=_search(spec, made, texts),
+        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
+        search=_search(spec, all_keys, texts),
         cluster=value_of(spec.cluster),
+        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
-        medians=() if spec.suppress_below is not None else tuple(scores),
+        medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
+    )
+
+
+def plan_to_fit(
+    spec: Spec, cuts: Mapping[Quantile, Cut], features: SimilarityColumns, most: int
+) -> Plan:
+    """What a pass must read to fit models of these features to the audited people."""
+    counted = plan(spec_to_fit(spec), cuts)
+    return replace(
+        counted,
+        texts=(*counted.texts, *features.texts),
+        scores={},
+        medians=(),
+        adding=NOTHING_ADDED,
+        rows=RowPlan(features, most=most),
     )
 
 
 def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
     """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
-    asked = search_spec(spec)
-    if asked is None:
+    needed_spec = search_spec(spec)
+    if needed_spec is None:
         return None
-    needed = {(key.column, key.edges is not None) for key in plan(asked).keys}
+    needed = {(key.column, key.is_cut) for key in plan(needed_spec).keys}
     names = {attribute.name for attribute in (*spec.groupable, *spec.features)}
     names |= {outcome.name for outcome in spec.outcomes}
     return Search(
-        tuple(key for key in keys if (key.column, key.edges is not None) in needed),
+        tuple(key for key in keys if (key.column, key.is_cut) in needed),
         frozenset(text.value for text in texts),
         frozenset(names | RESERVED),
     )
@@ -237,26 +293,42 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
         *spec.subgroups.over
     }:
         return ()
-    known = {(key.column, key.edges is not None): key for key in keys}
-    columns = {one.name: known.get((one.column.value, one.is_cut)) for one in spec.groupable}
-    columns |= {one.name: feature_key(spec, one) for one in spec.features}
-    outcomes = [
-        known[outcome.column.value, outcome.threshold is not None] for outcome in spec.side_outcomes
-    ]
-    tables: dict[tuple[Key, ...], None] = {}
-    for names in spec.subgroups.widest:
-        made = [key for name in names if (key := columns[name]) is not None]
-        tables.setdefault(tuple(dict.fromkeys([*made, *outcomes])))
-    return tuple(tables)
+    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
+    columns |= {feature.name: feature_key(spec, feature) for feature in spec.features}
+    outcomes = [_find_key(keys, outcome) for outcome in spec.side_outcomes]
+    return tuple(
+        dict.fromkeys(
+            tuple(dict.fromkeys([*(columns[name] for name in names), *outcomes]))
+            for names in spec.subgroups.widest
+        )
+    )
 
 
-def feature_key(spec: Spec, one: Protected) -> Key:
+def _described_tables(spec: Spec, keys: tuple[Key, ...]) -> Iterator[tuple[Key, ...]]:
+    """A table of each attribute with each feature that the spec asks to describe."""
+    for attribute in spec.protected if spec.describe else ():
+        for text in spec.similarity.texts:
+            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, text)]))
+
+
+def described_key(spec: Spec, text: Text) -> Key:
+    """The key of a described feature: a number is there or not, any other has its levels."""
+    return Key(text.value, () if text in spec.similarity.numeric else None)
+
+
+def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
+    """The key of an attribute, or of the classes of an outcome."""
+    source = (counted.column.value, counted.is_cut)
+    return next(key for key in keys if (key.column, key.is_cut) == source)
+
+
+def feature_key(spec: Spec, feature: Protected) -> Key:
     """The key of a feature; features of one column are cut at the edges of all of them."""
-    if not one.is_cut:
-        return Key(one.column.value)
-    same = [attribute for attribute in spec.features if attribute.column.value == one.column.value]
-    edges = {edge for each in same for edge in _bin_edges(each)}
-    return Key(one.column.value, tuple(sorted(edges)))
+    if not feature.is_cut:
+        return Key(feature.column.value)
+    same = [other for other in spec.features if other.column.value == feature.column.value]
+    edges = {edge for other in same for edge in _bin_edges(other)}
+    return Key(feature.column.value, tuple(sorted(edges)))
 
 
 def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
@@ -266,28 +338,23 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     """
     if spec.weight is not None:
         return {}
-
-    def key_of(column: Text, *, is_cut: bool) -> Key:
-        return next(k for k in keys if k.column == column.value and (k.edges is not None) is is_cut)
-
-    columns = {
-        attribute.name: key_of(attribute.column, is_cut=attribute.is_cut)
-        for attribute in spec.groupable
-    }
-    label = () if spec.label is None or not spec.label.has_classes else (
-        key_of(spec.label.column, is_cut=spec.label.threshold is not None),
-    )  # fmt: skip
-    found: dict[str, dict[tuple[Key, ...], None]] = {}
+    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
+    has_label = spec.label is not None and spec.label.has_classes
+    label = [_find_key(keys, spec.label)] if spec.label and has_label else []
+    groupings_of: dict[str, dict[tuple[Key, ...], None]] = {}
     for outcome in spec.predictions:
         if outcome.score is not None:
             groupings = spec.histograms_of(outcome)
             largest = [a for a in groupings if not any(set(a) < set(b) for b in groupings)]
-            wanted = {
+            largest_keys = {
                 tuple(dict.fromkeys([*(columns[name] for name in by), *label])): None
                 for by in largest
             }
-            found.setdefault(outcome.score.value, {}).update(wanted)
-    return {column: tuple(groupings) for column, groupings in found.items()}
+            groupings_of.setdefault(outcome.score.value, {}).update(largest_keys)
+    for text in spec.similarity.numeric if spec.describe else ():
+        for attribute in spec.protected:
+            groupings_of.setdefault(text.value, {})[(columns[attribute.name],)] = None
+    return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 
 def _adding(spec: Spec) -> Adding:
@@ -320,29 +387,27 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     """
     first = plans[0]
     keys: dict[str, None] = {}
-    cuts: dict[str, set[Edge]] = {}
+    edges: dict[str, set[Edge]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NOTHING_ADDED
-    for one in plans:
+    for single in plans:
         apart = first.scores or first.search
-        if _terms(one) != _terms(first) or (apart and one.keys != first.keys):
+        if _terms(single) != _terms(first) or (apart and single.keys != first.keys):
             return None
-        adding += one.adding
-        for key in one.keys:
+        adding += single.adding
+        for key in single.keys:
             if key.edges is None:
                 keys.setdefault(key.column)
-            elif unknown.setdefault(key.column, one.unknown.get(key.column, ())) != (
-                one.unknown.get(key.column, ())
-            ):
+                continue
+            words = single.unknown.get(key.column, ())
+            if unknown.setdefault(key.column, words) != words:
                 return None
-            else:
-                cuts.setdefault(key.column, set()).update(key.edges)
+            edges.setdefault(key.column, set()).update(key.edges)
     capped = {text.value: text for single in plans for text in single.capped}
-    made = _keys(keys, cuts)
     medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
     return replace(
         first,
-        keys=made,
+        keys=_keys(keys, edges),
         unknown=unknown,
         capped=tuple(capped.values()),
         adding=adding,
@@ -361,6 +426,8 @@ def _terms(single: Plan) -> tuple[object, ...]:
         single.scores,
         single.search,
         single.tables,
+        single.rows,
+        single.models,
         single.keys if single.tables else (),
     )
 

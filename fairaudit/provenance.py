@@ -34,6 +34,7 @@ def describe_provenance(spec: Spec, counts: Counts, cube: Cube) -> Provenance:
         exclude_below=spec.exclude_below,
         inference=spec.inference,
         created=time_of_run(),
+        flags=spec.flags,
         cluster=value_of(spec.cluster),
         clusters=None if cube.clusters is None else cube.clusters.count,
     )

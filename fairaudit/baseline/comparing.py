@@ -116,7 +116,7 @@ def _is_worse(
     if was is None or limit is None:
         return True
     side = _side_beyond(breach, limit)
-    if not side.crossed(was.value, was.exact):
+    if not side.is_crossed(was.value, was.exact):
         return True
     if math.isinf(breach.value) or math.isinf(was.value):
         return math.isinf(breach.value) and not math.isinf(was.value)
@@ -129,7 +129,7 @@ def _is_worse(
 def _side_beyond(breach: Breach, limit: Limit) -> Limit:
     """The bound of a limit that a value is beyond."""
     below = replace(limit, above=None)
-    too_low = limit.below is not None and below.crossed(breach.value, breach.exact)
+    too_low = limit.below is not None and below.is_crossed(breach.value, breach.exact)
     return below if too_low else replace(limit, below=None)
 
 

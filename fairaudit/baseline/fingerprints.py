@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     Comparison,
     Disparity,
     GroupMetric,
+    Requirement,
     TableMetric,
     find_metric,
 )
@@ -54,6 +55,8 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         columns: Grouping = (*check.by, *check.strata)
         of = {check.of, check.against, "label"}
         search_terms: dict[str, Any] = {}
+        if Requirement.FEATURES in check.asked.requirements:
+            search_terms = {"similarity": _plain(spec.similarity)}
     elif isinstance(check, SubgroupCheck):
         search = spec.subgroups
         columns = () if search is None else search.over

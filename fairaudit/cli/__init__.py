@@ -1,5 +1,7 @@
-"""The command line: runs a command, catches its errors and returns the exit code.
+"""The command line: runs a command, catches its errors, and exits with the code of what came of it.
 
+That of a result is its own (`result.AuditResult.exit_code`), that of an error its class's
+(`errors`); here only an interrupt or a report that did not arrive takes the place of either.
 0 every check passed, or nothing was judged; 1 a check failed or some could not be evaluated; 2 no
 verdict; 3 nothing could be evaluated; 130 interrupted.
 """
@@ -50,8 +52,8 @@ def _prepare() -> None:
 def _run(arguments: list[str]) -> int:
     """The exit code of a command line; nothing but `--debug` shows a traceback.
 
-    It is decided here and nowhere else, once the report has left: an interrupt stands above all, a
-    report that did not arrive is no verdict, and any error has its own code.
+    Once the report has left, an interrupt stands above all, a report that did not arrive is no
+    verdict, and any error has its own code.
     """
     request = Request()
     try:

@@ -23,6 +23,8 @@ from fairaudit.cli.streams import write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairaudit.compare import Changes
     from fairaudit.report import Format
     from fairaudit.report.blocks import Document
@@ -83,18 +85,23 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
-    changes = _changes(before, after, models, same_people=same_people)
+    first = read_result(str(before))
+    grid = _grid(first, all_rows=verbose) if after is None else ()
+    if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
+        _write_grid(grid, request, paths, format_named(format_name))
+        return
+    changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
         raise _nothing_to_judge(of_models=after is None)
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
     for path in paths:
-        content = _rendered(format_of_path(path), changes, code, all_rows=True)
+        content = _rendered(format_of_path(path), changes, code, grid, all_rows=True)
         request.outputs.write(path, content)
     form = format_named(format_name)
     if form.name != "terminal":
-        print_text(_rendered(form, changes, code, all_rows=verbose), form)
+        print_text(_rendered(form, changes, code, grid, all_rows=verbose), form)
     elif not quiet:
-        print_document(_page(changes, all_rows=verbose))
+        print_document((*_page(changes, all_rows=verbose), *grid))
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
     write_line(_last_line(changes, names))
     raise typer.Exit(code)
@@ -107,13 +114,41 @@ def _nothing_to_judge(*, of_models: bool) -> NothingToAudit:
     return NothingToAudit("--fail-on worse has nothing to judge: no check is in both", hint)
 
 
+def _grid(result: AuditResult, *, all_rows: bool) -> Document:
+    """The measures of all models of a result beside each other."""
+    from fairaudit.report import measures
+
+    return tuple(measures.models(result, None if all_rows else 1))
+
+
+def _write_grid(grid: Document, request: Request, paths: Sequence[Path], form: Format) -> None:
+    """Writes the grid of several models in the formats for people; JSON is of two of them."""
+    for path in paths:
+        request.outputs.write(path, _grid_text(grid, format_of_path(path)))
+    if form.name == "terminal":
+        print_document(grid)
+    else:
+        print_text(_grid_text(grid, form), form)
+
+
+def _grid_text(grid: Document, form: Format) -> str:
+    if form.page is None:
+        what = "a comparison of more than two models is for people to read"
+        raise UsageError(what, "name two: --models FIRST SECOND")
+    return form.page(grid)
+
+
 def _changes(
-    before: Path, after: Path | None, models: tuple[str, str] | None, *, same_people: bool | None
+    first: AuditResult,
+    before: Path,
+    after: Path | None,
+    models: tuple[str, str] | None,
+    *,
+    same_people: bool | None,
 ) -> Changes:
     """The changes from one result to the other, or between two models of one."""
     from fairaudit import compare as comparing
 
-    first = read_result(str(before))
     if after is not None:
         return comparing.compare(
             first, read_result(str(after)), outcomes=models, same_people=same_people
@@ -124,9 +159,14 @@ def _changes(
     return comparing.compare_models(first, *(models or _only_models(first, before)))
 
 
+def _pairs(result: AuditResult) -> list[tuple[str, str]]:
+    """Every two models that a result sets beside each other."""
+    return [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
+
+
 def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
     """The two models that a result compares; raises `UsageError` where these are not two."""
-    pairs = [*dict.fromkeys((changes.first, changes.second) for changes in result.model_changes)]
+    pairs = _pairs(result)
     if len(pairs) == 1:
         return pairs[0]
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
@@ -141,9 +181,9 @@ def _page(changes: Changes, *, all_rows: bool) -> Document:
     return pages.document(changes, all_rows=all_rows)
 
 
-def _rendered(form: Format, changes: Changes, code: int, *, all_rows: bool) -> str:
+def _rendered(form: Format, changes: Changes, code: int, grid: Document, *, all_rows: bool) -> str:
     if form.page is not None:
-        return form.page(_page(changes, all_rows=all_rows))
+        return form.page((*_page(changes, all_rows=all_rows), *grid))
     from fairaudit.report import json
 
     return json.written(json.write_changes(changes, code))

@@ -1,4 +1,4 @@
-"""Writes how a command ended: the verdict, or the error in its place, and gives the exit code.
+"""Writes how a command ended: the last lines with the verdict, or the error in its place.
 
 An error is raised as a `FairauditError` and written here alone: to each file that should have held
 a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.

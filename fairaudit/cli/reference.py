@@ -32,7 +32,7 @@ class _Schema(StrEnum):
 def explain(
     name: Annotated[
         str | None,
-        typer.Argument(help="A metric, an interval or a test; without it, all metrics."),
+        typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
     ] = None,
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
@@ -45,6 +45,10 @@ def explain(
         print_document(pages.index(_definitions()))
         return
     record = catalogue.find_metric(name) or catalogue.find_comparison(name)
+    preset = catalogue.find_preset(name)
+    if preset is not None:
+        print_document(pages.preset_page(preset))
+        return
     method = glossary.find_method(name) if record is None else None
     if method is not None:
         print_document(pages.method_page(method))

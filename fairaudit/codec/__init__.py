@@ -7,7 +7,6 @@ from fairaudit.codec.documents import (
     read_result,
     result_schema,
     write_answers,
-    write_error,
     write_result,
 )
 
@@ -19,6 +18,5 @@ __all__ = [
     "result_schema",
     "write_answers",
     "write_changes",
-    "write_error",
     "write_result",
 ]

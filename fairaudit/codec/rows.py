@@ -2,349 +2,364 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache, cached_property, partial, reduce
-from operator import or_
+from functools import cache, reduce
 from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
-    ClassVar,
     NamedTuple,
+    TypeAlias,
     Union,
     get_args,
     get_origin,
     get_type_hints,
 )
 
-from fairaudit.codec.rules import (
-    INVARIANTS,
-    SPECIAL,
-    SPECIAL_ROWS,
-    WITNESS,
-    choose,
-    read_witness,
-    write_witness,
-)
-from fairaudit.codec.schema import Members, describe, join, name_of, object_of, sentences
-from fairaudit.codec.slots import (
-    RowLike,
-    Slot,
-    Tree,
-    flat,
-    flat_number,
-    merge,
-    number,
-    of_document,
-    precise,
-    rare,
-    suppresses,
-    within,
-)
+from fairaudit.codec.rules import MetricName, faults, find_record, name_record
+from fairaudit.codec.schema import Members, define, describe, join, object_of
 from fairaudit.codec.values import (
-    ANYTHING,
-    DAY,
-    FLAG,
+    KINDS,
     NUMBER,
+    NUMBERS,
+    STATE,
     TEXT,
     Kind,
-    Schema,
-    Shared,
     Unreadable,
     choice,
-    closed,
     exact,
     integer,
     maybe,
     named,
-    raw,
     read_member,
     refuse,
     several,
-    stated,
-    text_or_null,
 )
+from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.members import Member, properties_of
+from fairaudit.metrics import Metric
 
+Tree: TypeAlias = dict[str, Any]
 _NO_MARK = Member()
-_SIMPLE: Mapping[Any, Kind] = {bool: FLAG, float: NUMBER, date: DAY, object: ANYTHING, str: TEXT}
-DEFINITIONS: dict[str, Row] = {}
-"""The rows by the names of their schemas."""
 
 
-class Field(NamedTuple):
-    """A field of a class: its name, the name of its member, its type, mark and default."""
+class Slot(NamedTuple):
+    """Members of an object: written of a value, read of the object, described."""
 
-    name: str
-    member: str
-    hint: Any
-    mark: Member
-    default: object
-
-    @classmethod
-    def of(cls, name: str, hint: Any, mark: Member = _NO_MARK, default: object = MISSING) -> Field:
-        """The field of a type that may hold its mark."""
-        if get_origin(hint) is Annotated:
-            hint, mark = get_args(hint)[:2]
-        return cls(name, mark.name.rpartition(".")[2] or name, hint, mark, default)
-
-    @property
-    def is_optional(self) -> bool:
-        """Whether it may be None."""
-        return NoneType in get_args(self.hint)
-
-    @property
-    def outer(self) -> list[str]:
-        """The objects that its member stands in; of a flat row, those of its members."""
-        is_row = self.mark.flat and not self.mark.stated
-        name = self.mark.name if is_row else self.mark.name.rpartition(".")[0]
-        return name.split(".") if name else []
+    write: Callable[[Any], Tree]
+    read: Callable[[Tree], Any]
+    members: Members
 
 
-class Row:
-    """A class: an object with the members of its fields and of its declared properties."""
+@cache
+def row_of(cls: Any, without: str = "", only: str = "") -> Slot:
+    """A class: the members of its fields and of its declared properties.
 
-    def __init__(self, cls: Any) -> None:
-        self.cls, self.name = cls, name_of(cls)
-        DEFINITIONS[self.name] = self
+    `without` some fields, which have their defaults, or `only` with some of both.
+    """
+    hints = get_type_hints(cls, include_extras=True)
+    if is_dataclass(cls):
+        defaults = {field.name: field.default for field in fields(cls)}
+    else:
+        defaults = {**dict.fromkeys(cls._fields, MISSING), **cls._field_defaults}
+    names = [name for name in defaults if name in (only.split() or defaults)]
+    slots = {
+        name: _slot_of(cls, name, hints[name], default=defaults[name])
+        for name in names
+        if name not in without.split()
+    }
+    derived = {
+        name: _slot_of(cls, name, get_type_hints(vars(cls)[name].fget)["return"], mark)
+        for name, mark in properties_of(cls).items()
+        if not only or name in only.split()
+    }
+    every = slots | derived
+    members: Members = reduce(join, (slot.members for slot in every.values()), {})
+    shared = {name for name, (schema, _) in members.items() if "properties" in schema}
+    writers = [
+        (name, slot.write, not shared.isdisjoint(slot.members)) for name, slot in every.items()
+    ]
 
-    @cached_property
-    def slots(self) -> Mapping[str, Slot]:
-        """How each field is written, by its name."""
-        hints = get_type_hints(self.cls, include_extras=True)
-        if is_dataclass(self.cls):
-            defaults = {field.name: field.default for field in fields(self.cls)}
-        else:
-            defaults = {**dict.fromkeys(self.cls._fields, MISSING), **self.cls._field_defaults}
-        every = [Field.of(name, hints[name], default=default) for name, default in defaults.items()]
-        return {field.name: self._slot(field) for field in every if field.member != "witness"}
-
-    @cached_property
-    def derived(self) -> Mapping[str, Slot]:
-        """How each declared property is written, which follows from the fields."""
-        marks = properties_of(self.cls)
-        hints = {name: get_type_hints(vars(self.cls)[name].fget)["return"] for name in marks}
-        return {name: self._slot(Field.of(name, hints[name], mark)) for name, mark in marks.items()}
-
-    @cached_property
-    def constants(self) -> Mapping[str, str]:
-        """The members that are the same in every row: `ClassVar[Annotated[Literal[…], …]]`."""
-        hints = get_type_hints(self.cls, include_extras=True).values()
-        words = [get_args(get_args(hint)[0]) for hint in hints if get_origin(hint) is ClassVar]
-        return {mark.name: get_args(word)[0] for word, mark in words}
-
-    @cached_property
-    def has_witness(self) -> bool:
-        """Whether the pair that attains its value is one member, made of three fields."""
-        return "decided_by" in get_type_hints(self.cls) and "decided_by" not in self.slots
-
-    @cached_property
-    def members(self) -> Members:
-        """The members of a row, as they stand in its object or in that of another."""
-        members: Members = {name: ({"const": word}, True) for name, word in self.constants.items()}
-        for slot in (*self.slots.values(), *self.derived.values()):
-            members = join(members, slot.members)
-        return {**members, "witness": (WITNESS, True)} if self.has_witness else members
-
-    @property
-    def definition(self) -> Schema:
-        """The schema of its objects."""
-        return object_of(self.members, " ".join(sentences(self.cls)))
-
-    def _slot(self, field: Field) -> Slot:
-        slot = _slot_of(field)
-        words = {
-            name: (describe(self.cls, field.name, name, schema), always)
-            for name, (schema, always) in slot.members.items()
-        }
-        slot = slot._replace(members=words)
-        for outer in reversed(field.outer):
-            slot = within(outer, slot)
-        return slot
-
-    @cached_property
-    def _writers(self) -> tuple[tuple[str, Callable[[Any], Tree], bool], ...]:
-        """How each field and property is written, and whether in an object of several."""
-        slots = {**self.slots, **self.derived}.items()
-        return tuple(
-            (name, slot.write, any("properties" in schema for schema, _ in slot.members.values()))
-            for name, slot in slots
-        )
-
-    def write(self, value: Any) -> Tree:
-        """The object of a row."""
-        tree: Tree = dict(self.constants)
-        for name, write, is_shared in self._writers:
-            members = write(getattr(value, name))
+    def write(value: Any) -> Tree:
+        tree: Tree = {}
+        for name, write_slot, is_shared in writers:
+            written = write_slot(getattr(value, name))
             if is_shared:
-                merge(tree, members)
+                _merge(tree, written)
             else:
-                tree.update(members)
-        if self.has_witness:
-            tree["witness"] = write_witness(value)
+                tree.update(written)
         return tree
 
-    def read(self, tree: Any, shared: Shared, without: frozenset[str] = frozenset()) -> Any:
-        """The row in an object, whose other members are not looked at."""
+    def read(tree: Tree) -> Any:
         if not isinstance(tree, dict):
             refuse(tree, "is no object")
-        values = {
-            name: slot.read(tree, shared)
-            for name, slot in self.slots.items()
-            if without.isdisjoint(slot.members)
-        }
+        values = {name: slot.read(tree) for name, slot in slots.items()}
         try:
-            row = self.cls(**values, **(read_witness(tree) if self.has_witness else {}))
+            row = cls(**values)
         except AssertionError as error:  # a ledger
             raise Unreadable("does not add up") from error
-        for name, holds, why in INVARIANTS.get(self.cls, ()):
-            if not holds(row):
-                refuse(tree.get(name), why, name)
-        for name, slot in self.derived.items():
+        for path, why in faults(row):
+            _refuse_at(tree, path, why)
+        for name, slot in derived.items():
             _refuse_other(tree, slot.write(getattr(row, name)))
         return row
 
+    return Slot(write, read, members)
 
-class OneOf:
-    """A row of one of several classes, each told by its members."""
 
-    def __init__(self, classes: Iterable[type]) -> None:
-        self.rows = {cls: Row(cls) for cls in classes}
+@cache
+def one_of(*classes: Any) -> Slot:
+    """A row of one of several classes, whose member `type` says which."""
+    rows = {cls.__name__: row_of(cls) for cls in classes}
 
-    @property
-    def members(self) -> Members:
-        """The members of all classes; always there is what every class has."""
-        return reduce(partial(join, either=True), (row.members for row in self.rows.values()))
+    def read_type(name: Any) -> Slot:
+        return rows.get(TEXT.read(name)) or refuse(name, f"is none of {', '.join(rows)}")
 
-    def write(self, value: Any) -> Tree:
-        """The object of a row."""
-        return self.rows[type(value)].write(value)
+    def write(value: Any) -> Tree:
+        name = type(value).__name__
+        return {"type": name, **rows[name].write(value)}
 
-    def read(self, tree: Any, shared: Shared, without: frozenset[str] = frozenset()) -> Any:
-        """The row in an object."""
-        if not isinstance(tree, dict):
-            refuse(tree, "is no object")
-        return self.rows[choose(self.rows, tree)].read(tree, shared, without)
+    def read(tree: Tree) -> Any:
+        row: Slot = read_member(tree, "type", read_type)
+        return row.read(tree)
+
+    every = (row.members for row in rows.values())
+    members = reduce(lambda one, other: join(one, other, either=True), every)
+    words = "Which of the types of a result it is."
+    return Slot(write, read, {"type": ({"enum": [*rows], "description": words}, True), **members})
+
+
+def _record_row() -> Slot:
+    """A record of the catalogue by its names."""
+    row = row_of(MetricName)
+    return Slot(
+        lambda record: row.write(name_record(record)),
+        lambda tree: find_record(row.read(tree)),
+        row.members,
+    )
+
+
+def reference_to(cls: type, *, typed: bool = False) -> Kind:
+    """A row as a value of its own; `typed` where it is one of several classes."""
+    row = one_of(cls) if typed else row_of(cls)
+    return Kind(row.write, row.read, define(cls, row.members, "typed" if typed else ""))
 
 
 @cache
 def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
     """How a value of a type is written and read."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint in SPECIAL:
-        return SPECIAL[hint]
     if origin is Annotated:
         return kind_of(*arguments[:2])
     if origin is tuple:
         return _kind_of_tuple(arguments, mark)
-    if mark.stated:
-        return stated(mark.none)
     if origin in {Union, UnionType}:
-        classes = [cls for cls in arguments if cls is not NoneType]
-        if len(classes) > 1:
-            row = OneOf(classes)
-            kind = Kind(row.write, row.read, {"anyOf": [*map(_reference, row.rows.values())]})
-        else:
-            kind = kind_of(classes[0], mark)
+        classes = _without_none(hint)
+        kind = _kind_of_union(classes) if len(classes) > 1 else kind_of(classes[0], mark)
         return maybe(kind) if NoneType in arguments else kind
     if origin is not None:
         return named(kind_of(arguments[1]), pairs=False)
     return _kind_of_class(hint, mark)
 
 
-def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
-    """Pairs of names and values are an object, all others are a list."""
-    item = arguments[0]
-    if arguments[-1] is Ellipsis and get_origin(item) is tuple and get_args(item)[0] is str:
-        return named(kind_of(get_args(item)[1]), pairs=True, empty=mark.empty)
-    length = None if arguments[-1] is Ellipsis else len(arguments)
-    return several(kind_of(item, mark), length)
-
-
 def _kind_of_class(cls: Any, mark: Member) -> Kind:
-    if mark.nullable:
-        return text_or_null()
-    if cls in _SIMPLE:
-        return _SIMPLE[cls]
+    if cls in KINDS:
+        return KINDS[cls]
     if cls is int:
         return integer(mark.least)
     if cls in {Decimal, Fraction}:
         return exact(cls)
     if issubclass(cls, Enum):
         return choice(cls)
-    row = Row(cls)
-    if mark.key or mark.only:
-        return _some_members(row, mark)
-    return Kind(row.write, row.read, _reference(row))
+    if mark.only:
+        row = row_of(cls, only=mark.only)
+        return Kind(row.write, row.read, object_of(row.members))
+    return reference_to(cls)
 
 
-def _reference(row: Row) -> Schema:
-    return {"$ref": f"#/$defs/{row.name}"}
+def _kind_of_union(classes: list[Any]) -> Kind:
+    row = one_of(*classes)
+    schemas = [reference_to(cls, typed=True).schema for cls in classes]
+    return Kind(row.write, row.read, {"anyOf": schemas})
 
 
-def _some_members(row: Row, mark: Member) -> Kind:
-    """A row by some of its members; by its key it is found among those that are listed."""
-    names = (mark.key or mark.only).split()
-
-    def write(value: Any) -> Tree:
-        tree = row.write(value)
-        return {name: tree[name] for name in names}
-
-    def read(tree: Any, shared: Shared) -> Any:
-        key = str([read_member(tree, name, raw, shared) for name in names])
-        row = shared[mark.shared].get(key)
-        return refuse(tree, f"is not among the {mark.shared}") if row is None else row
-
-    return Kind(write, read, closed({name: row.members[name][0] for name in names}))
+def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
+    """Pairs of names and values are an object, all others are a list."""
+    item = arguments[0]
+    if arguments[-1] is Ellipsis and get_origin(item) is tuple and get_args(item)[0] is str:
+        return named(kind_of(get_args(item)[1]), pairs=True)
+    return several(kind_of(item, mark), None if arguments[-1] is Ellipsis else len(arguments))
 
 
-def row_of(hint: Any) -> RowLike:
-    """The row of a class, or of one of several."""
-    if hint in SPECIAL_ROWS:
-        special: RowLike = SPECIAL_ROWS[hint]
-        return special
-    classes = [cls for cls in get_args(hint) or (hint,) if cls is not NoneType]
-    return OneOf(classes) if len(classes) > 1 else Row(classes[0])
+def _without_none(hint: Any) -> list[Any]:
+    """The classes of a union but for None; of any other type itself."""
+    is_union = get_origin(hint) in {Union, UnionType}
+    return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _without_none(hint: Any) -> Any:
-    return reduce(or_, (cls for cls in get_args(hint) or (hint,) if cls is not NoneType))
-
-
-def _slot_of(field: Field) -> Slot:
-    """How the members of a field stand in its row, or in an object within."""
-    mark, name, hint = field.mark, field.member, field.hint
-    if mark.shared and not mark.key:
-        return of_document(mark.shared)
-    if mark.suppresses:
-        return suppresses()
-    if mark.stated and mark.flat:
-        return flat_number(stated(mark.none, name), optional=field.is_optional)
+def _slot_of(
+    cls: Any, field: str, hint: Any, mark: Member = _NO_MARK, default: object = MISSING
+) -> Slot:
+    """The members of a field, described, in the objects that its mark names."""
+    if get_origin(hint) is Annotated:
+        hint, mark = get_args(hint)[:2]
+    outer, _, name = mark.name.rpartition(".")
     if mark.flat:
-        return flat(row_of(hint), frozenset(mark.without.split()), optional=field.is_optional)
+        slot, outer = _flat(hint, mark), mark.name
+    else:
+        slot = _plain(name or field, hint, mark)
+    if mark.rare:
+        slot = _rare(slot, default)
+    slot = slot._replace(members=describe(cls, field, slot.members))
+    for step in reversed(outer.split(".") if outer else []):
+        slot = _within(step, slot)
+    return slot
+
+
+def _plain(name: str, hint: Any, mark: Member) -> Slot:
+    """One member; of a number JSON may not have, two."""
+    bare = _without_none(hint)[0]
+    if bare is float:
+        return _number(name, mark, optional=bare is not hint)
     kind = kind_of(hint, mark)
-    bare = _without_none(hint) if field.is_optional else hint
-    slot = Slot(
+    if bare in {Decimal, Fraction} and not mark.text:
+        return _precise(name, kind)
+    return Slot(
         lambda value: {name: kind.write(value)},
-        lambda tree, shared: read_member(tree, name, kind.read, shared),
+        lambda tree: read_member(tree, name, kind.read),
         {name: (kind.schema, True)},
     )
-    if bare is float and not mark.stated:
-        slot = number(name, slot)
-    elif bare in {Decimal, Fraction} and not mark.text:
-        slot = precise(name, kind)
-    return rare(slot, field.default) if mark.rare else slot
 
 
-def _refuse_other(tree: Any, follows: Tree) -> None:
+def _flat(hint: Any, mark: Member) -> Slot:
+    """The members of a row beside those of the row that it is in; no estimate is undefined."""
+    if hint == Metric:
+        return _record_row()
+    classes = _without_none(hint)
+    row = one_of(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
+    if NoneType not in get_args(hint):
+        return row
+
+    def read(tree: Tree) -> Any:
+        state = read_member(tree, "state", STATE.read)
+        return None if state is State.UNDEFINED else row.read(tree)
+
+    def write(value: Any) -> Tree:
+        return row.write(Estimate(math.nan) if value is None else value)
+
+    return Slot(write, read, row.members)
+
+
+def _rare(slot: Slot, default: object) -> Slot:
+    """The same, left out where the field has its default."""
+
+    def read(tree: Tree) -> Any:
+        return default if slot.members.keys().isdisjoint(tree) else slot.read(tree)
+
+    return Slot(
+        lambda value: {} if value == default else slot.write(value),
+        read,
+        {name: (schema, False) for name, (schema, _) in slot.members.items()},
+    )
+
+
+def _number(name: str, mark: Member, *, optional: bool) -> Slot:
+    """A number; where JSON does not have it, it is null and `x_state` says which it is.
+
+    A `stated` one always has its `state`, that of None is undefined.
+    """
+    of_state = "state" if mark.stated else f"{name}_state"
+    kind = maybe(NUMBER) if optional and not mark.stated else NUMBER
+
+    def write(value: float | None) -> Tree:
+        if value is not None and math.isfinite(value):
+            return {name: value, of_state: "defined"} if mark.stated else {name: value}
+        state = State.UNDEFINED if value is None else state_of(value)
+        has_state = mark.stated or value is not None
+        return {name: None} | ({of_state: state.value} if has_state else {})
+
+    def read(tree: Tree) -> Any:
+        is_told = mark.stated or of_state in tree
+        state = read_member(tree, of_state, STATE.read) if is_told else State.DEFINED
+        if state is State.DEFINED:
+            return read_member(tree, name, kind.read)
+        if tree.get(name) is not None:
+            raise Unreadable(f"is not null, and {state}").within(name)
+        is_none = optional and mark.stated and state is State.UNDEFINED
+        return None if is_none else NUMBERS.get(state, math.nan)
+
+    states = [*(State if mark.stated else NUMBERS)]
+    schema: Members = {
+        name: (maybe(NUMBER).schema, True),
+        of_state: ({"enum": [state.value for state in states]}, mark.stated),
+    }
+    return Slot(write, read, schema)
+
+
+def _precise(name: str, kind: Kind) -> Slot:
+    """A decimal or a fraction: `x` is the nearest number, `x_text` the exact one."""
+    of_text = f"{name}_text"
+
+    def write(value: Any) -> Tree:
+        return {name: _nearest(value), of_text: kind.write(value)}
+
+    def read(tree: Tree) -> Any:
+        value = read_member(tree, of_text, kind.read)
+        _refuse_other(tree, {name: _nearest(value)}, f"is not the number of `{of_text}`")
+        return value
+
+    text = {**kind.schema, "description": f"Exactly {name}, as text."}
+    return Slot(write, read, {name: (maybe(NUMBER).schema, True), of_text: (text, True)})
+
+
+def _nearest(value: Decimal | Fraction | None) -> float | None:
+    """The nearest number that JSON has; None where it has none."""
+    try:
+        number = math.inf if value is None else float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _within(outer: str, slot: Slot) -> Slot:
+    """The same in an object within."""
+    return Slot(
+        lambda value: {outer: slot.write(value)},
+        lambda tree: read_member(tree, outer, slot.read),
+        {outer: (object_of(slot.members), True)},
+    )
+
+
+def _merge(tree: Tree, members: Tree) -> None:
+    """Adds members to an object, and to the objects within."""
+    for name, value in members.items():
+        if name in tree and isinstance(value, dict) and isinstance(tree[name], dict):
+            _merge(tree[name], value)
+        else:
+            tree[name] = value
+
+
+def _refuse_at(tree: Any, path: tuple[str | int, ...], why: str) -> None:
+    """Raises `Unreadable` of what stands at a path."""
+    try:
+        refuse(reduce(lambda part, step: part[step], path, tree), why)
+    except Unreadable as fault:
+        raise reduce(Unreadable.within, reversed(path), fault) from None
+
+
+def _refuse_other(tree: Tree, follows: Tree, why: str = "does not follow from the rest") -> None:
     """Raises `Unreadable` where a member is not what follows from the others."""
     for name, value in follows.items():
-        if isinstance(value, dict):
-            read_member(tree, name, lambda found, _, value=value: _refuse_other(found, value), {})  # type: ignore[misc]  # a lambda with a default has no type
-        elif read_member(tree, name, raw, {}) != value:
-            refuse(tree[name], "does not follow from the rest", name)
+
+        def read(member: Any, value: Any = value) -> None:
+            if isinstance(value, dict) and isinstance(member, dict):
+                _refuse_other(member, value, why)
+            elif member != value:
+                refuse(member, why)
+
+        read_member(tree, name, read)

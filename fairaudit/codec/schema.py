@@ -9,10 +9,14 @@ from functools import cache
 from inspect import cleandoc
 from typing import TypeAlias
 
-from fairaudit.codec.values import Schema, closed
+from fairaudit.codec.values import Schema
+from fairaudit.result import SCHEMA_VERSION
 
 Members: TypeAlias = Mapping[str, tuple[Schema, bool]]
 """Of each member its schema, and whether it is always there."""
+
+DEFINITIONS: dict[str, Schema] = {}
+"""The schemas of rows by their names."""
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 
@@ -28,19 +32,17 @@ GLOSSARY: Mapping[str, str] = {
     "n": "How many people.",
     "numerator": "How many of them, or the sum that is divided.",
     "denominator": "What is divided by.",
-    "reason": "Why, in words; null where there is nothing to say.",
+    "reason": "Why, in words; empty or null where there is nothing to say.",
     "low": "The lower end of the interval, null where there is none.",
     "high": "The upper end of the interval, null where there is none.",
+    "first": "The first group of the pair that attains the value: of a spread the highest.",
+    "second": "The second group of that pair: the reference, or of a spread the lowest.",
+    "decided_by": "The rate or outcome that attains the value.",
     "parameters": "What the spec sets beside the metric.",
     "significance": "The test, null where there is none.",
     "place": "Where the spec says so.",
 }
 """Members that mean the same wherever they stand, unless their class says more."""
-
-
-def name_of(cls: type) -> str:
-    """The name of a class among the definitions, as `verdict.Finding`."""
-    return f"{cls.__module__.split('.')[1]}.{cls.__name__}"
 
 
 @cache
@@ -50,31 +52,46 @@ def sentences(cls: type) -> tuple[str, ...]:
     return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
 
 
-def describe(cls: type, field: str, name: str, schema: Schema) -> Schema:
-    """The schema of a member with what the docstring of its class says of the field."""
-    said = [sentence for sentence in sentences(cls) if f"`{field}`" in sentence]
-    words = " ".join(said) or GLOSSARY.get(name) or f"{name.replace('_', ' ').capitalize()}."
-    return {"description": words, **schema}
+def describe(cls: type, field: str, members: Members) -> Members:
+    """Members of a field with what the docstring of its class says of it."""
+    said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
+    return {
+        name: (
+            {"description": said or GLOSSARY.get(name) or f"{name.replace('_', ' ').capitalize()}."}
+            | schema,
+            always,
+        )
+        for name, (schema, always) in members.items()
+    }
 
 
 def object_of(members: Members, words: str = "") -> Schema:
-    """The schema of an object of these members."""
-    schema = closed(
-        {name: member for name, (member, _) in members.items()},
-        [name for name, (_, always) in members.items() if always],
-    )
+    """The schema of an object of these members and no others."""
+    schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name, (_, always) in members.items() if always],
+        "properties": {name: member for name, (member, _) in members.items()},
+    }
     return {"description": words, **schema} if words else schema
+
+
+def define(cls: type, members: Members, package: str = "") -> Schema:
+    """A reference to the schema of a class, which is added to the definitions."""
+    name = f"{package or cls.__module__.split('.')[1]}.{cls.__name__}"
+    DEFINITIONS[name] = object_of(members, " ".join(sentences(cls)))
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def join(one: Members, other: Members, *, either: bool = False) -> Members:
     """The members of a row that has both, or of `either` of two rows."""
     joined = {**one, **other}
-    for name in one.keys() & other.keys():
-        (first, is_first), (second, is_second) = one[name], other[name]
-        always = is_first and is_second if either else is_first or is_second
-        joined[name] = (_both(first, second, either=either), always)
-    if either:
-        for name in one.keys() ^ other.keys():
+    for name in joined:
+        if name in one and name in other:
+            (first, is_first), (second, is_second) = one[name], other[name]
+            always = is_first and is_second if either else is_first or is_second
+            joined[name] = (_both(first, second, either=either), always)
+        elif either:
             joined[name] = (joined[name][0], False)
     return joined
 
@@ -93,6 +110,21 @@ def _members(schema: Schema) -> Members:
     return {name: (member, name in required) for name, member in properties.items()}
 
 
-def references(schema: Schema) -> set[str]:
+def root(name: str, about: str, documents: Schema) -> Schema:
+    """A whole schema with all that its documents refer to: its dialect, its id, what it is of."""
+    definitions: dict[str, Schema] = {}
+    while missing := _references([documents, definitions]) - definitions.keys():
+        definitions |= {name: DEFINITIONS[name] for name in sorted(missing)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:fairaudit:schema:{name}:{SCHEMA_VERSION}",
+        "title": f"fairaudit {name}",
+        "description": about,
+        **documents,
+        "$defs": definitions,
+    }
+
+
+def _references(schema: object) -> set[str]:
     """The definitions that a schema refers to."""
     return set(re.findall(r'"#/\$defs/([\w.]+)"', json.dumps(schema)))

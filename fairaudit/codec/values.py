@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.estimate import State, state_of
 
 Schema: TypeAlias = dict[str, Any]
-Shared: TypeAlias = Mapping[str, Any]
-"""What the rows of a document can refer to, by name."""
 
 NUMBERS = {
     State.UNDEFINED: math.nan,
@@ -25,9 +24,9 @@ NUMBERS = {
 }
 """The states of numbers that JSON does not have."""
 
-_PATTERNS: Mapping[type, str] = {
-    Decimal: r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?",
-    Fraction: r"-?\d{1,4200}(/0*[1-9]\d{0,4200})?",
+_PATTERNS = {
+    Decimal: re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?"),
+    Fraction: re.compile(r"-?\d{1,4200}(/0*[1-9]\d{0,4200})?"),
 }
 _LARGEST = 2**256
 """No count is larger, and floats hold it."""
@@ -59,71 +58,46 @@ class Kind(NamedTuple):
     """How values of a type are written, read back (or `Unreadable` is raised), and described."""
 
     write: Callable[[Any], Any]
-    read: Callable[[Any, Shared], Any]
+    read: Callable[[Any], Any]
     schema: Schema
 
 
-def refuse(tree: object, why: str, *path: str | int) -> NoReturn:
-    """Raises `Unreadable` of what stands at a path, quoting it."""
+def refuse(tree: object, why: str) -> NoReturn:
+    """Raises `Unreadable` of a value, quoting it."""
     quoted = json.dumps(tree, ensure_ascii=False, default=str)
-    fault = Unreadable(f"{why}: {quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + '…'}")
-    for step in reversed(path):
-        fault.within(step)
-    raise fault
+    raise Unreadable(f"{why}: {quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + '…'}")
 
 
-def read_member(tree: Any, name: str, read: Callable[[Any, Shared], Any], shared: Shared) -> Any:
+def read_member(tree: Any, name: str, read: Callable[[Any], Any]) -> Any:
     """What is read of a member that has to be there."""
     if not isinstance(tree, dict):
         refuse(tree, "is no object")
     if name not in tree:
         raise Unreadable("is missing").within(name)
     try:
-        return read(tree[name], shared)
+        return read(tree[name])
     except Unreadable as fault:
         raise fault.within(name) from None
-
-
-def raw(tree: Any, _: Shared) -> Any:
-    """A value as it is."""
-    return tree
-
-
-def closed(members: Mapping[str, Schema], required: Iterable[str] | None = None) -> Schema:
-    """The schema of an object of these members and no others, all required if not said."""
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": [*(members if required is None else required)],
-        "properties": dict(members),
-    }
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _read_text(tree: Any, _: Shared) -> Any:
-    return tree if isinstance(tree, str) else refuse(tree, "is no text")
+def _plain(cls: type, name: str, why: str) -> Kind:
+    """A value that JSON has itself."""
 
+    def read(tree: Any) -> Any:
+        return tree if isinstance(tree, cls) else refuse(tree, why)
 
-def _read_flag(tree: Any, _: Shared) -> Any:
-    return tree if isinstance(tree, bool) else refuse(tree, "is neither true nor false")
-
-
-def _read_number(tree: Any, _: Shared) -> Any:
-    if not isinstance(tree, int | float) or isinstance(tree, bool):
-        refuse(tree, "is no number")
-    if isinstance(tree, int) and abs(tree) > _LARGEST:
-        refuse(tree, "is no whole number")
-    return tree if math.isfinite(tree) else refuse(tree, "is no finite number")
+    return Kind(_same, read, {"type": name})
 
 
 def integer(least: int | None) -> Kind:
     """A whole number, of `least` or more where that is set."""
 
-    def read(tree: Any, _: Shared) -> Any:
-        if not isinstance(tree, int) or isinstance(tree, bool) or abs(tree) > _LARGEST:
+    def read(tree: Any) -> Any:
+        if type(tree) is not int or abs(tree) > _LARGEST:
             refuse(tree, "is no whole number")
         is_small = least is not None and tree < least
         return refuse(tree, f"is below {least}") if is_small else tree
@@ -131,13 +105,21 @@ def integer(least: int | None) -> Kind:
     return Kind(_same, read, {"type": "integer"} | ({} if least is None else {"minimum": least}))
 
 
+def _read_number(tree: Any) -> Any:
+    if type(tree) is int:
+        return _INTEGER.read(tree)
+    if type(tree) is not float:
+        refuse(tree, "is no number")
+    return tree if math.isfinite(tree) else refuse(tree, "is no finite number")
+
+
 def choice(words: type[Enum]) -> Kind:
     """A word of an enumeration, or a former name that it knows."""
     values = [word.value for word in words]
 
-    def read(tree: Any, shared: Shared) -> Any:
+    def read(tree: Any) -> Any:
         try:
-            return words(_read_text(tree, shared))
+            return words(TEXT.read(tree))
         except ValueError:
             refuse(tree, f"is none of {', '.join(map(str, values))}")
 
@@ -146,32 +128,39 @@ def choice(words: type[Enum]) -> Kind:
 
 def exact(number: type[Decimal | Fraction]) -> Kind:
     """A decimal as it was written, or a fraction p/q, as text; None where it is too long."""
-    pattern = re.compile(_PATTERNS[number])
+    pattern = _PATTERNS[number]
 
     def write(value: Any) -> object:
         is_long = isinstance(value, Fraction) and value.denominator.bit_length() > _MOST_BITS
         return None if is_long else str(value)
 
-    def read(tree: Any, shared: Shared) -> Any:
-        if not pattern.fullmatch(_read_text(tree, shared)):
+    def read(tree: Any) -> Any:
+        if not pattern.fullmatch(TEXT.read(tree)):
             refuse(tree, f"is no {number.__name__.lower()}")
         return number(tree)
 
     return Kind(write, read, {"type": "string", "pattern": f"^{pattern.pattern}$"})
 
 
-def _read_day(tree: Any, _: Shared) -> Any:
+def _read_day(tree: Any) -> Any:
     try:
         return date.fromisoformat(tree)
     except (TypeError, ValueError):
         refuse(tree, "is no date")
 
 
-TEXT = Kind(_same, _read_text, {"type": "string"})
-FLAG = Kind(_same, _read_flag, {"type": "boolean"})
-NUMBER = Kind(_same, _read_number, {"type": "number"})
-DAY = Kind(date.isoformat, _read_day, {"type": "string", "format": "date"})
-STATE = choice(State)
+def _read_notice(tree: Any) -> Any:
+    """A notice; read back it is of people whom a published report must not tell."""
+    return Notice(TEXT.read(tree), Subjects.NEVER)
+
+
+def _write_listed(value: float) -> float | str:
+    return value if math.isfinite(value) else state_of(value).value
+
+
+def _read_listed(tree: Any) -> Any:
+    is_word = isinstance(tree, str)
+    return NUMBERS.get(STATE.read(tree), math.nan) if is_word else NUMBER.read(tree)
 
 
 def maybe(kind: Kind) -> Kind:
@@ -180,52 +169,21 @@ def maybe(kind: Kind) -> Kind:
     schema = {**kind.schema, "type": [kind.schema["type"], "null"]} if is_simple else None
     return Kind(
         lambda value: None if value is None else kind.write(value),
-        lambda tree, shared: None if tree is None else kind.read(tree, shared),
+        lambda tree: None if tree is None else kind.read(tree),
         schema or {"anyOf": [kind.schema, {"type": "null"}]},
     )
-
-
-def text_or_null() -> Kind:
-    """A text, null where it is empty."""
-    kind = maybe(TEXT)
-    return kind._replace(
-        write=lambda value: value or None, read=lambda tree, shared: kind.read(tree, shared) or ""
-    )
-
-
-def stated(none: str, name: str = "value") -> Kind:
-    """A number that may not exist or be infinite: an object of its state and value.
-
-    `none` is the state of None; without it there is always a number.
-    """
-
-    def write(value: float | None) -> object:
-        state = State(none) if value is None else state_of(value)
-        return {"state": state.value, name: value if state is State.DEFINED else None}
-
-    def read(tree: Any, shared: Shared) -> Any:
-        state = read_member(tree, "state", STATE.read, shared)
-        if state is State.DEFINED:
-            return read_member(tree, name, NUMBER.read, shared)
-        if read_member(tree, name, raw, shared) is not None:
-            refuse(tree[name], f"is not null, and {state}", name)
-        if state != none and state not in NUMBERS:
-            refuse(state, "is no state of this number", "state")
-        return None if state == none else NUMBERS[state]
-
-    return Kind(write, read, closed({"state": STATE.schema, name: maybe(NUMBER).schema}))
 
 
 def several(kind: Kind, length: int | None = None) -> Kind:
     """A list, of any length if none is said."""
 
-    def read(tree: Any, shared: Shared) -> Any:
+    def read(tree: Any) -> Any:
         if not isinstance(tree, list) or (length is not None and len(tree) != length):
             refuse(tree, "is no list" if length is None else f"is no list of {length}")
         items: list[Any] = []
         try:
             for item in tree:
-                items.append(kind.read(item, shared))  # noqa: PERF401  # a fault says where
+                items.append(kind.read(item))  # noqa: PERF401  # a fault says where
         except Unreadable as fault:
             raise fault.within(len(items)) from None
         return tuple(items)
@@ -235,41 +193,49 @@ def several(kind: Kind, length: int | None = None) -> Kind:
     return Kind(lambda value: [kind.write(item) for item in value], read, schema)
 
 
-def named(kind: Kind, *, pairs: bool, empty: str = "") -> Kind:
-    """An object whose members are named by the data: a mapping, or pairs such as a group's.
-
-    An `empty` one may have a word of its own.
-    """
+def named(kind: Kind, *, pairs: bool) -> Kind:
+    """An object whose members are named by the data: a mapping, or pairs such as a group's."""
 
     def write(value: Any) -> object:
-        if empty and not value:
-            return empty
         return {str(name): kind.write(item) for name, item in (value if pairs else value.items())}
 
-    def read(tree: Any, shared: Shared) -> Any:
-        if empty and tree == empty:
-            return ()
+    def read(tree: Any) -> Any:
         if not isinstance(tree, dict):
             refuse(tree, "is no object")
-        items = {name: read_member(tree, name, kind.read, shared) for name in tree}
+        items = {name: read_member(tree, name, kind.read) for name in tree}
         return tuple(items.items()) if pairs else items
 
-    schema = {"type": "object", "additionalProperties": kind.schema}
-    return Kind(write, read, {"anyOf": [{"const": empty}, schema]} if empty else schema)
+    return Kind(write, read, {"type": "object", "additionalProperties": kind.schema})
 
 
-def _write_anything(value: Any) -> Any:
-    return [*value] if isinstance(value, tuple) else value
+TEXT = _plain(str, "string", "is no text")
+_INTEGER = integer(None)
+NUMBER = Kind(_same, _read_number, {"type": "number"})
+STATE = choice(State)
+_TEXTS, _BY_NAME = several(TEXT), named(NUMBER, pairs=False)
 
 
-def _read_anything(tree: Any, shared: Shared) -> Any:
-    """What a spec says of itself: a text, a number, a list of texts, an object of numbers."""
+def _read_anything(tree: Any) -> Any:
     if isinstance(tree, list):
-        return [*_TEXTS.read(tree, shared)]
+        return [*_TEXTS.read(tree)]
     kind = TEXT if isinstance(tree, str) else _BY_NAME if isinstance(tree, dict) else NUMBER
-    return kind.read(tree, shared)
+    return kind.read(tree)
 
 
-GROUP, _TEXTS, _BY_NAME = named(TEXT, pairs=True), several(TEXT), named(NUMBER, pairs=False)
-_SCHEMAS = [{"type": ["string", "number"]}, _TEXTS.schema, _BY_NAME.schema]
-ANYTHING = Kind(_write_anything, _read_anything, {"anyOf": _SCHEMAS})
+_ANYTHING = Kind(
+    lambda value: [*value] if isinstance(value, tuple) else value,
+    _read_anything,
+    {"anyOf": [{"type": ["string", "number"]}, _TEXTS.schema, _BY_NAME.schema]},
+)
+"""What a spec says of itself: a text, a number, a list of texts, an object of numbers."""
+
+KINDS = {
+    str: TEXT,
+    bool: _plain(bool, "boolean", "is neither true nor false"),
+    # Beside others in a list a number that JSON does not have is the word of its state.
+    float: Kind(_write_listed, _read_listed, {"anyOf": [NUMBER.schema, STATE.schema]}),
+    date: Kind(date.isoformat, _read_day, {"type": "string", "format": "date"}),
+    Notice: TEXT._replace(read=_read_notice),
+    object: _ANYTHING,
+}
+"""The kinds of types that are neither rows nor made of others."""

@@ -1,4 +1,7 @@
-"""How the checks of two results changed: towards their limits or away from them."""
+"""How the values of checks changed from one result to another, of each group and of the worst.
+
+Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
+from fairaudit.compare.directions import judge_by_limit
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
 from fairaudit.compare.records import (
     Change,
@@ -21,10 +25,16 @@ from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, describe_group
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    describe_group,
+    find_comparison_id,
+)
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
+from fairaudit.verdict import AnyCheck, Check, Finding, ReversalCheck
 
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
@@ -263,11 +273,8 @@ def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -
     """From how many values the worst of a check was picked."""
     if not isinstance(check, Check):
         return _ALONE
-    compare: str | None = ""
-    if isinstance(check.asked, GroupMetric):
-        compare = None
-    elif isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
-        compare = check.asked.comparison.id
+    is_rate = isinstance(check.asked, GroupMetric)
+    compare = None if is_rate else find_comparison_id(check.asked) or ""
     people = check.of, frozenset(check.by), frozenset(check.given)
     return counts.get(_Candidates(check.asked.id, compare, *people), _ALONE)
 
@@ -319,40 +326,4 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
     if _is_simultaneous(finding) and change.significance is not None:
         test = f"{change.significance.test}, simultaneous"
         change = replace(change, significance=replace(change.significance, test=test))
-    return replace(change, way=_judge_direction(change, finding.check, terms))
-
-
-def _judge_direction(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
-    """Worse is farther beyond the limit, or nearer to it."""
-    limit = check.fail or check.warn
-    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
-        return change.way
-    before, after = change.before.value, change.after.value
-    if terms.middle is None:
-        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
-        if then == now:  # on the side of parity where the limit does not look
-            return Direction.HIGHER if after > before else Direction.LOWER
-        farther = now > then
-    else:
-        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
-        side = before if terms.scale is Scale.RATIO and before == 0 else after
-        rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-        farther = rises is (side > terms.middle)
-    return Direction.WORSE if farther else Direction.BETTER
-
-
-def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
-    """A value, or parity where it lies beyond parity and the limit on the other side.
-
-    A group that is ahead of its reference is no worse off when it is less so.
-    """
-    if not isinstance(check, Check) or check.against is not None:
-        return value
-    if not isinstance(check.asked, Disparity):
-        return value
-    ideal = float(check.asked.ideal)
-    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
-        return min(value, ideal)
-    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
-        return max(value, ideal)
-    return value
+    return replace(change, way=judge_by_limit(change, finding.check, terms))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from fairaudit.compare.records import (
     CheckChange,
     ComparedResult,
     Direction,
+    GroupChange,
     PeopleChange,
     RateChange,
     Sampling,
@@ -36,7 +37,6 @@ from fairaudit.compare.rows import (
 )
 from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
-from fairaudit.estimate import Significance
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding
@@ -134,7 +134,7 @@ def _compare_results(
         only_before=only_before,
         only_after=checks.only_after,
         rates=_correct_rates(rates, inference),
-        people=_correct_people(people, inference),
+        people=tuple(_correct(people, inference)),
         reversals=tuple(compare_reversals(before, after)),
         conditions=tuple(conditions),
         new_notices=new_notices,
@@ -210,82 +210,66 @@ def _correct_checks(checks: Sequence[CheckChange], inference: Inference) -> tupl
 
     The changes of all groups of all checks are one family.
     """
-    tests = iter(
-        _correct_family(
-            [change.significance for check in checks for change in check.tested], inference
-        )
-    )
+    changes = iter(_correct([change for check in checks for change in check.tested], inference))
+    corrected = [_with_changes(check, [next(changes) for _ in check.tested]) for check in checks]
 
     def rank(check: CheckChange) -> tuple[int, _Rank]:
-        worse, better = check.is_worse(inference.alpha), check.is_better(inference.alpha)
-        first = min(_rank(change, inference.alpha) for change in check.tested)
-        return (0 if worse else 1 if better else 2), first
+        return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
 
-    corrected = [_with_tests(check, [next(tests) for _ in check.tested]) for check in checks]
     return tuple(sorted(corrected, key=rank))
 
 
-def _with_tests(check: CheckChange, tests: Sequence[Significance | None]) -> CheckChange:
-    """The check with the corrected tests of its groups, those that changed most surely first."""
+def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
+    """The check with the corrected changes of its groups, those that changed most surely first."""
     if not check.groups:
-        return replace(check, change=replace(check.change, significance=tests[0]))
+        return replace(check, change=changes[0])
     groups = [
-        replace(group, change=replace(group.change, significance=test))
-        for group, test in zip(check.groups, tests, strict=True)
+        replace(group, change=change) for group, change in zip(check.groups, changes, strict=True)
     ]
     worst = next(
         (group.change for group in groups if group.decided and group.decides), check.change
     )
 
-    def rank(change: Change) -> tuple[float, float]:
-        adjusted = 1.0 if change.significance is None else change.significance.adjusted
-        return adjusted, -_measure_size(change)
+    def rank(group: GroupChange) -> tuple[float, float]:
+        test = group.change.significance
+        return 1.0 if test is None else test.adjusted, -_measure_size(group.change)
 
-    groups.sort(key=lambda group: rank(group.change))
-    return replace(check, change=worst, groups=tuple(groups))
+    return replace(check, change=worst, groups=tuple(sorted(groups, key=rank)))
 
 
 def _correct_rates(rates: Sequence[RateChange], inference: Inference) -> tuple[RateChange, ...]:
     """The rates with their p-values corrected, what got worse beyond chance first."""
-    tests = _correct_family([rate.change.significance for rate in rates], inference)
-    corrected = [
-        replace(rate, change=replace(rate.change, significance=test))
-        for rate, test in zip(rates, tests, strict=True)
-    ]
-    return tuple(sorted(corrected, key=lambda rate: _rank(rate.change, inference.alpha)))
+    changes = _correct([rate.change for rate in rates], inference)
+    corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
+    return tuple(sorted(corrected, key=lambda rate: _rank(rate.change)))
 
 
-def _correct_people(
-    people: Iterable[PeopleChange], inference: Inference
-) -> tuple[PeopleChange, ...]:
-    """The groupings in their order, with their p-values corrected."""
-    groupings = [*people]
-    tests = _correct_family([grouping.significance for grouping in groupings], inference)
-    return tuple(
-        replace(grouping, significance=test)
-        for grouping, test in zip(groupings, tests, strict=True)
-    )
+_Tested = TypeVar("_Tested", bound=Change | PeopleChange)
 
 
-def _correct_family(
-    tests: Sequence[Significance | None], inference: Inference
-) -> list[Significance | None]:
-    """The same tests, each adjusted for all that there are."""
-    correction = inference.correction
+def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
+    """The changes of one family, each test adjusted for all that there are."""
+    family, correction = [*changes], inference.correction
+    tests = [change.significance for change in family]
     p = np.array([math.nan if test is None else test.p for test in tests], dtype=np.float64)
-    adjusted, family = correction.adjust(p).tolist(), int(np.count_nonzero(~np.isnan(p)))
+    size = int(np.count_nonzero(~np.isnan(p)))
     return [
-        test and replace(test, adjusted=level, family=family, correction=correction.words)
-        for test, level in zip(tests, adjusted, strict=True)
+        change
+        if test is None
+        else replace(
+            change,
+            significance=replace(test, adjusted=level, family=size, correction=correction.words),
+            significant=level < inference.alpha,
+        )
+        for change, test, level in zip(family, tests, correction.adjust(p).tolist(), strict=True)
     ]
 
 
-def _rank(change: Change, alpha: float) -> _Rank:
+def _rank(change: Change) -> _Rank:
     """Significant ones first, worse before better; then by p, then by size."""
     if change.significance is None:
         return len(_DIRECTIONS) + 1, 1.0, -_measure_size(change)
-    is_sure = change.is_significant(alpha)
-    place = _DIRECTIONS.index(change.way) if is_sure else len(_DIRECTIONS)
+    place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
     return place, change.significance.p, -_measure_size(change)
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, ReferencePolicy
+from fairaudit.metrics import Eligibility, GroupMetric, ReferencePolicy, find_comparison_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Breach, Check, Finding, NotEvaluated
 
@@ -100,9 +100,7 @@ def _list_rows(
     check: Check, result: IndexedRows
 ) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
-    compare, is_rate = None, isinstance(check.asked, GroupMetric)
-    if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
-        compare = check.asked.comparison.id
+    compare, is_rate = find_comparison_id(check.asked), isinstance(check.asked, GroupMetric)
     for row in result.get((check.asked.id, check.of, frozenset(check.by)), ()):
         given = {name for name, _ in row.stratum}
         if isinstance(row, ComparisonRow):

@@ -1,4 +1,4 @@
-"""The records of a comparison of results, and the rules by which a change is worse or better."""
+"""The records of a comparison of results, and when a whole check counts as worse or better."""
 
 from __future__ import annotations
 
@@ -64,24 +64,22 @@ class Change:
     `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
     says so. With `turned` the value went from one side of parity to the other: then the change is
     that of its distance from the middle of the limits, and `value` with its ends is of that, too.
+    `significant`: chance hardly explains it, among all changes of its family.
     """
 
     before: Estimate
     after: Estimate
     scale: Scale
-    value: Annotated[float, Member("change", stated=True)]
+    value: Annotated[float, Member("change")]
     way: Direction
     low: float | None = None
     high: float | None = None
     method: str = ""
     significance: Significance | None = None
-    why: Annotated[str, Member("reason", nullable=True)] = ""
+    why: Annotated[str, Member("reason")] = ""
     turned: bool = False
     cells: Annotated[PairedHits | None, Member("pairs")] = None
-
-    def is_significant(self, alpha: float) -> bool:
-        """Whether chance hardly explains it, among all changes of its family."""
-        return self.significance is not None and self.significance.adjusted < alpha
+    significant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +135,10 @@ class CheckChange:
         """Whether there is a test of any of its values."""
         return any(change.significance is not None for change in self.tested)
 
-    def is_significant(self, alpha: float) -> bool:
+    @property
+    def is_significant(self) -> bool:
         """Whether any of its values changed significantly."""
-        return any(change.is_significant(alpha) for change in self.tested)
+        return any(change.significant for change in self.tested)
 
     @property
     def falls(self) -> bool:
@@ -177,15 +176,13 @@ class CheckChange:
         answered = after.estimate is None or after.estimate.state is not State.UNDEFINED
         return closed and within and answered and not (self.lost or after.waived)
 
-    def is_worse(self, alpha: float) -> bool:
+    @property
+    def is_worse(self) -> bool:
         """Whether its status fell, it fails for more, or a group is significantly worse."""
-        if self.falls or self.newly_beyond:
-            return True
-        return any(
-            change.is_significant(alpha) and change.way is Direction.WORSE for change in self.tested
-        )
+        return self.falls or bool(self.newly_beyond) or any(map(_is_surely_worse, self.tested))
 
-    def is_better(self, alpha: float) -> bool:
+    @property
+    def is_better(self) -> bool:
         """Whether its status recovered, or who was the worst is significantly better by itself.
 
         A value that is better does not make up for a status that fell, or for a group that is
@@ -193,10 +190,20 @@ class CheckChange:
         """
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
-        better = any(
-            change.is_significant(alpha) and change.way is Direction.BETTER for change in worst
-        )
-        return not self.is_worse(alpha) and (self.recovers or (better and not self.lost))
+        better = any(change.significant and change.way is Direction.BETTER for change in worst)
+        return not self.is_worse and (self.recovers or (better and not self.lost))
+
+    @property
+    @member("verdict")
+    def verdict(self) -> str:
+        """The word for how it changed."""
+        if self.is_worse or self.is_better:
+            return "worse" if self.is_worse else "better"
+        return "unsure" if self.is_tested else "untested"
+
+
+def _is_surely_worse(change: Change) -> bool:
+    return change.significant and change.way is Direction.WORSE
 
 
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:
@@ -214,8 +221,8 @@ def _list_failing(finding: Finding) -> tuple[Breach, ...]:
 class DifferentCheck:
     """A check of the same id that asks something else, and what of it is not the same."""
 
-    before: Annotated[Finding, Member(only="id status")]
-    after: Annotated[Finding, Member(only="id status")]
+    before: Annotated[Finding, Member(only="check status")]
+    after: Annotated[Finding, Member(only="check status")]
     why: Annotated[str, Member("changed")]
 
 
@@ -260,7 +267,8 @@ class PeopleChange:
     new: tuple[Group, ...]
     gone: tuple[Group, ...]
     significance: Significance | None
-    why: Annotated[str, Member("reason", nullable=True)] = ""
+    why: Annotated[str, Member("reason")] = ""
+    significant: bool = False
 
     @property
     def most_moved(self) -> float:
@@ -322,8 +330,8 @@ class Changes:
     inference: Inference
     checks: tuple[CheckChange, ...]
     otherwise: Annotated[tuple[DifferentCheck, ...], Member("asked_otherwise")]
-    only_before: Annotated[tuple[Finding, ...], Member(only="id status")]
-    only_after: Annotated[tuple[Finding, ...], Member(only="id status")]
+    only_before: Annotated[tuple[Finding, ...], Member(only="check status")]
+    only_after: Annotated[tuple[Finding, ...], Member(only="check status")]
     rates: tuple[RateChange, ...]
     people: tuple[PeopleChange, ...]
     reversals: tuple[ReversalChange, ...]
@@ -339,9 +347,25 @@ class Changes:
     @property
     def worse(self) -> tuple[CheckChange, ...]:
         """The checks that got worse: by their status, or beyond chance."""
-        return tuple(check for check in self.checks if check.is_worse(self.alpha))
+        return tuple(check for check in self.checks if check.is_worse)
 
     @property
     def better(self) -> tuple[CheckChange, ...]:
         """The checks that got better, by their status or beyond chance."""
-        return tuple(check for check in self.checks if check.is_better(self.alpha))
+        return tuple(check for check in self.checks if check.is_better)
+
+    @property
+    @member("summary.checks")
+    def check_counts(self) -> Mapping[str, int]:
+        """How many checks are in both, and how many of them got worse or better."""
+        compared, worse, better = map(len, (self.checks, self.worse, self.better))
+        return {"compared": compared, "worse": worse, "better": better}
+
+    @property
+    @member("summary.rates")
+    def rate_counts(self) -> Mapping[str, int]:
+        """How many rates are in both, changed significantly, and got worse or better by that."""
+        ways = [rate.change.way for rate in self.rates if rate.change.significant]
+        worse, better = (ways.count(way) for way in (Direction.WORSE, Direction.BETTER))
+        counts = {"compared": len(self.rates), "significant": len(ways)}
+        return {**counts, "worse": worse, "better": better}

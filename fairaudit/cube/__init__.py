@@ -1,14 +1,14 @@
 """The counts: people by the intersections of the audited columns, and their roll-ups.
 
 A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
-so cubes add in any order to the same bits, and a coarser grouping is a sum of finer cells, never a
-second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
+so counts add in any order to the same bits (`Counts`), and a coarser grouping is a sum of finer
+cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
 """
 
 from __future__ import annotations
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.cube.amounts import Amount, AmountName, Sum
+from fairaudit.cube.amounts import Amount, AmountName, Sum, add_up
 from fairaudit.cube.cells import Cube
 from fairaudit.cube.group_table import (
     ClusteredTable,
@@ -27,10 +27,13 @@ from fairaudit.cube.keys import (
     Role,
     distinct_rows,
     every_subset,
+    name_groups,
 )
+from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "NOWHERE",
     "NO_LEVEL",
     "UNKNOWN",
     "Amount",
@@ -48,9 +51,13 @@ __all__ = [
     "LostGroup",
     "Marks",
     "Role",
+    "RowTable",
+    "Rows",
     "ShareOf",
     "Sum",
     "Ungrouped",
+    "add_up",
     "distinct_rows",
     "every_subset",
+    "name_groups",
 ]

@@ -74,19 +74,6 @@ class Sum:
         """The sums of joined cells in lowest terms; `index` is the new cell of each."""
         return Sum.lowest(add_up(self.values.astype(object), index, size).tolist(), self.scale)
 
-    def append(self, other: Sum) -> Sum:
-        """Both runs of cells, one after the other, at a common scale."""
-        return Sum.reduced(*self._concatenate(other))
-
-    def append_lowest(self, other: Sum) -> Sum:
-        """The same, of sums in lowest terms."""
-        return Sum.lowest(*self._concatenate(other))
-
-    def _concatenate(self, other: Sum) -> tuple[list[int], int]:
-        scale = math.lcm(self.scale, other.scale)
-        values = [int(value) * (scale // self.scale) for value in self.values]
-        return [*values, *(int(value) * (scale // other.scale) for value in other.values)], scale
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Amount:
@@ -105,15 +92,6 @@ class Amount:
         """The same number of other cells, by what changes counts and what changes sums."""
         magnitude = self.magnitude and sums(self.magnitude)
         return Amount(counts(self.n), sums(self.total), sums(self.squares), magnitude)
-
-    def append(self, other: Amount) -> Amount:
-        """Both runs of cells, one after the other."""
-        return Amount(
-            np.concatenate([self.n, other.n]),
-            self.total.append_lowest(other.total),
-            self.squares.append_lowest(other.squares),
-            self.magnitude and other.magnitude and self.magnitude.append_lowest(other.magnitude),
-        )
 
     def sums(self) -> tuple[Sum, ...]:
         """All sums there are."""

@@ -1,4 +1,4 @@
-"""The cube: people in every combination of levels that occurs, which adds and rolls up."""
+"""The cube: people in every combination of levels that occurs, which rolls up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Grouping, Ints
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
-from fairaudit.cube.cutting import cut_table
+from fairaudit.cube.cutting import cut_table, place_rows
 from fairaudit.cube.group_table import ExcludeBelow, ExcludedGroups, GroupTable, ShareOf
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
@@ -22,6 +22,7 @@ from fairaudit.cube.keys import (
     known_groups,
     name_groups,
 )
+from fairaudit.cube.rows import Rows, RowTable
 from fairaudit.ledger import Ledger
 
 
@@ -89,31 +90,10 @@ class Cube:
             None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
         )
 
-    def __add__(self, other: Cube) -> Cube:
-        if self.clusters is not None or other.clusters is not None:
-            raise ValueError("clusters are numbered by cube: count the files of both together")
-        if self._terms() != other._terms():
-            raise ValueError("cubes of different columns cannot be added")
-        keys = [key.unite(theirs) for key, theirs in zip(self.keys, other.keys, strict=True)]
-        return Cube.gather(
-            keys,
-            np.concatenate([_recode(self, keys), _recode(other, keys)]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.people, other.people]),
-            self.ledger + other.ledger,
-            self.weight and other.weight and self.weight.append(other.weight),
-            self.squares and other.squares and self.squares.append(other.squares),
-            {name: amount.append(other.amounts[name]) for name, amount in self.amounts.items()},
-        )
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cube) and self.tally() == other.tally()
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside: equal cubes have no cheap hash
-
-    def _terms(self) -> tuple[object, ...]:
-        """What cubes that can be added have in common."""
-        return [(key.name, key.role) for key in self.keys], self.amounts.keys()
 
     def tally(self) -> dict[tuple[str | None, ...], tuple[int, ...]]:
         """Plain counts by level names: {levels: (rows, people, weight, scale, squares, …)}.
@@ -175,6 +155,10 @@ class Cube:
         """
         return cut_table(self, by, given, of, beside)
 
+    def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
+        """The people one by one at their places in a table of this cube."""
+        return place_rows(self, table, rows, score)
+
     def find_excluded(self, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
         """The groups that are less than a share of the people in a grouping.
 
@@ -201,11 +185,3 @@ def _plain(people: Ints, weight: Sum | None) -> Floats:
     if weight is None:
         return people.astype(np.float64)
     return weight.values.astype(np.float64) / weight.scale
-
-
-def _recode(cube: Cube, united: Sequence[KeyColumn]) -> NDArray[np.int32]:
-    """The codes of a cube by the levels of united key columns."""
-    columns = [
-        key.recode(cube.codes[:, column], united[column]) for column, key in enumerate(cube.keys)
-    ]
-    return np.stack(columns, axis=1) if columns else cube.codes

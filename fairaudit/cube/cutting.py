@@ -12,6 +12,7 @@ from fairaudit.arrays import Grouping, Ints, Marks
 from fairaudit.cube.amounts import Sum, add_up
 from fairaudit.cube.group_table import ClusteredTable, GroupTable, Pairs, Ungrouped
 from fairaudit.cube.keys import NO_LEVEL, KeyColumn, distinct_rows, known_groups, name_groups
+from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 if TYPE_CHECKING:
     from fairaudit.cube.cells import Cube
@@ -54,6 +55,29 @@ def cut_table(
         ungrouped=cut.find_ungrouped(),
         pairs=cut.count_pairs(beside),
         clusters=cut.place_clusters(),
+    )
+
+
+def place_rows(cube: Cube, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
+    """The people one by one at their places in a table of the cube; `score` is their column."""
+    cut = _Cut.begin(cube, table.by, table.given, table.of, None)
+    group = np.full(len(cube.codes), NOWHERE, dtype=np.int64)
+    group[cut.inside.marks] = cut.inside.place % max(len(cut.groups), 1)
+    stratum = np.full(len(cube.codes), NOWHERE, dtype=np.int64)
+    if len(cut.strata):
+        stratum = cut.find_strata(cube.codes[:, cut.columns[1]])
+    outcome, key = np.full(len(cube.codes), np.nan), cube.outcome(table.of)
+    if key is not None and key.positive is not None:
+        codes = cube.codes[:, cube.places([table.of])[0]]
+        outcome = np.where(codes == NO_LEVEL, np.nan, np.isin(codes, list(key.positive)))
+    return RowTable(
+        rows.features,
+        rows.numbers,
+        stratum[rows.cells],
+        group[rows.cells],
+        outcome[rows.cells],
+        None if score is None else rows.scores.get(score),
+        (len(cut.strata), len(cut.groups)),
     )
 
 
@@ -130,7 +154,7 @@ class _Cut:
         lacking &= np.all(needed != NO_LEVEL, axis=1)
         if not lacking.any() or not len(self.strata):
             return None
-        z = self._strata_of(cube.codes[lacking][:, conditions])
+        z = self.find_strata(cube.codes[lacking][:, conditions])
         # A stratum where no group is known is none of this table's.
         lacking[lacking] = z != NO_LEVEL
         codes = cube.codes[lacking]
@@ -145,7 +169,7 @@ class _Cut:
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
 
-    def _strata_of(self, codes: NDArray[np.int32]) -> Ints:
+    def find_strata(self, codes: NDArray[np.int32]) -> Ints:
         """The number of the stratum of each row, `NO_LEVEL` where the table has none for it."""
         _, index = distinct_rows(np.concatenate([self.strata, codes]))
         numbers = np.full(index.max() + 1, NO_LEVEL)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, Clusters
+from fairaudit.cube.rows import RowTable
 from fairaudit.histogram import Histogram
 from fairaudit.memoize import memoize
 
@@ -118,7 +119,8 @@ class GroupTable:
     score, by the same strata and groups, where a metric asks for it. `excluded` groups are counted
     among everybody, and never compared. `ungrouped` are those whom `missing: {protected: aside}`
     leaves out of this grouping. `pairs` counts the same people by a second outcome, too.
-    `clusters` are those that the rows belong to, where the spec names them.
+    `clusters` are those that the rows belong to, where the spec names them. `rows` are the people
+    one by one, where a metric asks for them.
     """
 
     by: Grouping
@@ -143,6 +145,7 @@ class GroupTable:
     ungrouped: Ungrouped | None = None
     pairs: Pairs | None = None
     clusters: ClusteredTable | None = None
+    rows: RowTable | None = None
 
     @property
     def eligible(self) -> Marks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
@@ -47,26 +47,6 @@ class KeyColumn:
     unknown: frozenset[int] = frozenset()
     positive: frozenset[int] | None = None
     favourable: bool = True
-
-    def unite(self, other: KeyColumn) -> KeyColumn:
-        """The same column with the levels of both; ordered levels (bins) must agree already."""
-        if self.levels == other.levels:
-            levels = self.levels
-        else:
-            levels = tuple(sorted({*self.levels, *other.levels}))
-        unknown = {UNKNOWN} if self.unknown or other.unknown else set()
-        positive = None
-        if self.positive is not None or other.positive is not None:
-            names = {self.levels[code] for code in self.positive or ()}
-            names |= {other.levels[code] for code in other.positive or ()}
-            positive = _codes_of(names, levels)
-        return replace(self, levels=levels, unknown=_codes_of(unknown, levels), positive=positive)
-
-    def recode(self, codes: NDArray[np.int32], united: KeyColumn) -> NDArray[np.int32]:
-        """The codes of its levels among those of the `united` column."""
-        place = {level: code for code, level in enumerate(united.levels)}
-        lookup = np.array([*(place[level] for level in self.levels), NO_LEVEL], dtype=np.int32)
-        return lookup[codes]
 
     def slots(self, codes: NDArray[np.int32]) -> Ints:
         """The codes, with those that have no level last."""
@@ -118,7 +98,3 @@ def distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
         return codes[first], index
     rows, index = np.unique(codes, axis=0, return_inverse=True)
     return rows, index.reshape(-1)
-
-
-def _codes_of(names: set[str], levels: Sequence[str]) -> frozenset[int]:
-    return frozenset(code for code, level in enumerate(levels) if level in names)

@@ -52,7 +52,7 @@ def check_file(
     lines = check_lines(file, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
-        file = copy_as_utf8(file, CsvFormat(), copies, drop_blank=True)
+        file = copy_as_utf8(file, replace(form, encoding="utf-8"), copies, drop_blank=True)
     return CheckedFile(_with_lines(file, lines.lines), lines.records, lines.blank)
 
 

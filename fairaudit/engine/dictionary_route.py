@@ -61,7 +61,13 @@ def count(
     files: Mapping[str, SourceFile], plan: Plan, progress: Progress
 ) -> dict[str, list[PartialCounts]]:
     """The counts of those Parquet files that this route serves, by name."""
-    if plan.filter or plan.adding.columns or (plan.count and plan.weight) or plan.cluster:
+    if (
+        plan.filter
+        or plan.adding.columns
+        or (plan.count and plan.weight)
+        or plan.cluster
+        or plan.models
+    ):
         return {}
     tasks = [task for name, one in files.items() for task in _tasks(one, name, plan)]
     if not tasks:

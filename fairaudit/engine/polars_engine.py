@@ -137,6 +137,7 @@ def _count_in_one_pass(
         parts = [_raise_error(part) for parts in parts_of.values() for part in parts]
         files = [checked.source for checked in ready]
         counts = _with_medians(merge_counts(plan, parts, ready, route), files)
+        counts = _with_rows(counts, files, progress)
     except FairauditError as error:
         if len(members) == 1:
             return dict.fromkeys(members, error)
@@ -158,6 +159,19 @@ def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
 
             medians[column] = quantiles.median(data, counts.plan, column, between)
     return replace(counts, medians=medians)
+
+
+def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
+    """The counts with people one by one, by a second pass, where the plan asks for them."""
+    if counts.plan.rows is None:
+        return counts
+    from fairaudit.engine import rows, scan
+
+    batches = (
+        scan.batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
+    )
+    read = rows.read_rows(batches, counts, counts.plan.rows, progress)
+    return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 
 def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, Outcome]:
@@ -198,7 +212,8 @@ def _count_apart(
         try:
             parts = [_raise_error(part) for part in parts_of[name]]
             counts = merge_counts(plan, parts, [checked], route)
-            outcomes[name] = _with_medians(counts, [checked.source])
+            counts = _with_medians(counts, [checked.source])
+            outcomes[name] = _with_rows(counts, [checked.source], progress)
         except FairauditError as error:
             outcomes[name] = error
     return outcomes
@@ -226,7 +241,7 @@ def _count_frame(plan: Plan, data: Frame) -> Outcome:
         counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
         route = "Polars streaming over a frame"
         merged = merge_counts(plan, counted, [CheckedFile(file, rows)], route)
-        counts = _with_medians(merged, batch)
+        counts = _with_rows(_with_medians(merged, batch), batch, SILENT)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
@@ -306,7 +321,7 @@ def _count_by_route(
         for name, parts in dictionary_route.count(tables, plan, progress).items():
             parts_of[name] = [*parts]
     routes = ["dictionary codes of Parquet"] if parts_of else []
-    if plan.search and (by_fields := _count_by_fields(plan, ready, progress)):
+    if plan.search and not plan.models and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
         routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]

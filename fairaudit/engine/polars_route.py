@@ -73,7 +73,7 @@ def count(
 def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
     """What each row of a batch holds of a plan's keys, numbers and scores."""
     for number, key in enumerate(plan.every_key):
-        yield _key(key, batch, numbers).alias(own(f"key{number}"))
+        yield level_of(key, batch, numbers).alias(own(f"key{number}"))
     yield from numbers.bad_rows()
     yield pl.lit(1, pl.Int64).alias(own("rows"))
     people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
@@ -205,7 +205,8 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     return held | text.is_null() | number.is_null()
 
 
-def _key(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+    """The level of a key as it is stored, or the number of its interval; null where missing."""
     dtype = batch.schema[key.column]
     if not has_levels(dtype):
         raise DataError(

@@ -14,6 +14,7 @@ from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.strata import add_strata
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
@@ -39,6 +40,7 @@ def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, PartialCounts | DataError]:
     """The counts of the files of a batch by name."""
+    batch = add_strata(batch, plan)
     _refuse_ids(batch, plan)
     return polars_route.count(batch, plan, checked_rule(batch, plan), progress)
 
@@ -59,7 +61,7 @@ def rule_of(plan: Plan) -> Filter | None:
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     (batch,) = batches([file], plan.format.separator)
-    rule = rule_of(plan)
+    batch, rule = add_strata(batch, plan), rule_of(plan)
     try:
         return polars_route.first_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):

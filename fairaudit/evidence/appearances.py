@@ -97,10 +97,13 @@ class RateInSubsets:
 
 @dataclass(frozen=True, slots=True)
 class Appearances:
-    """What was found in each subset, the worst first, and how many groups were tested."""
+    """The appearances in each subset, the worst first, and how many groups of it were tested.
 
-    found: Mapping[Grouping, tuple[Appearance, ...]]
-    tested: Mapping[Grouping, int]
+    Those tested are counted by outcome.
+    """
+
+    appearances: Mapping[Grouping, tuple[Appearance, ...]]
+    tested: Mapping[Grouping, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,24 +149,28 @@ class _TestedGroups:
     silent: Marks
 
 
-def find_appearances(family: Sequence[RateInSubsets]) -> Appearances:
-    """The groups where a gap first appears; all that are tested are one family."""
-    judged = [groups for rate in family for groups in _test_subset(rate, _evaluate_subsets(rate))]
-    tested = Counter({by: 0 for rate in family for by in rate.tables})
-    found: dict[Grouping, list[Appearance]] = {}
-    if judged:
+def find_appearances(
+    families: Mapping[str, Sequence[RateInSubsets]], subsets: Iterable[Grouping]
+) -> Appearances:
+    """The groups where a gap first appears; all that are tested of one outcome are one family."""
+    appearances: dict[Grouping, list[Appearance]] = {by: [] for by in subsets}
+    tested: dict[Grouping, Counter[str]] = {by: Counter() for by in appearances}
+    for of, family in families.items():
+        judged = [part for rate in family for part in _test_subset(rate, _evaluate_subsets(rate))]
+        if not judged:
+            continue
         inference = family[0].terms.inference
         p = np.concatenate([groups.p for groups in judged])
         ends = np.cumsum([len(groups.p) for groups in judged])[:-1]
         levels = np.split(inference.correction.adjust(p), ends)
         for groups, adjusted in zip(judged, levels, strict=True):
-            tested[groups.by] += len(adjusted)
+            tested[groups.by][of] += len(adjusted)
             first = np.flatnonzero((adjusted < inference.alpha) & groups.silent).tolist()
-            found.setdefault(groups.by, []).extend(
+            appearances[groups.by] += [
                 _describe_appearance(groups, index, float(adjusted[index]), len(p))
                 for index in first
-            )
-    return Appearances({by: rank_appearances(rows) for by, rows in found.items()}, tested)
+            ]
+    return Appearances({by: rank_appearances(rows) for by, rows in appearances.items()}, tested)
 
 
 def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:

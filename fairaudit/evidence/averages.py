@@ -78,9 +78,9 @@ def find_sparse_interval(
 def _are_sparse(weights: Floats, people: Floats) -> Floats:
     """Whether most of the weight lies in sparse strata, and these are many, [G]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        many = weights.sum(axis=0) ** 2 / np.square(weights).sum(axis=0) >= _MANY
+        is_many = weights.sum(axis=0) ** 2 / np.square(weights).sum(axis=0) >= _MANY
     few = np.where(people < _FEW, weights, 0.0).sum(axis=0)
-    return np.asarray(many & (few > weights.sum(axis=0) / 2))
+    return np.asarray(is_many & (few > weights.sum(axis=0) / 2))
 
 
 def _compute_sides(evaluation: Evaluation) -> tuple[GroupValues, GroupValues] | None:

@@ -60,20 +60,20 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
     """Why the variance of a value between clusters is unknown; None where it is known."""
     if not is_clustered(evaluation):
         return None
-    asked = evaluation.metric
+    metric = evaluation.metric
     if evaluation.subtracts or (
         evaluation.averaged is not None and not _have_variances(evaluation)
     ):
         return NO_CLUSTER_VARIANCE
-    if isinstance(asked, GroupMetric):
-        return None if isinstance(asked, Rate | Mean) else NO_CLUSTER_VARIANCE
-    if not isinstance(asked, Disparity):
-        return None if asked.varies_by_cluster else NO_CLUSTER_VARIANCE
+    if isinstance(metric, GroupMetric):
+        return None if isinstance(metric, Rate | Mean) else NO_CLUSTER_VARIANCE
+    if not isinstance(metric, Disparity):
+        return None if metric.varies_by_cluster else NO_CLUSTER_VARIANCE
     known = all(
         isinstance(quantity, Rate) and comparison.scale is not None
-        for quantity, comparison in asked.parts
+        for quantity, comparison in metric.parts
     )
-    return None if known and not asked.mean and not asked.fitted else NO_CLUSTER_VARIANCE
+    return None if known and not metric.mean and not metric.fitted else NO_CLUSTER_VARIANCE
 
 
 def refuse_unknown_variance(evaluation: Evaluation) -> None:
@@ -244,13 +244,13 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
     assert values.clustered is not None
-    at = np.maximum(index, 0)
+    column = np.maximum(index, 0)
 
     def taken(values: Floats) -> Floats:
-        return np.broadcast_to(np.take_along_axis(values, at, axis=1), values.shape)
+        return np.broadcast_to(np.take_along_axis(values, column, axis=1), values.shape)
 
     share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
-    totals = replace(share.totals, pooled=share.totals.pooled.at(at))
+    totals = replace(share.totals, pooled=share.totals.pooled.at(column))
     beside = replace(
         share,
         totals=totals,

@@ -272,27 +272,29 @@ METHODS = (
 
 def find_method(name: str) -> Method | None:
     """The entry of a name, in whatever case, with or without signs: `chi-square`, `sidak`."""
-    wanted = _plain(name)
-    found = (one for one in METHODS if wanted in map(_plain, (one.name, *one.also)))
-    return next(found, None)
+    plain_name = _plain(name)
+    methods = (
+        method for method in METHODS if plain_name in map(_plain, (method.name, *method.also))
+    )
+    return next(methods, None)
 
 
 def suggest_method(name: str) -> str:
     """The name that may have been meant; empty where none is near."""
-    return did_you_mean(name, [word for one in METHODS for word in (one.name, *one.also)])
+    return did_you_mean(name, [word for method in METHODS for word in (method.name, *method.also)])
 
 
 def find_methods(text: str) -> Iterator[Method]:
     """The entries that a text names, in its order; the longest name that fits a place."""
-    names = {word: one for one in METHODS for word in (one.name, *one.also)}
+    names = {word: method for method in METHODS for word in (method.name, *method.also)}
     longest = sorted(names, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
     seen: set[str] = set()
     for match in re.finditer(pattern, text):
-        one = names[match.group()]
-        if one.name not in seen:
-            seen.add(one.name)
-            yield one
+        method = names[match.group()]
+        if method.name not in seen:
+            seen.add(method.name)
+            yield method
 
 
 def _plain(name: str) -> str:

@@ -65,8 +65,8 @@ def compare_classes(
     `limited` are the values that limits are held against, where they are not the shares themselves.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
-    at = np.flatnonzero(present)
-    kept = counts[occurs][:, at]
+    groups_present = np.flatnonzero(present)
+    kept = counts[occurs][:, groups_present]
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
@@ -90,7 +90,9 @@ def compare_classes(
     pairs = _AllPairs(
         tests=[make_share_test(sample, inference) for sample in samples],
         shares=[sample.share for sample in samples],
-        values=[sample.share for sample in samples] if limited is None else limited[occurs][:, at],
+        values=[sample.share for sample in samples]
+        if limited is None
+        else limited[occurs][:, groups_present],
         precision=samples[0].size,
     )
     return _with_pairs(joint, name, core, pairs)
@@ -118,7 +120,7 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
         share = counts[y] / size
     if weighted:
         return Sample(share, size, None, None)
-    over, under = (np.rint(one).astype(np.int64) for one in (counts[y], size))
+    over, under = (np.rint(count).astype(np.int64) for count in (counts[y], size))
     return Sample(share, size, over, under)
 
 
@@ -222,20 +224,22 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
     value, deviation, size = values.value[z], values.deviation[z], values.effective_n[z]
     test = choose_pair_test(values, z, inference)
     assert test is not None
-    at = np.flatnonzero(among)
-    if len(at) == 2:
-        p = float(test(at[:1], at[1:])[0][0])
+    members = np.flatnonzero(among)
+    if len(members) == 2:
+        p = float(test(members[:1], members[1:])[0][0])
         return JointTest(p, "Welch" if inference.t is TTest.WELCH else "Student")
-    large = (size[at] >= _LARGE) & (deviation[at] > 0)
+    large = (size[members] >= _LARGE) & (deviation[members] > 0)
     joint = float("nan")
     if large.sum() > 1:
-        sides = (part[at][large] for part in (value, deviation, size))
+        sides = (part[members][large] for part in (value, deviation, size))
         statistic, first, second, joint = (float(part) for part in means.welch_anova(*sides))
         if large.all():
             return JointTest(joint, "Welch's F", ("F", statistic, (first, second)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.nan_to_num(size[at] ** 2 / deviation[at])
-    pairs = _AllPairs([lambda i, j: test(at[i], at[j])], [value[at]], [value[at]], precision)
+        precision = np.nan_to_num(size[members] ** 2 / deviation[members])
+    pairs = _AllPairs(
+        [lambda i, j: test(members[i], members[j])], [value[members]], [value[members]], precision
+    )
     return _with_pairs(joint, "Welch's F", large, pairs)
 
 

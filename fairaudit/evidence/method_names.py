@@ -19,7 +19,6 @@ from fairaudit.metrics.comparisons import ODDS_RATIO
 from fairaudit.metrics.disparities import MAX, MEAN, MIN
 from fairaudit.metrics.effect_sizes import Shares
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.numbers import NumberMean
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.scores import Distribution
 from fairaudit.metrics.terms import EXTREME_REFERENCES
@@ -129,5 +128,4 @@ def _name_rate_interval(metric: GroupMetric) -> str:
 def _is_number_mean(metric: GroupMetric) -> bool:
     if isinstance(metric, FirstOf):
         return all(map(_is_number_mean, metric.options))
-    by_deviation = isinstance(metric, Formula) and metric.deviation_of is not None
-    return isinstance(metric, NumberMean) or by_deviation
+    return isinstance(metric, Formula) and metric.deviation_of is not None

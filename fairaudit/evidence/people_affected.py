@@ -235,8 +235,5 @@ def _count_people(estimate: Estimate) -> tuple[int, int] | None:
     """Hits and people of a share; None under survey weights, or where it is none."""
     if estimate.numerator is None or not estimate.denominator or estimate.scale != 1:
         return None
-    return (
-        (estimate.numerator, estimate.denominator)
-        if estimate.numerator <= estimate.denominator
-        else None
-    )
+    is_share = estimate.numerator <= estimate.denominator
+    return (estimate.numerator, estimate.denominator) if is_share else None

@@ -122,11 +122,11 @@ def exceeds(first: PooledGroups, second: PooledGroups, least: Fraction) -> Marks
     with np.errstate(invalid="ignore"):
         exceeding = np.array(gap > float(least))
         undecided = np.flatnonzero(np.abs(gap - float(least)) < _CLOSE)
-    for at in undecided.tolist():
+    for index in undecided.tolist():
         a, n, c, m = (
-            int(counts[at]) for counts in (first.over, first.under, second.over, second.under)
+            int(counts[index]) for counts in (first.over, first.under, second.over, second.under)
         )
-        exceeding[at] = abs(Fraction(a, n) - Fraction(c, m)) > least
+        exceeding[index] = abs(Fraction(a, n) - Fraction(c, m)) > least
     return exceeding
 
 

@@ -11,10 +11,10 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION
-from fairaudit.members import FLAT, FLAT_STATE
+from fairaudit.members import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.disparities import TableValue
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.table_metrics import TableValue
 
 
 @declare_subjects(row="group estimate crowd")
@@ -33,7 +33,7 @@ class ComparisonPart:
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
 
     metric: str
-    value: Annotated[float, FLAT_STATE]
+    value: Annotated[float, STATED]
     first: Side | None = None
     second: Side | None = None
     outcome: str | None = None
@@ -139,7 +139,7 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
             continue
         high, low = (
             Side(evaluation.table.groups[g], _estimate_outcome(evaluation, table_value, (z, y, g)))
-            for g in (int(table_value.high[z]), int(table_value.low[z]))
+            for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z]))
         )
         value, outcome = float(table_value.value[z]), table_value.outcomes[y]
         parts.append(ComparisonPart(name, value, high, low, outcome))

@@ -52,7 +52,6 @@ from fairaudit.metrics.effect_sizes import Shares
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.numbers import NumberMean
 from fairaudit.metrics.scores import Distribution
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
@@ -96,7 +95,7 @@ def has_direct_test(metric: GroupMetric) -> bool:
         return all(map(has_direct_test, metric.options))
     if isinstance(metric, Formula) and metric.deviation_of is not None:
         return True
-    return metric.is_proportion or isinstance(metric, NumberMean | Distribution | Shares)
+    return metric.is_proportion or isinstance(metric, Distribution | Shares)
 
 
 def _choose_tests(evaluation: Evaluation) -> Tests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import SequenceMatcher
 from types import MappingProxyType
 
@@ -13,9 +14,12 @@ from fairaudit.metrics import (
     conditional,
     differential_fairness,
     effect_sizes,
+    individual,
     inequality,
     numeric_attributes,
+    redlining,
     score_parity,
+    situation,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
@@ -27,7 +31,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -41,6 +45,7 @@ from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
+from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES, SELECTION_RATE
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -54,6 +59,7 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
     NO_MINIMUM,
@@ -75,6 +81,8 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     POOLED_SELECTION_RATE,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
+    *individual.GROUP_METRICS,
+    redlining.BALANCED_ERROR_RATE,
 )
 """The numbers of one group."""
 
@@ -83,6 +91,7 @@ DISPARITIES: tuple[Disparity, ...] = (
     *effect_sizes.DISPARITIES,
     *conditional.DISPARITIES,
     effect_sizes.KL_DIVERGENCE,
+    *situation.DISPARITIES,
 )
 """The comparisons of groups that have a name of their own."""
 
@@ -94,6 +103,7 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
     *numeric_attributes.TABLE_METRICS,
+    *individual.TABLE_METRICS,
 )
 """The metrics of a whole table."""
 
@@ -182,6 +192,26 @@ def _is_akin(name: str, other_name: str) -> bool:
     return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
+def find_comparison_id(metric: Metric) -> str | None:
+    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
+        return metric.comparison.id
+    return None
+
+
+def average_classes(metric: Metric) -> Metric | None:
+    """The mean over classes of a group metric, or of those that a disparity compares.
+
+    None where a metric looks at all classes already.
+    """
+    if isinstance(metric, GroupMetric):
+        return macro_average(metric)
+    if isinstance(metric, Disparity):
+        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
+        return replace(metric, parts=parts)
+    return None
+
+
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
     return Disparity(
@@ -201,6 +231,7 @@ __all__ = [
     "CATALOGUE",
     "COMPARISONS",
     "DISPARITIES",
+    "FAIR_RANGES",
     "FAMILIES",
     "GROUP_METRICS",
     "MODELS",
@@ -208,6 +239,7 @@ __all__ = [
     "NO_MINIMUM",
     "NO_PARAMETERS",
     "PREFERENCES",
+    "PRESETS",
     "UNSUPPORTED_METRICS",
     "Average",
     "Better",
@@ -227,6 +259,7 @@ __all__ = [
     "Minimum",
     "PairedCounts",
     "Parameters",
+    "Preset",
     "Rate",
     "Reference",
     "ReferencePolicy",
@@ -235,6 +268,7 @@ __all__ = [
     "Terms",
     "UnsupportedMetric",
     "Weights",
+    "average_classes",
     "build_disparity",
     "count_pairs",
     "describe_group",
@@ -247,11 +281,14 @@ __all__ = [
     "explain_ineligibility",
     "explain_undefined",
     "find_comparison",
+    "find_comparison_id",
     "find_eligibility",
     "find_entry",
     "find_group",
     "find_metric",
     "find_participants",
+    "find_preset",
+    "find_ranges",
     "find_unsupported",
     "list_requirements",
     "macro_average",

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
 from fairaudit.metrics.differential_fairness import class_counts
-from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.eligibility import pooled_total
+from fairaudit.metrics.eligibility import are_comparable, pooled_total
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
@@ -37,15 +37,10 @@ def _whole(
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
-        return TableValue.of(_answered(value, mass, takes_part), takes_part, n)
+        defined = are_comparable(takes_part, mass.sum(axis=1))
+        return TableValue.of(value, takes_part, n, defined=defined)
 
     return read
-
-
-def _answered(value: Floats, mass: Ints, takes_part: Marks) -> Floats:
-    """The value where two groups or more take part, none of them without a known outcome."""
-    empty = (takes_part & (mass.sum(axis=1) == 0)).any(axis=1)
-    return np.where((takes_part.sum(axis=1) >= 2) & ~empty, value, np.nan)
 
 
 def _entropy(shares: Floats) -> Floats:
@@ -109,7 +104,8 @@ def _of_scores(
         takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(people))
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
-        return TableValue.of(_answered(value, people[:, None], takes_part), takes_part, people)
+        defined = are_comparable(takes_part, people)
+        return TableValue.of(value, takes_part, people, defined=defined)
 
     return read
 
@@ -179,7 +175,6 @@ TABLE_METRICS = (
     ),
     TableMetric(
         id="normalized_mutual_information",
-        title="Normalized mutual information",
         short="norm. MI",
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
@@ -298,7 +293,6 @@ TABLE_METRICS = (
     ),
 )
 
-
 _MOST_CLASSES = 16
 """Up to so many classes every set of them is looked at."""
 
@@ -327,10 +321,8 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
         apart = held[at, top] - held[at, bottom]
         better = apart > best + 1e-15
         best[better], high[better], low[better] = apart[better], top[better], bottom[better]
-    defined = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1) & (classes > 0)
-    value = np.where(defined & (best >= 0), best, np.nan)
-    high, low = (np.where(defined, end, -1) for end in (high, low))
-    return TableValue.of(value, takes_part, counts.answered, high=high, low=low)
+    defined = are_comparable(takes_part, n) & (best >= 0)
+    return TableValue.of(best, takes_part, counts.answered, defined=defined, high=high, low=low)
 
 
 def _sets(classes: int) -> list[list[int]]:

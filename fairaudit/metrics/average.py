@@ -25,15 +25,8 @@ from fairaudit.metrics.clusters import (
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.group_metrics import (
-    CLUSTER_ROBUST,
-    GroupValues,
-    count_effective,
-)
-from fairaudit.metrics.terms import (
-    Average,
-    Weights,
-)
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective
+from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import mover, proportions
 
 
@@ -108,9 +101,11 @@ def average_exactly(
     names = [", ".join(level for _, level in stratum) for stratum in strata]
     everyone = people if everyone is None else everyone
     rates, weights = [], []
-    left = [z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]]
-    totals = [sum(people[z][side] for z in left) for side in (0, 1)]
-    for z in left:
+    counted = [
+        z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
+    ]
+    totals = [sum(people[z][side] for z in counted) for side in (0, 1)]
+    for z in counted:
         shares = Fraction(people[z][0], totals[0]), Fraction(people[z][1], totals[1])
         same = {
             Weights.POOLED: Fraction(sum(people[z])),
@@ -222,11 +217,7 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 
     value = np.where(settled, 0.0, values.value)
     return replace(
-        values,
-        value=value,
-        ends=None if in_strata is None else ends,
-        estimates={},
-        intervals={},
+        values, value=value, ends=None if in_strata is None else ends, estimates={}, intervals={}
     )
 
 

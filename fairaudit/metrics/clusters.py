@@ -22,10 +22,8 @@ from fairaudit.stats import distributions
 FEWEST_CLUSTERS = 10
 """Of fewer clusters no variance is estimated."""
 
-
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """How often each cell [Y, P] of a table counts."""
-
 
 _ALPHA = 0.05
 

@@ -115,6 +115,7 @@ def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
 DIFFERENCE = Comparison(
     id="difference",
     title="Difference to the reference",
+    sentence="The group's {} minus the reference's.",
     means="The group's value minus the reference's; 0 at parity, positive: more of it.",
     caution="Positive means more of the rate, not favoured: that depends on what is counted.",
     source=works.ZLIOBAITE,
@@ -128,6 +129,7 @@ DIFFERENCE = Comparison(
 RATIO = Comparison(
     id="ratio",
     title="Ratio to the reference",
+    sentence="The group's {} divided by the reference's.",
     means="The group's value divided by the reference's; 1 at parity.",
     caution="Exaggerates at small rates: 2 % against 1 % is a ratio of 2 and one point.",
     source=works.MLHEALTH,
@@ -143,6 +145,7 @@ RATIO = Comparison(
 GAP = Comparison(
     id="gap",
     title="Gap between the highest and the lowest group",
+    sentence="The highest {} of a group minus the lowest.",
     means="The highest value of a group minus the lowest; 0 at parity.",
     caution="Grows with the number of groups by chance alone: look at the sizes of the pair.",
     source=works.FAIRLEARN,
@@ -157,6 +160,7 @@ GAP = Comparison(
 MIN_RATIO = Comparison(
     id="min_ratio",
     title="Ratio of the lowest to the highest group",
+    sentence="The lowest {} of a group divided by the highest.",
     means="The lowest value of a group divided by the highest; 1 at parity, never above.",
     caution="Shrinks with the number of groups by chance alone, and exaggerates at small rates.",
     source=works.FAIRLEARN,
@@ -267,6 +271,7 @@ COHENS_H = Comparison(
 SHORTFALL = Comparison(
     id="shortfall",
     title="Difference to the reference, the survey's sign",
+    sentence="The reference's {} minus the group's.",
     means="The reference's value minus the group's; 0 at parity, positive: the group has less.",
     caution="The sign is the other way round than that of `difference`.",
     source=works.ZLIOBAITE,
@@ -351,6 +356,7 @@ COEFFICIENT = Comparison(
 HIGHEST = Comparison(
     id="highest",
     title="The highest of all groups",
+    sentence="The largest {} of a group.",
     means="The highest value of a group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="the extreme group is chosen from the same data",
@@ -375,7 +381,6 @@ ITSELF = Comparison(
     one_sided=True,
     worked="{a}",
 )
-
 
 COMPARISONS = (
     DIFFERENCE,

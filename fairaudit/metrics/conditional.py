@@ -10,13 +10,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
-from fairaudit.metrics.comparisons import (
-    COMMON_ODDS_RATIO,
-    DIFFERENCE,
-    ITSELF,
-    RATIO,
-    SHORTFALL,
-)
+from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import REMAINDER, Disparity
@@ -61,7 +55,6 @@ def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends
 
 DEMOGRAPHIC_DISPARITY = Formula(
     id="demographic_disparity",
-    title="Demographic disparity",
     short="DD",
     family="independence",
     means="The group's share of the rejected minus its share of the selected.",
@@ -135,13 +128,31 @@ GROUP_METRICS = (
     STRATUM_SHARE_OF_NEGATIVES,
 )
 
+PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
+    id="propensity_stratified_difference",
+    title="Difference at equal propensity",
+    short="d propensity",
+    aliases=("propensity_measure",),
+    family="conditional",
+    means="The reference's selection rate minus the group's, both averaged over the same "
+    "strata of people who are about as likely to belong to a group by their features.",
+    caution=_FACTOR + " Whoever has no counterpart on the other side is left out, and counted. "
+    "Equal propensity is no equal merit: see which features it is made of.",
+    source=works.CALDERS,
+    elsewhere="Žliobaitė §3.3.2: strata by a logistic model, after Rosenbaum & Rubin (1983), "
+    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the people of each stratum. "
+    "`unexplained_difference` with the same `given` is the aggregate that the survey names.",
+    parts=((r.SELECTION_RATE, SHORTFALL),),
+    averages=(POOLED,),
+    conditional=True,
+)
+
 DISPARITIES = (
     Disparity(
         id="conditional_equal_opportunity_gap",
         title="Conditional equality of opportunity, gap",
         short="cond. FPR diff.",
         aliases=("conditional_equality_gap",),
-        family="conditional",
         means="The group's false positive rate minus the reference's, both averaged over the same "
         "strata with the same weights (all alike, unless `average` says otherwise).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
@@ -159,7 +170,6 @@ DISPARITIES = (
         title="Conditional equality of opportunity, ratio",
         short="cond. FPR ratio",
         aliases=("conditional_equality_ratio",),
-        family="conditional",
         means="The group's averaged false positive rate divided by the reference's.",
         caution=_FACTOR + " A ratio of averages, not an average of ratios.",
         source=works.BEUTEL,
@@ -169,9 +179,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="unexplained_difference",
-        title="Unexplained difference",
         short="d unexplained",
-        family="conditional",
         means="The part of the mean difference that is left at an equal mix of strata.",
         caution=_FACTOR + " On strata where both groups occur: see how many people do not.",
         source=works.KAMIRAN,
@@ -182,9 +190,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="explained_difference",
-        title="Explained difference",
         short="d explained",
-        family="conditional",
         means="The part of the mean difference that corresponds to the groups' mix of strata, in "
         "this decomposition.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
@@ -195,12 +201,12 @@ DISPARITIES = (
         fold=REMAINDER,
         conditional=True,
     ),
+    PROPENSITY_STRATIFIED_DIFFERENCE,
     Disparity(
         id="mantel_haenszel_odds_ratio",
         title="Mantel–Haenszel odds ratio",
         short="MH odds ratio",
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
-        family="conditional",
         means="The odds of being selected against the reference's, among people of the same "
         "stratum; 1 at parity.",
         caution=_FACTOR + " One number for all strata: where their odds ratios differ it stands "
@@ -216,9 +222,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="conditional_demographic_disparity",
-        title="Conditional demographic disparity",
         short="CDD",
-        family="conditional",
         means="The demographic disparity within strata, averaged by their people; a stratum that "
         "holds one group alone has none.",
         caution=_FACTOR + " Strata where nobody, or everybody, is selected tell nothing.",
@@ -237,7 +241,6 @@ DISPARITIES = (
         title="Extended lift within a stratum",
         short="belift",
         aliases=("bayesian_elift",),
-        family="conditional",
         means="The group's selection rate in the stratum divided by everybody's there.",
         caution=_FACTOR + " A large group pulls everybody's rate to its own.",
         source=works.MANCUHAN,
@@ -251,7 +254,6 @@ DISPARITIES = (
         id="belift_overall",
         title="Extended lift of a group and stratum over everybody",
         short="belift, all",
-        family="conditional",
         means="The group's selection rate in the stratum divided by everybody's in all strata.",
         caution="Mixes the stratum with the group: strata differ for everybody.",
         source=works.ZLIOBAITE,

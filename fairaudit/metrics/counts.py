@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
+from fairaudit.metrics.row_sides import Role, RowSides
 from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
@@ -77,6 +78,11 @@ class ConfusionCounts:
             all_rejected=everybody(rejected),
         )
 
+    @property
+    def labelled(self) -> Cell:
+        """All whose label and prediction are known."""
+        return self.tp + self.fp + self.fn + self.tn
+
     def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
         """Every cell changed in the same way, but for those that are everybody's already."""
         *cells, all_selected, all_rejected = _cells(self)
@@ -87,7 +93,7 @@ class ConfusionCounts:
         return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
 
 
-_cells = attrgetter(*(one.name for one in fields(ConfusionCounts)))
+_cells = attrgetter(*(cell.name for cell in fields(ConfusionCounts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +191,9 @@ class GroupCounts:
     `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
-    known. `pooled` are the shares selected by partial pooling, of each stratum, where a metric is
-    of them; of several groups together there are none.
+    known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
+    selected by partial pooling, of each stratum, where a metric is of them; of several groups
+    together there are none.
     """
 
     people: ConfusionCounts
@@ -204,12 +211,14 @@ class GroupCounts:
     clusters: PooledClusters | None = None
     unknown_clusters: bool = False
     pooled: tuple[PooledShares | None, ...] = ()
+    rows: RowSides | None = None
 
     def overall(self) -> GroupCounts:
         """Everybody in the stratum, the group included, aligned with each group."""
         return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
             self.clusters and self.clusters.overall(),
+            self.rows and self.rows.to(Role.OVERALL),
         )
 
     def rest(self) -> GroupCounts:
@@ -217,6 +226,7 @@ class GroupCounts:
         return self.changed(
             lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
             self.clusters and self.clusters.rest(),
+            self.rows and self.rows.to(Role.REST),
         )
 
     def everywhere(self) -> GroupCounts:
@@ -245,11 +255,13 @@ class GroupCounts:
             at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
             return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
 
+        rows = self.rows and self.rows.to(index)
         pooled = tuple(
             shares and shares.of_group(int(g))
             for shares, g in zip(self.pooled, index[:, 0], strict=True)
         ) if self.pooled else ()  # fmt: skip
-        return replace(self.changed(take, self.clusters and self.clusters.at(index)), pooled=pooled)
+        changed = self.changed(take, self.clusters and self.clusters.at(index), rows)
+        return replace(changed, pooled=pooled)
 
     def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
@@ -263,9 +275,12 @@ class GroupCounts:
         )
 
     def changed(
-        self, change: Callable[[Cell], Cell], clusters: PooledClusters | None = None
+        self,
+        change: Callable[[Cell], Cell],
+        clusters: PooledClusters | None = None,
+        rows: RowSides | None = None,
     ) -> GroupCounts:
-        """Everything counted, changed in the same way; `clusters` are those of the new groups."""
+        """Everything counted, changed in the same way; `clusters`, `rows` are of the new groups."""
         people = self.people.map(change)
         return replace(
             self,
@@ -280,6 +295,7 @@ class GroupCounts:
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
             clusters=clusters,
             pooled=(),
+            rows=rows,
         )
 
 
@@ -300,6 +316,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         _sums_of(table),
         _scores_of(table),
         clusters=_crowd_of(table),
+        rows=None if table.rows is None else RowSides(table.rows),
     )
 
 

@@ -28,20 +28,17 @@ _BASE_RATES = (
     "Mullainathan & Raghavan 2016)."
 )
 
+_ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
 
-def _signed(
-    metric: GroupMetric, comparison: Comparison, aliases: tuple[str, ...] = ()
-) -> Disparity:
+
+def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The metric of each group against the reference, as fairMLHealth reports it."""
-    verb = "divided by" if comparison.quotient else "minus"
+    name = f"{metric.id}_{comparison.id}"
     return Disparity(
-        id=f"{metric.id}_{comparison.id}",
+        id=name,
         title=f"{metric.title} {comparison.id}",
         short=f"{metric.short} {comparison.id}",
-        aliases=aliases,
-        family=metric.family,
-        means=f"The group's {metric.title.lower()} {verb} the reference's.",
-        caution=metric.caution,
+        aliases=_ALIASES.get(name, ()),
         source=works.MLHEALTH,
         parts=((metric, comparison),),
     )
@@ -50,11 +47,8 @@ def _signed(
 CRITERIA = (
     Disparity(
         id="demographic_parity_difference",
-        title="Demographic parity difference",
         short="DP difference",
         aliases=("statistical_parity_gap",),
-        family="independence",
-        means="The highest selection rate of a group minus the lowest.",
         caution=_IGNORES_THE_LABEL,
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
@@ -62,10 +56,7 @@ CRITERIA = (
     ),
     Disparity(
         id="demographic_parity_ratio",
-        title="Demographic parity ratio",
         short="DP ratio",
-        family="independence",
-        means="The lowest selection rate of a group divided by the highest.",
         caution=_IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, no law.",
         source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where it is defined.",
@@ -73,11 +64,7 @@ CRITERIA = (
     ),
     Disparity(
         id="equal_opportunity_difference",
-        title="Equal opportunity difference",
         short="EO difference",
-        family="separation",
-        means="The highest true positive rate of a group minus the lowest.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.HARDT,
         elsewhere="AIF360 uses this name for the signed difference to the reference, which is "
         "`true_positive_rate_difference` here.",
@@ -85,21 +72,14 @@ CRITERIA = (
     ),
     Disparity(
         id="equal_opportunity_ratio",
-        title="Equal opportunity ratio",
         short="EO ratio",
-        family="separation",
-        means="The lowest true positive rate of a group divided by the highest.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.FAIRLEARN,
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO),),
     ),
     Disparity(
         id="equalized_odds_difference",
-        title="Equalized odds difference",
         short="equalized odds",
-        family="separation",
         means="The larger of the gaps in true positive and false positive rate.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.HARDT,
         elsewhere="Fairlearn prints the same number where no denominator is empty. AIF360's is of "
         "the same name, and to the reference.",
@@ -111,7 +91,6 @@ CRITERIA = (
         title="Equalized odds difference, mean",
         short="equalized odds mean",
         aliases=("equalized_odds_difference_mean",),
-        family="separation",
         means="The mean of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL + " A mean can hide one wide gap.",
         source=works.FAIRLEARN,
@@ -121,11 +100,8 @@ CRITERIA = (
     ),
     Disparity(
         id="equalized_odds_ratio",
-        title="Equalized odds ratio",
         short="equalized odds ratio",
-        family="separation",
         means="The smaller of the min/max ratios of true positive and false positive rate.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where no denominator is empty and no ratio is "
         "0/0, which it leaves out.",
@@ -134,40 +110,28 @@ CRITERIA = (
     ),
     Disparity(
         id="predictive_equality",
-        title="Predictive equality",
         short="FPR gap",
-        family="separation",
-        means="The highest false positive rate of a group minus the lowest.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.CORBETT,
         elsewhere="Pages that define it by true negative rates mean the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
         id="predictive_parity",
-        title="Predictive parity",
         short="PPV gap",
-        family="sufficiency",
-        means="The highest positive predictive value of a group minus the lowest.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP),),
     ),
     Disparity(
         id="predictive_parity_ratio",
-        title="Predictive parity ratio",
         short="PPV ratio",
-        family="sufficiency",
-        means="The lowest positive predictive value of a group divided by the highest.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=works.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, MIN_RATIO),),
     ),
     Disparity(
         id="conditional_use_accuracy_equality",
-        title="Conditional use accuracy equality",
         short="PPV, NPV gap",
-        family="sufficiency",
         means="The larger of the gaps in positive and negative predictive value.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=works.BERK,
@@ -176,17 +140,13 @@ CRITERIA = (
     ),
     Disparity(
         id="overall_accuracy_equality",
-        title="Overall accuracy equality",
         short="accuracy gap",
-        family="accuracy",
-        means="The highest accuracy of a group minus the lowest.",
         caution="Weighs missed and false selections alike.",
         source=works.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
     Disparity(
         id="conditional_statistical_parity",
-        title="Conditional statistical parity",
         short="conditional SP",
         family="independence",
         means="The largest gap in selection rates within a stratum of a declared factor.",
@@ -198,10 +158,7 @@ CRITERIA = (
     ),
     Disparity(
         id="statistical_parity_difference",
-        title="Statistical parity difference",
         short="SP difference",
-        family="independence",
-        means="The group's selection rate minus the reference's.",
         caution=_IGNORES_THE_LABEL,
         source=works.AIF360,
         elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
@@ -210,37 +167,30 @@ CRITERIA = (
     ),
     Disparity(
         id="disparate_impact_ratio",
-        title="Disparate impact ratio",
         short="DI ratio",
         aliases=("disparate_impact",),
-        family="independence",
-        means="The group's selection rate divided by the reference's.",
         caution=_IGNORES_THE_LABEL + " Exaggerates at small rates.",
         source=works.AIF360,
         elsewhere="Named impact ratio by Žliobaitė; `impact_ratio` here is to the highest group.",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
-    _signed(r.TRUE_POSITIVE_RATE, DIFFERENCE),
-    _signed(r.TRUE_POSITIVE_RATE, RATIO),
-    _signed(r.FALSE_POSITIVE_RATE, DIFFERENCE),
-    _signed(r.FALSE_POSITIVE_RATE, RATIO),
-    _signed(r.POSITIVE_PREDICTIVE_VALUE, DIFFERENCE, ("predictive_parity_difference",)),
-    _signed(r.POSITIVE_PREDICTIVE_VALUE, RATIO),
-    _signed(r.NEGATIVE_PREDICTIVE_VALUE, DIFFERENCE),
-    _signed(r.NEGATIVE_PREDICTIVE_VALUE, RATIO),
-    _signed(r.ACCURACY, DIFFERENCE),
-    _signed(r.ACCURACY, RATIO),
-    _signed(r.BALANCED_ACCURACY, DIFFERENCE),
-    _signed(r.BALANCED_ACCURACY, RATIO),
-    _signed(numbers.MEAN_PREDICTION, DIFFERENCE),
-    _signed(numbers.MEAN_PREDICTION, RATIO),
-    _signed(numbers.MAE, DIFFERENCE),
-    _signed(numbers.MAE, RATIO),
+    *(
+        _to_reference(metric, comparison)
+        for metric in (
+            r.TRUE_POSITIVE_RATE,
+            r.FALSE_POSITIVE_RATE,
+            r.POSITIVE_PREDICTIVE_VALUE,
+            r.NEGATIVE_PREDICTIVE_VALUE,
+            r.ACCURACY,
+            r.BALANCED_ACCURACY,
+            numbers.MEAN_PREDICTION,
+            numbers.MAE,
+        )
+        for comparison in (DIFFERENCE, RATIO)
+    ),
     Disparity(
         id="average_odds_difference",
-        title="Average odds difference",
         short="avg odds diff.",
-        family="separation",
         means="Half the sum of the differences in false and true positive rate to the reference.",
         caution=_NEEDS_A_TRUSTED_LABEL + " Opposite differences cancel.",
         source=works.AIF360,
@@ -249,12 +199,9 @@ CRITERIA = (
     ),
     Disparity(
         id="average_odds_error",
-        title="Average odds error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        family="separation",
         means="Half the sum of the sizes of the differences in false and true positive rate.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.AIF360,
         elsewhere="AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -262,11 +209,8 @@ CRITERIA = (
     ),
     Disparity(
         id="treatment_equality",
-        title="Treatment equality",
         short="fn/fp ratio",
-        family="separation",
         means="The group's false negatives per false positive, divided by the reference's.",
-        caution="Infinite where nobody is falsely selected; unstable where errors are few.",
         source=works.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
@@ -274,9 +218,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_difference",
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
-        family="separation",
         means="Of the differences in false and true positive rate, the larger, with its sign.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.MLHEALTH,
         elsewhere="Follows fairMLHealth's code; the maximum of signed values that its page prints "
         "is another number.",
@@ -287,9 +229,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_ratio",
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
-        family="separation",
         means="Of the ratios of true and false positive rate, the one farther from 1.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.MLHEALTH,
         elsewhere="fairMLHealth's code compares the departures rounded to six decimals.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
@@ -311,10 +251,8 @@ CRITERIA = (
     ),
     Disparity(
         id="impact_ratio",
-        title="Impact ratio",
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
-        family="independence",
         means="The group's selection rate divided by that of the group with the highest.",
         caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
         "by itself, and unstable in small groups.",
@@ -327,9 +265,7 @@ CRITERIA = (
     ),
     Disparity(
         id="scoring_impact_ratio",
-        title="Scoring impact ratio",
         short="scoring impact",
-        family="score",
         means="The group's scoring rate divided by that of the group with the highest.",
         caution="The four-fifths rule is guidance for US employment selection; it is no evidence "
         "by itself, and unstable in small groups.",
@@ -345,7 +281,6 @@ CRITERIA = (
         aliases=("balance_for_the_positive_class",),
         family="separation",
         means="The highest mean score of a group's positives minus the lowest.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.KLEINBERG,
         parts=((numbers.MEAN_SCORE_POSITIVES, GAP),),
     ),
@@ -356,7 +291,6 @@ CRITERIA = (
         aliases=("balance_for_the_negative_class",),
         family="separation",
         means="The highest mean score of a group's negatives minus the lowest.",
-        caution=_NEEDS_A_TRUSTED_LABEL,
         source=works.KLEINBERG,
         parts=((numbers.MEAN_SCORE_NEGATIVES, GAP),),
     ),
@@ -365,9 +299,6 @@ CRITERIA = (
         title="Well-calibration",
         short="worst ECE",
         aliases=("calibration_within_groups",),
-        family="sufficiency",
-        means="The largest expected calibration error of a group.",
-        caution=s.CALIBRATION_ERROR.caution,
         source=works.KLEINBERG,
         elsewhere="A mean over bins: a bin that is far off may stand among many that are not. "
         "`multicalibration` is the largest gap of any bin.",

@@ -27,6 +27,7 @@ class Requirement(StrEnum):
     NUMBER = "number"
     NUMERIC_LABEL = "numeric label"
     NUMERIC_ATTRIBUTE = "numeric attribute"
+    FEATURES = "features"
     ORDER = "order of the classes"
 
 
@@ -68,6 +69,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "How unequally benefit is spread over people.",
             "Where individuals, not only groups, should fare alike.",
         ),
+        "individual": Family(
+            "People one by one, by their features.",
+            "Where people who are alike should fare alike; which features count is your judgement.",
+        ),
         "conditional": Family(
             "People who are alike in a declared factor; whether it is legitimate is your "
             "judgement.",
@@ -94,22 +99,31 @@ BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 class CatalogueEntry:
     """The words of a record: what `explain` prints and every report cites.
 
+    The title is the id in words, unless it is another.
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
     interval, where it has none. `version` rises when the number changes for the same people, so
     that no baseline is held against another definition.
     """
 
     id: str
-    title: str
-    means: str
-    caution: str
     source: Citation
-    family: str
+    title: str = ""
+    means: str = ""
+    caution: str = ""
+    family: str = ""
     aliases: tuple[str, ...] = ()
     short: str = ""
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
     version: int = 1
+
+    def __post_init__(self) -> None:
+        """Takes the title from the id where none is given; refuses a record without its words."""
+        if not self.title:
+            object.__setattr__(self, "title", self.id.replace("_", " ").capitalize())
+        for name in ("means", "caution", "family"):
+            if not getattr(self, name):
+                raise ValueError(f"{self.id}: a record says its {name}")
 
 
 class Better(StrEnum):
@@ -172,7 +186,6 @@ _WORDS: Mapping[Better, str] = MappingProxyType(
     }
 )
 
-
 _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
     {
         Better.POLARITY: Better.NEITHER,
@@ -182,7 +195,6 @@ _OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
         Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
-
 
 PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
     {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.clusters import class_effective_n
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
-from fairaudit.metrics.eligibility import pooled_total
+from fairaudit.metrics.eligibility import are_comparable, pooled_total
 from fairaudit.metrics.epsilon import (
     JEFFREYS,
     candidate_pairs,
@@ -24,6 +23,7 @@ from fairaudit.metrics.epsilon import (
     interval_of_epsilon,
 )
 from fairaudit.metrics.group_metrics import effective_n
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_PARAMETERS, Minimum, Parameters
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
@@ -55,8 +55,8 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
     return TableValue(
         value,
         predicted.outcome,
-        predicted.high,
-        predicted.low,
+        predicted.highest_group,
+        predicted.lowest_group,
         predicted.takes_part,
         predicted.n,
         predicted.counts,
@@ -89,8 +89,8 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
     return TableValue(
         np.where(undefined, np.nan, of_worst([label.value for label in by_label])),
         of_worst([label.outcome for label in by_label]),
-        of_worst([label.high for label in by_label]),
-        of_worst([label.low for label in by_label]),
+        of_worst([label.highest_group for label in by_label]),
+        of_worst([label.lowest_group for label in by_label]),
         np.logical_and.reduce(
             [
                 label.takes_part | ~people[:, None]
@@ -146,16 +146,14 @@ def _credible(
     best, outcome = np.full(len(at), np.nan), np.full(len(at), -1, dtype=np.int64)
     high, low = outcome.copy(), outcome.copy()
     # As for ε itself: groups without anybody in the denominator leave it undefined.
-    enough = (plain.takes_part.sum(axis=1) >= 2) & ~(
-        plain.takes_part & (plain.counts.sum(axis=1) == 0)
-    ).any(axis=1)
+    enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
     for y in range(classes):
         for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
             spread = ends[0][at, y, top] - ends[1][at, y, bottom]
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
-    return replace(plain, value=best, outcome=outcome, high=high, low=low)
+    return replace(plain, value=best, outcome=outcome, highest_group=high, lowest_group=low)
 
 
 def _of_classes(  # one private function serves both outcomes of a table
@@ -198,7 +196,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     return replace(result, everybody=everybody)
 
 
-def _all_people(table: GroupTable, minimum: Minimum, _: Parameters) -> list[TableValue]:
+def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
     """ε of all people without pseudo-counts, of as many as say as much where rows are clustered."""
     plain = _differential_fairness(table, minimum, NO_PARAMETERS)
     clusters = count_groups(table).clusters
@@ -216,53 +214,49 @@ def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
 
     `takes_part` says who is compared.
     """
-    return _all_people(table, minimum, NO_PARAMETERS)[0]
+    return _all_people(table, minimum)[0]
 
 
-def class_counts(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Sequence[Floats]:
-    """People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
-    return [value.counts for value in _all_people(table, minimum, parameters)]
+def _each_label(table: GroupTable, minimum: Minimum) -> list[TableValue]:
+    return _of_each_label(table, minimum, NO_PARAMETERS)
 
 
-def _counts_within_labels(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
-    return [value.counts for value in _of_each_label(table, minimum, NO_PARAMETERS)]
+def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
+    return [_within_positives(table, minimum, NO_PARAMETERS)]
 
 
-def _counts_within_positives(
-    table: GroupTable, minimum: Minimum, _: Parameters
-) -> Sequence[Floats]:
-    return [_within_positives(table, minimum, NO_PARAMETERS).counts]
+_Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
+"""The ε of which one is the largest, without pseudo-counts."""
 
 
-def _interval_of_all(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
-    return _largest_interval(_all_people(table, minimum, parameters), parameters, alpha)
+def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
+    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
+        return [value.counts for value in parts(table, minimum)]
+
+    return read
 
 
-def _interval_within_labels(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
-    return _largest_interval(_of_each_label(table, minimum, NO_PARAMETERS), parameters, alpha)
+class_counts = _counts_of(_all_people)
+"""People by class and group, [Z, classes, G]; under survey weights as many as say as much."""
 
 
-def _interval_within_positives(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
-    plain = _within_positives(table, minimum, NO_PARAMETERS)
-    return _largest_interval([plain], parameters, alpha)
-
-
-def _largest_interval(values: list[TableValue], parameters: Parameters, alpha: Alpha) -> Ends:
+def _interval_of(
+    parts: _Parts,
+) -> Callable[[GroupTable, Minimum, Parameters, Alpha], Ends]:
     """The ends of the largest of several ε, [Z]: those of all of them hold together."""
-    ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
-    # A label that nobody in the stratum has is no part of the maximum.
-    lows, highs = (
-        np.where(np.isnan(side), -np.inf, side).max(axis=0)
-        for side in (np.stack(sides) for sides in zip(*ends, strict=True))
-    )
-    unknown = np.isneginf(highs)
-    return np.where(unknown, np.nan, np.maximum(lows, 0.0)), np.where(unknown, np.nan, highs)
+
+    def find(table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha) -> Ends:
+        values = parts(table, minimum)
+        ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
+        # A label that nobody in the stratum has is no part of the maximum.
+        lows, highs = (
+            np.where(np.isnan(side), -np.inf, side).max(axis=0)
+            for side in (np.stack(sides) for sides in zip(*ends, strict=True))
+        )
+        unknown = np.isneginf(highs)
+        return np.where(unknown, np.nan, np.maximum(lows, 0.0)), np.where(unknown, np.nan, highs)
+
+    return find
 
 
 def _interval_of_amplification(
@@ -278,7 +272,6 @@ def _interval_of_amplification(
 
 
 _SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
-
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
@@ -298,16 +291,15 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
-    interval=_interval_of_all,
+    interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
     independence=class_counts,
     of_log_ratios=True,
 )
 
-
 BIAS_AMPLIFICATION = TableMetric(
     id="bias_amplification",
-    title="Bias amplification",
+    subtracts_label=True,
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
@@ -327,10 +319,8 @@ BIAS_AMPLIFICATION = TableMetric(
     method=_SIMULTANEOUS,
 )
 
-
 DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
-    title="Differential equalized odds",
     short="ε given label",
     family="separation",
     means="ε of the prediction among people with the same label, the largest over labels.",
@@ -342,17 +332,15 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
-    interval=_interval_within_labels,
+    interval=_interval_of(_each_label),
     method=_SIMULTANEOUS,
-    independence=_counts_within_labels,
+    independence=_counts_of(_each_label),
     cells=frozenset(),
     of_log_ratios=True,
 )
 
-
 DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     id="differential_equal_opportunity",
-    title="Differential equal opportunity",
     short="ε given +",
     family="separation",
     means="ε of the prediction among people whose label is positive.",
@@ -364,13 +352,12 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
-    interval=_interval_within_positives,
+    interval=_interval_of(_positives),
     method=_SIMULTANEOUS,
-    independence=_counts_within_positives,
+    independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
     of_log_ratios=True,
 )
-
 
 DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     id="differential_fairness_credible",
@@ -395,7 +382,6 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     version=2,
     no_interval="it is the end of a credible region itself",
 )
-
 
 TABLE_METRICS = (
     DIFFERENTIAL_FAIRNESS,

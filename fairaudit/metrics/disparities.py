@@ -11,19 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.arrays import Alpha
+from fairaudit.cube import Floats
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
-from fairaudit.metrics.terms import (
-    DEFAULT_INFERENCE,
-    Average,
-    Inference,
-    Minimum,
-    Parameters,
-    ReferencePolicy,
-)
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
@@ -75,15 +68,17 @@ class Comparison(CatalogueEntry):
       everybody, over all pairs and where rows come in clusters, the people short of a limit and
       the line of a limit in a picture follow.
     - One that has no scale may have an `interval` of two sides. `interval_name` is what it is
-      called where shares are compared, `worked` the formula to be filled in with `a` and `b`.
+      called where shares are compared, `worked` the formula to be filled in with `a` and `b`,
+      `sentence` what it makes of a metric, in words.
     - Where values alone do not do, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds what the bins of a score hide. `exact_in_strata` takes the
-      fractions of every stratum: such a comparison has one value for all strata, and its
-      `contrast` reads the `strata` of the sides.
+      under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
+      contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
+      comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
     """
 
     apply: Callable[[Any, Any], Any]
     formula: str
+    sentence: str = ""
     family: str = "comparison"
     shape: ComparisonShape = ComparisonShape.TO_REFERENCE
     ideal: int | Fraction = 0
@@ -102,9 +97,11 @@ class Comparison(CatalogueEntry):
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
     exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
     error_of: Callable[[Sides], Floats] | None = None
+    undefined: str = ""
 
     def __post_init__(self) -> None:
         """Refuses a record whose fields contradict each other."""
+        CatalogueEntry.__post_init__(self)
         for fault, is_so in (
             ("an interval and a scale, which has one", self.interval and self.scale),
             ("an interval without a name", self.has_interval and not self.interval_name),
@@ -271,6 +268,7 @@ REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
 class Disparity(CatalogueEntry):
     """A criterion: one or more group metrics, each compared, folded to one number.
 
+    Family, caution and meaning are those of its first part, unless it says so itself.
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
     `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
@@ -288,6 +286,19 @@ class Disparity(CatalogueEntry):
     mean: bool = False
     fitted: bool = False
     of_numbers: str = ""
+
+    def __post_init__(self) -> None:
+        """Takes the words that the definition leaves out from its first part."""
+        metric, comparison = self.parts[0]
+        defaults = {
+            "family": "conditional" if self.conditional else metric.family,
+            "caution": metric.caution,
+            "means": comparison.sentence.format(metric.title.lower()),
+        }
+        for name, text in defaults.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, text)
+        CatalogueEntry.__post_init__(self)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -311,12 +322,13 @@ class Disparity(CatalogueEntry):
         return not self.comparison.is_spread
 
     @property
-    def signed(self) -> bool:
+    def is_two_sided(self) -> bool:
         """Whether it can depart from its ideal on either side."""
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
         )
-        return self.to_reference and not one_sided
+        is_share = self.comparison.range == (0, 1) and self.comparison.ideal == 0
+        return self.to_reference and not one_sided and not is_share
 
     @property
     def has_other_side(self) -> bool:
@@ -368,94 +380,12 @@ class Disparity(CatalogueEntry):
         """The formula in the ids of its parts."""
         weighs_strata = self.comparison.exact_in_strata is not None
         averages_shown = () if weighs_strata else self.averages
-        averages = [f" averaged ({one})" for one in averages_shown] or [""] * len(self.parts)
+        averages = [f" averaged ({average})" for average in averages_shown] or [""] * len(
+            self.parts
+        )
         terms = [
             f"{compare.id}({metric.id}{average})"
             for (metric, compare), average in zip(self.parts, averages, strict=True)
         ]
         to = f" to {self.reference}" if self.reference and self.has_other_side else ""
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableMetric(CatalogueEntry):
-    """A metric of a whole table that is no comparison of rates, such as differential fairness.
-
-    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
-    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
-    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
-    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
-    pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
-    `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
-    `varies_by_cluster`: its variance is known where rows come in clusters. `parity` says what the
-    value is where groups are equal, where that is no number for all data; `ideal` is none then.
-    One that `judges_all_attributes` is checked by all together where an entry names no grouping.
-    """
-
-    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
-    formula: str
-    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
-    ideal: int = 0
-    parity: str = ""
-    bounds: Bounds = (0, None)
-    takes: tuple[str, ...] = ()
-    conditional: bool = False
-    undefined: str = "an outcome that never varies, or a group without a known one"
-    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
-    method: str = ""
-    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
-    cells: frozenset[str] = frozenset({"selected", "rejected"})
-    information: bool = False
-    of_log_ratios: bool = False
-    standard_normal: bool = False
-    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
-    varies_by_cluster: bool = False
-    judges_all_attributes: bool = False
-
-    def compute(
-        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
-    ) -> TableValue:
-        """Its number on a table, at that α where it depends on it."""
-        if self.value_at is not None:
-            return self.value_at(table, minimum, parameters, alpha)
-        return self.value_of(table, minimum, parameters)
-
-
-@dataclass(frozen=True, slots=True)
-class TableValue:
-    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
-
-    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
-    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
-    `everybody` [Z, Y, 1] those of all known groups together.
-    """
-
-    value: Floats
-    outcome: Ints
-    high: Ints
-    low: Ints
-    takes_part: Marks
-    n: Ints
-    counts: Floats
-    outcomes: tuple[str, ...]
-    parts: tuple[tuple[str, TableValue], ...] = ()
-    error: Floats | None = None
-    everybody: Ints | None = None
-
-    @classmethod
-    def of(
-        cls,
-        value: Floats,
-        takes_part: Marks,
-        n: Ints,
-        *,
-        high: Ints | None = None,
-        low: Ints | None = None,
-        error: Floats | None = None,
-    ) -> TableValue:
-        """A number that is not attained by one outcome."""
-        nobody = np.full(len(value), -1, dtype=np.int64)
-        high, low = (nobody if index is None else index for index in (high, low))
-        return cls(
-            value, nobody, high, low, takes_part, n, n[:, None].astype(np.float64), (), (), error
-        )

@@ -62,7 +62,6 @@ def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 _SHARES = Shares(
     id="outcome_distribution",
-    title="Outcome distribution",
     family="independence",
     means="The share of each class of the outcome.",
     caution="Read it class by class.",
@@ -91,7 +90,6 @@ KL_DIVERGENCE = Disparity(
     title="Kullback–Leibler divergence",
     short="KL",
     aliases=("kullback_leibler_divergence",),
-    family="independence",
     means="How far the group's distribution over outcomes is from the reference's, in nats.",
     caution="Directed: the reference's from the group's is another number. Infinite where the "
     "group has an outcome that the reference never has.",
@@ -101,16 +99,12 @@ KL_DIVERGENCE = Disparity(
     parts=((_SHARES, DIVERGENCE),),
 )
 
-
 _IGNORES_THE_LABEL = "Takes no account of who qualifies."
 DISPARITIES = (
     Disparity(
         id="mean_difference",
-        title="Mean difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        family="independence",
-        means="The reference's selection rate minus the group's.",
         caution=_IGNORES_THE_LABEL + " Positive: the group is selected less.",
         source=works.ZLIOBAITE,
         elsewhere="`statistical_parity_difference` with the other sign.",
@@ -131,9 +125,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="normalized_difference",
-        title="Normalized difference",
         short="norm. diff.",
-        family="independence",
         means="The mean difference, divided by the largest that this share of selected allows.",
         caution=_IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
         source=works.ZLIOBAITE,
@@ -146,7 +138,6 @@ DISPARITIES = (
         id="selection_odds_ratio",
         title="Odds ratio of selection",
         short="odds ratio",
-        family="independence",
         means="The group's odds of being selected divided by the reference's.",
         caution=_IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
         source=works.ZLIOBAITE,
@@ -158,7 +149,6 @@ DISPARITIES = (
         title="Extended lift",
         short="elift",
         aliases=("elift_ratio",),
-        family="independence",
         means="The group's selection rate divided by everybody's.",
         caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
         source=works.PEDRESCHI,
@@ -172,7 +162,6 @@ DISPARITIES = (
         title="Area under the curve between groups",
         short="AUC between",
         aliases=("area_under_curve",),
-        family="independence",
         means="The chance that somebody of the reference is selected and somebody of the group is "
         "not, plus half of the ties.",
         caution=_IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
@@ -184,7 +173,6 @@ DISPARITIES = (
         id="between_group_auc_score",
         title="Area under the curve between groups, of the score",
         short="AUC of scores",
-        family="score",
         means="The chance that somebody of the reference scores higher than somebody of the group, "
         "plus half of the ties.",
         caution=_IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
@@ -207,9 +195,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="balanced_residuals",
-        title="Balanced residuals",
         short="residuals",
-        family="accuracy",
         means="The group's mean of label minus prediction, minus the reference's: above 0 the "
         "group is predicted too low, more than the reference.",
         caution="Trusts the label: if the label is biased, so is this.",

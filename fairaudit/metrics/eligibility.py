@@ -89,6 +89,11 @@ def pooled_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
     return pooled_total(table, masses)
 
 
+def are_comparable(takes_part: Marks, n: Ints | Floats) -> Marks:
+    """Where two groups or more take part, each of them with somebody in the denominator, [Z]."""
+    return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
+
+
 def comparable_strata(table: GroupTable) -> Marks:
     """The known strata where two groups or more occur that can be compared, [Z]."""
     return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))

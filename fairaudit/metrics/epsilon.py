@@ -7,14 +7,15 @@ outcome and every pair of groups, so it is the largest spread of ln P(y | group)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
-from fairaudit.metrics.disparities import TableValue
-from fairaudit.metrics.eligibility import find_extreme, find_extremes
+from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes
+from fairaudit.metrics.table_metrics import TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import multiplicity
 
@@ -48,8 +49,7 @@ def compute_epsilon(
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(weights / weights.sum(axis=1, keepdims=True))
     strata, _, _ = counts.shape
-    empty = counts.sum(axis=1) == 0
-    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & empty).any(axis=1)
+    enough = are_comparable(takes_part, counts.sum(axis=1))
     best = np.full(strata, np.nan)
     outcome, high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(3))
     at = np.arange(strata)
@@ -134,21 +134,12 @@ def interval_of_epsilon(
         pair_level = float(multiplicity.sidak_level(level, count))
         single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
+        find = partial(multiplicity.smallest_ratio, alone=single_pair)
         if smoothing:
             total = sizes[z] + classes * smoothing
-            ends = [
-                multiplicity.smallest_smoothed_ratio(
-                    shares[z, y], sizes[z], among, pair_level, (smoothing / total, sizes[z] / total)
-                )
-                for y in range(classes)
-            ]
-        else:
-            ends = [
-                multiplicity.smallest_ratio(
-                    shares[z, y], sizes[z], among, pair_level, alone=single_pair
-                )
-                for y in range(classes)
-            ]
+            drawn_in = smoothing / total, sizes[z] / total
+            find = partial(multiplicity.smallest_smoothed_ratio, drawn_in=drawn_in)
+        ends = [find(shares[z, y], sizes[z], among, pair_level) for y in range(classes)]
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             with np.errstate(divide="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides, TableMetric
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation import (
     Evaluation,
@@ -31,6 +31,7 @@ from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
 from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 
 
@@ -65,8 +66,8 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
     def fraction(z: int, w: int) -> Fraction | None:
-        side, two = evaluation.exact(z, w), other.exact(z, w)
-        return None if side is None or two is None else side - two
+        first, second = evaluation.exact(z, w), other.exact(z, w)
+        return None if first is None or second is None else first - second
 
     with np.errstate(invalid="ignore"):
         # A number less an infinite one is not known.
@@ -382,8 +383,8 @@ def _whole(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
         table=table,
         terms=terms,
         value=values.value[:, None],
-        first=values.high[:, None],
-        second=values.low[:, None],
+        first=values.highest_group[:, None],
+        second=values.lowest_group[:, None],
         judged=np.ones((len(values.value), 1), dtype=np.bool_),
         takes_part=values.takes_part,
         names=values.outcomes,

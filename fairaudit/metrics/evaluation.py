@@ -13,18 +13,14 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics.average import StratifiedAverages
 from fairaudit.metrics.counts import GroupCounts, count_groups
-from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric, TableValue
+from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.pooling import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.retabulate import one_against_rest
-from fairaudit.metrics.terms import (
-    NO_GROUP,
-    NO_PARAMETERS,
-    Parameters,
-    ReferencePolicy,
-    Terms,
-)
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
+from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
@@ -141,11 +137,17 @@ def _error_to_reference(
     """How far a comparison may be off for what bins hide on both sides."""
     if values.error is None or against.error is None:
         return None
-    if not comparison.quotient:
+    if comparison.scale in (None, Scale.DIFFERENCE):
         return np.asarray(values.error + against.error)
+    # It is monotone in both values, so it is farthest off where they err in opposite directions.
+    most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
+    pairs = ((values.value, values.error), (against.value, against.error))
+    low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
+    high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = (values.value + values.error) / np.maximum(against.value - against.error, 0.0)
-        return np.asarray(most - values.value / against.value)
+        value = comparison.apply(values.value, against.value)
+        ends = (comparison.apply(high, least), comparison.apply(low, largest))
+        return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
 
 
 def error_of_spread(

@@ -12,11 +12,12 @@ from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, Disparity, TableMetric
+from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.retabulate import collapse_strata
+from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import Parameters, Reference, ReferencePolicy, Terms
 
 _GROUPS = ("women", "men")

@@ -1,4 +1,4 @@
-"""The kinds of group metrics: rates, means of rates or over classes, other formulas."""
+"""The kinds of group metrics (rates, means, formulas): how each is computed, with its interval."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.metrics.clusters import ClusteredShare
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
-from fairaudit.metrics.definitions import (
-    Example,
-    Requirement,
-)
+from fairaudit.metrics.definitions import Example, Requirement
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,
     GroupMetric,
@@ -213,7 +210,8 @@ class Formula(GroupMetric):
     `undefined` says why there may be no value. A mean over people has the sum of squared deviations
     from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
     its `method`.
-    `uses_everybody`: it is also made of everybody in the stratum.
+    `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
+    `cuts_score`: it counts people above a score.
     """
 
     formula: str
@@ -226,6 +224,8 @@ class Formula(GroupMetric):
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     method: str = ""
     uses_everybody: bool = False
+    sums: str = ""
+    cuts_score: bool = False
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""

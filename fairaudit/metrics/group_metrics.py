@@ -17,6 +17,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
 from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 CLUSTER_ROBUST = "cluster-robust"
@@ -119,7 +120,8 @@ class GroupValues:
     with `single` [bins] where a bin holds one value; `fit` compares it with a reference by least
     squares; `strata` are the values that an average was made of, where both sides have people;
     `clustered` tells how a share varies with the clusters that rows come in, `by_clusters` how an
-    average over strata does. `ends` gives the interval of every value by the method that `method`
+    average over strata does; `rows` are the people one by one, to be compared by the `parameters`.
+    `ends` gives the interval of every value by the method that `method`
     names, None where there is none; `freedom` are the degrees of freedom of a value that is a χ²
     itself; `pools_variance` marks intervals that take a part of other
     groups' variance. `estimates` and `intervals` cache what was made of it.
@@ -143,6 +145,8 @@ class GroupValues:
     strata: GroupValues | None = None
     clustered: ClusteredShare | None = None
     by_clusters: AveragedShare | None = None
+    rows: RowSides | None = None
+    parameters: Parameters = NO_PARAMETERS
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     freedom: Floats | None = None

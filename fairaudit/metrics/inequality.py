@@ -14,11 +14,12 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts, count_groups
+from fairaudit.metrics.counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.eligibility import are_comparable
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions, proportions
 
@@ -40,15 +41,6 @@ def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
     if not counts.favourable:
         wronged, favoured = favoured, wronged
     return wronged, counts.weighted.tp + counts.weighted.tn, favoured
-
-
-def _people(counts: GroupCounts) -> Ints:
-    cells = counts.people
-    return np.asarray(cells.tp + cells.fp + cells.fn + cells.tn)
-
-
-def _all_mass(mass: ConfusionCounts) -> Ints:
-    return np.asarray(mass.tp + mass.fp + mass.fn + mass.tn)
 
 
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
@@ -152,7 +144,6 @@ def _alpha(parameters: Parameters) -> float:
 
 GENERALIZED_ENTROPY = Formula(
     id="generalized_entropy",
-    title="Generalized entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     family="inequality",
@@ -164,10 +155,10 @@ GENERALIZED_ENTROPY = Formula(
     better=Better.LOWER,
     bounds=(0, None),
     takes=("alpha",),
-    weighted_n_of=_all_mass,
+    weighted_n_of=lambda mass: mass.labelled,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
     requirements=_BOTH,
-    value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), _people(counts)),
+    value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
     ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
     method="delta",
@@ -184,10 +175,10 @@ THEIL = Formula(
     elsewhere="AIF360's `theil_index`.",
     better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=_all_mass,
+    weighted_n_of=lambda mass: mass.labelled,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), _people(counts)),
+    value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
     ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
     method="delta",
 )
@@ -203,10 +194,13 @@ COEFFICIENT_OF_VARIATION = Formula(
     "much.",
     better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=_all_mass,
+    weighted_n_of=lambda mass: mass.labelled,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda counts, _: (np.sqrt(2 * _entropy(_levels(counts), 2.0)), _people(counts)),
+    value_of=lambda counts, _: (
+        np.sqrt(2 * _entropy(_levels(counts), 2.0)),
+        counts.people.labelled,
+    ),
     ends_of=_variation_ends,
     method="delta",
 )
@@ -219,10 +213,13 @@ ATKINSON = Formula(
     caution="1 as soon as one person has no benefit at all.",
     source=works.ATKINSON,
     better=Better.LOWER,
-    weighted_n_of=_all_mass,
+    weighted_n_of=lambda mass: mass.labelled,
     formula=f"1 - exp(-GE(0)), {_BENEFIT}",
     requirements=_BOTH,
-    value_of=lambda counts, _: (1 - np.exp(-_entropy(_levels(counts), 0.0)), _people(counts)),
+    value_of=lambda counts, _: (
+        1 - np.exp(-_entropy(_levels(counts), 0.0)),
+        counts.people.labelled,
+    ),
     ends_of=_atkinson_ends,
     method="Wilson, mapped",
 )
@@ -231,8 +228,7 @@ ATKINSON = Formula(
 def _utility(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
     cells = counts.weighted
     over = sum(float(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    n = cells.tp + cells.fp + cells.fn + cells.tn
-    return np.asarray(over / n), _people(counts)
+    return np.asarray(over / cells.labelled), counts.people.labelled
 
 
 def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats:
@@ -242,20 +238,17 @@ def _deviation_of_utility(counts: GroupCounts, parameters: Parameters) -> Floats
     over = sum(
         (float(value) - mean) ** 2 * getattr(cells, cell) for cell, value in parameters.utilities
     )
-    n = cells.tp + cells.fp + cells.fn + cells.tn
-    return np.asarray(over / n * count_effective(counts, _CELLS))
+    return np.asarray(over / cells.labelled * count_effective(counts, _CELLS))
 
 
 def _exact_utility(counts: GroupCounts, parameters: Parameters) -> Fraction | None:
     cells = counts.weighted
-    n = cells.tp + cells.fp + cells.fn + cells.tn
     over = sum(Fraction(value) * getattr(cells, cell) for cell, value in parameters.utilities)
-    return Fraction(over, n) if n else None
+    return Fraction(over, cells.labelled) if cells.labelled else None
 
 
 EXPECTED_UTILITY = Formula(
     id="expected_utility",
-    title="Expected utility",
     short="utility",
     family="inequality",
     means="What a decision is worth on average to the people of the group, by declared utilities.",
@@ -264,7 +257,7 @@ EXPECTED_UTILITY = Formula(
     better=Better.HIGHER,
     bounds=(None, None),
     takes=("utilities",),
-    weighted_n_of=_all_mass,
+    weighted_n_of=lambda mass: mass.labelled,
     formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
     requirements=_BOTH,
     value_of=_utility,
@@ -276,7 +269,7 @@ EXPECTED_UTILITY = Formula(
 def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
     counts, alpha = count_groups(table), _alpha(parameters)
-    people = _people(counts)
+    people = counts.people.labelled
     takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
     none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
     n = none + usual + double
@@ -287,8 +280,7 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Tab
         terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
         factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
         value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
-    enough = (takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1)
-    return TableValue.of(np.where(enough, value, np.nan), takes_part, people)
+    return TableValue.of(value, takes_part, people, defined=are_comparable(takes_part, n))
 
 
 BETWEEN_GROUPS = TableMetric(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -11,73 +12,36 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import Better, Bounds, Requirement
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import means
 
 _SCORE = frozenset({Requirement.SCORE})
-
-
 _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
-
-
 _NUMBER = frozenset({Requirement.NUMBER})
-
-
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
-
-
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
-
-
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
-
-
 FOURTH_POWERS = "that takes fourth powers, which are not added up"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberMean(GroupMetric):
-    """The mean of a number over the people of a group who have it."""
-
-    of: str
-    formula: str
-    requirements: frozenset[Requirement]
-    family: str = "score"
-    caution: str = "A mean hides how a number is spread."
-    source: works.Citation = works.KLEINBERG
-    better: Better = Better.NEITHER
-    bounds: Bounds = (None, None)
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
-        """The mean in every stratum and group, with its sum of squared deviations."""
-        sums = counts.sums[self.of]
-        n = np.asarray(sums.n)
-        size = n.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean, deviation = sums.mean, sums.deviation
-        return GroupValues(
-            self,
-            mean,
-            n,
-            size,
-            deviation=deviation,
-            pools_variance=means.takes_pooled_variance(deviation, size),
-            ends=lambda alpha: self.within(means.moderated_interval(mean, deviation, size, alpha)),
-            method="Student",
-        )
-
-    def exact(
-        self,
-        counts: GroupCounts,
-        z: int,
-        g: int,
-        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
-    ) -> Fraction | None:
-        """The mean of one group as a fraction, of numbers in fixed point."""
-        return counts.of_group(z, g).sums[self.of].exact_mean
+def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
+    """The mean of a number over the people of a group who have it, by its exact sums."""
+    defaults: dict[str, Any] = {
+        "source": works.KLEINBERG,
+        "caution": "A mean hides how a number is spread.",
+        "family": "score",
+    }
+    return Formula(
+        better=Better.NEITHER,
+        bounds=(None, None),
+        sums=of,
+        value_of=lambda counts, _: (counts.sums[of].mean, np.asarray(counts.sums[of].n)),
+        exact_of=lambda counts, _: counts.sums[of].exact_mean,
+        deviation_of=lambda counts, _: counts.sums[of].deviation,
+        **(defaults | words),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +53,11 @@ class FirstOf(GroupMetric):
     requirements: frozenset[Requirement]
 
     def _chosen(self, counts: GroupCounts) -> GroupMetric:
-        def there(option: GroupMetric) -> bool:
-            return not isinstance(option, NumberMean | Formula) or _has(counts, option)
-
-        return next(option for option in self.options if there(option))
+        return next(
+            option
+            for option in self.options
+            if not isinstance(option, Formula) or not option.sums or option.sums in counts.sums
+        )
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The values of the metric that the data have."""
@@ -105,70 +70,60 @@ class FirstOf(GroupMetric):
         return self._chosen(counts).exact(counts, z, g, parameters)
 
 
-def _has(counts: GroupCounts, metric: NumberMean | Formula) -> bool:
-    name = metric.of if isinstance(metric, NumberMean) else None
-    if name is None:
-        return Requirement.SCORE not in metric.requirements or "score" in counts.sums
-    return name in counts.sums
-
-
-MEAN_SCORE = NumberMean(
+MEAN_SCORE = _number_mean(
+    "score",
     id="mean_score",
-    title="Mean score",
     short="mean score",
     means="The mean of the score over the people of the group.",
-    of="score",
     requirements=_SCORE,
     formula="Σ s / n",
 )
-MEAN_SCORE_POSITIVES = NumberMean(
+MEAN_SCORE_POSITIVES = _number_mean(
+    _POSITIVES,
     id="mean_score_positives",
     title="Mean score of positives",
     short="mean score of positives",
     means="The mean of the score over the people of the group whose label is positive.",
-    of=_POSITIVES,
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
     caution=_TRUSTS_THE_LABEL,
 )
-MEAN_SCORE_NEGATIVES = NumberMean(
+MEAN_SCORE_NEGATIVES = _number_mean(
+    _NEGATIVES,
     id="mean_score_negatives",
     title="Mean score of negatives",
     short="mean score of negatives",
     means="The mean of the score over the people of the group whose label is negative.",
-    of=_NEGATIVES,
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
     caution=_TRUSTS_THE_LABEL,
 )
-MEAN_PREDICTION = NumberMean(
+MEAN_PREDICTION = _number_mean(
+    "value",
     id="mean_prediction",
-    title="Mean prediction",
     short="mean prediction",
     means="The mean of the predicted number over the people of the group.",
-    of="value",
     requirements=_NUMBER,
     formula="Σ ŷ / n",
     source=works.MLHEALTH,
     aliases=("mean_value",),
 )
-MEAN_LABEL = NumberMean(
+MEAN_LABEL = _number_mean(
+    "value",
     id="mean_label",
-    title="Mean label",
     short="mean label",
     means="The mean of the numeric label over the people of the group.",
-    of="value",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ y / n",
     source=works.MLHEALTH,
     caution="Describes the label, not the prediction; a difference may be history.",
 )
-_RESIDUAL = NumberMean(
+_RESIDUAL = _number_mean(
+    "residual",
     id="mean_residual_of_numbers",
     title="Mean residual",
     short="mean residual",
     means="The mean of label minus prediction.",
-    of="residual",
     requirements=_BOTH_NUMBERS,
     formula="Σ (y - ŷ) / n",
     source=works.MLHEALTH,
@@ -243,7 +198,6 @@ RMSE = Formula(
     value_of=_rmse,
 )
 
-
 R2 = Formula(
     id="r2",
     title="Coefficient of determination",
@@ -300,7 +254,6 @@ def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
 
 CALIBRATION_IN_THE_LARGE = Formula(
     id="calibration_in_the_large",
-    title="Calibration in the large",
     short="calibration, large",
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
@@ -310,6 +263,7 @@ CALIBRATION_IN_THE_LARGE = Formula(
     bounds=(None, None),
     formula="mean of y - mean of s",
     requirements=_SCORE_AND_LABEL,
+    sums="score",
     value_of=_large,
     exact_of=_exact_large,
     deviation_of=_deviation_of_misses,
@@ -317,23 +271,18 @@ CALIBRATION_IN_THE_LARGE = Formula(
 
 
 def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    mass, people = counts.weighted, counts.people
-    n = mass.tp + mass.fp + mass.fn + mass.tn
-    return np.asarray((mass.fn - mass.fp) / n), np.asarray(
-        people.tp + people.fp + people.fn + people.tn
-    )
+    mass = counts.weighted
+    return np.asarray((mass.fn - mass.fp) / mass.labelled), np.asarray(counts.people.labelled)
 
 
 def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
     mass = counts.weighted
-    n = mass.tp + mass.fp + mass.fn + mass.tn
-    return Fraction(mass.fn - mass.fp, n) if n else None
+    return Fraction(mass.fn - mass.fp, mass.labelled) if mass.labelled else None
 
 
 def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
     """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
-    mass = counts.weighted
-    n = mass.tp + mass.fp + mass.fn + mass.tn
+    mass, n = counts.weighted, counts.weighted.labelled
     size = count_effective(counts, ("fn", "fp", "tn", "tp"))
     return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
 
@@ -351,12 +300,11 @@ _RESIDUAL_OF_COUNTS = Formula(
     requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
     value_of=_mean_residual_of_counts,
     exact_of=_exact_residual_of_counts,
-    weighted_n_of=lambda mass: mass.tp + mass.fp + mass.fn + mass.tn,
+    weighted_n_of=lambda mass: mass.labelled,
     deviation_of=_deviation_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
-    title="Mean residual",
     short="residual",
     family="accuracy",
     means="The mean of label minus prediction: above 0 the group is predicted too low.",

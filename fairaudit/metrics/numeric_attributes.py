@@ -11,14 +11,12 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
-
-
-_ONE = "The number itself, not its bins; of one attribute at a time."
+_OF_THE_NUMBER = "The number itself, not its bins; of one attribute at a time."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
         # Whoever has no number of the outcome cannot be told apart in the attribute's sums.
         whole = (n == total(value.n, known)) & (n == total(product.n, known))
         x, xx, sx = value.total, value.squares, product.total
-        parts = [(total(one.values, known), one.scale) for one in (x, xx, sx)]
+        parts = [(total(sums.values, known), sums.scale) for sums in (x, xx, sx)]
     else:
         positive = np.zeros_like(known) if table.positive is None else table.positive
         n, whole = total(amount.n, known), np.ones(len(table.strata), np.bool_)
@@ -82,13 +80,15 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
 
 
 def _about(
-    n: Ints, products: Ints, scale: int, one: tuple[Ints, int], two: tuple[Ints, int]
+    n: Ints, products: Ints, scale: int, first: tuple[Ints, int], second: tuple[Ints, int]
 ) -> Floats:
     """Σ(a - mean a)(b - mean b) by exact integers; NaN without people."""
-    (a, a_scale), (b, b_scale) = one, two
-    some = np.where(n > 0, n, 1)
-    over = some * products * (a_scale * b_scale) - a * b * scale
-    return np.where(n > 0, (over / (some * (scale * a_scale * b_scale))).astype(np.float64), np.nan)
+    (a, a_scale), (b, b_scale) = first, second
+    count = np.where(n > 0, n, 1)
+    over = count * products * (a_scale * b_scale) - a * b * scale
+    return np.where(
+        n > 0, (over / (count * (scale * a_scale * b_scale))).astype(np.float64), np.nan
+    )
 
 
 def _read(
@@ -111,8 +111,10 @@ def _interval_of_slope(
     """Least squares: Student's t with n - 2 degrees of freedom."""
     line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
-        left = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        reach = distributions.t_critical(line.n - 2, alpha) * np.sqrt(left / (line.n - 2) / line.ss)
+        residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
+        reach = distributions.t_critical(line.n - 2, alpha) * np.sqrt(
+            residual / (line.n - 2) / line.ss
+        )
     return value - reach, value + reach
 
 
@@ -137,7 +139,7 @@ SLOPE = TableMetric(
     family="independence",
     means="By how much the selection rate (or the mean of a number) changes with each unit of a "
     "numeric attribute.",
-    caution="A straight line: it misses what rises and falls again. " + _ONE,
+    caution="A straight line: it misses what rises and falls again. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
     elsewhere="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
@@ -149,14 +151,13 @@ SLOPE = TableMetric(
     method="Student",
 )
 
-
 NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
     title="Correlation with the attribute",
     short="r",
     family="independence",
     means="Pearson's correlation of the outcome with a numeric attribute.",
-    caution="A straight line: it misses what rises and falls again. " + _ONE,
+    caution="A straight line: it misses what rises and falls again. " + _OF_THE_NUMBER,
     source=works.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
@@ -167,7 +168,6 @@ NUMERIC_CORRELATION = TableMetric(
     method="Fisher's z",
 )
 
-
 TREND = TableMetric(
     id="trend",
     title="Cochran–Armitage trend",
@@ -175,7 +175,7 @@ TREND = TableMetric(
     aliases=("cochran_armitage",),
     family="independence",
     means="The trend of the selection rate along a numeric attribute, in standard errors.",
-    caution="Grows with the number of people: it says how sure, not how much. " + _ONE,
+    caution="Grows with the number of people: it says how sure, not how much. " + _OF_THE_NUMBER,
     source=works.ARMITAGE,
     elsewhere="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
@@ -186,6 +186,5 @@ TREND = TableMetric(
     no_interval="it is a test statistic itself",
     standard_normal=True,
 )
-
 
 TABLE_METRICS = (SLOPE, NUMERIC_CORRELATION, TREND)

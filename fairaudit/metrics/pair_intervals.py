@@ -8,7 +8,7 @@ of both sides (MOVER, Zou & Donner 2008).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,15 +42,8 @@ class Scale(StrEnum):
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
-    if first.deviation is not None and second.deviation is not None and not first.binomial:
-        sides = (
-            first.value,
-            first.deviation,
-            first.effective_n,
-            second.value,
-            second.deviation,
-            second.effective_n,
-        )
+    sides = _sums_of_means(first, second)
+    if sides is not None:
         return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
     if first.ends is None or second.ends is None:
         return None
@@ -62,17 +55,21 @@ def of_difference_by_student(
     first: GroupValues, second: GroupValues, alpha: Alpha
 ) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
-    if first.deviation is not None and second.deviation is not None and not first.binomial:
-        sides = (
-            first.value,
-            first.deviation,
-            first.effective_n,
-            second.value,
-            second.deviation,
-            second.effective_n,
-        )
+    sides = _sums_of_means(first, second)
+    if sides is not None:
         return Interval(*means.student(*sides, alpha), "Student")
     return of_difference(first, second, alpha)
+
+
+_TwoMeans: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
+"""Mean, sum of squared deviations and size of both sides."""
+
+
+def _sums_of_means(first: GroupValues, second: GroupValues) -> _TwoMeans | None:
+    if first.deviation is None or second.deviation is None or first.binomial:
+        return None
+    n, m = first.effective_n, second.effective_n
+    return first.value, first.deviation, n, second.value, second.deviation, m
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

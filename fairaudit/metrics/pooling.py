@@ -13,9 +13,9 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.differential_fairness import count_classes
-from fairaudit.metrics.disparities import TableMetric, TableValue
 from fairaudit.metrics.epsilon import compute_epsilon, widest_log_ratios
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_MINIMUM, Minimum, Parameters
 from fairaudit.stats.pooling import PooledShares, pool_shares
 

@@ -26,7 +26,6 @@ def _example(over: int, under: int) -> Example:
 
 BASE_RATE = Rate(
     id="base_rate",
-    title="Base rate",
     short="base rate",
     aliases=("prevalence",),
     family="data",
@@ -40,7 +39,6 @@ BASE_RATE = Rate(
 )
 SELECTION_RATE = Rate(
     id="selection_rate",
-    title="Selection rate",
     short="selection",
     aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
     family="independence",
@@ -55,7 +53,6 @@ SELECTION_RATE = Rate(
 )
 TRUE_POSITIVE_RATE = Rate(
     id="true_positive_rate",
-    title="True positive rate",
     short="TPR",
     aliases=("tpr", "recall", "sensitivity"),
     family="separation",
@@ -69,7 +66,6 @@ TRUE_POSITIVE_RATE = Rate(
 )
 FALSE_NEGATIVE_RATE = Rate(
     id="false_negative_rate",
-    title="False negative rate",
     short="FNR",
     aliases=("fnr", "miss_rate"),
     family="separation",
@@ -84,7 +80,6 @@ FALSE_NEGATIVE_RATE = Rate(
 )
 FALSE_POSITIVE_RATE = Rate(
     id="false_positive_rate",
-    title="False positive rate",
     short="FPR",
     aliases=("fpr", "fall_out"),
     family="separation",
@@ -99,7 +94,6 @@ FALSE_POSITIVE_RATE = Rate(
 )
 TRUE_NEGATIVE_RATE = Rate(
     id="true_negative_rate",
-    title="True negative rate",
     short="TNR",
     aliases=("tnr", "specificity"),
     family="separation",
@@ -113,7 +107,6 @@ TRUE_NEGATIVE_RATE = Rate(
 )
 POSITIVE_PREDICTIVE_VALUE = Rate(
     id="positive_predictive_value",
-    title="Positive predictive value",
     short="PPV",
     aliases=("ppv", "precision"),
     family="sufficiency",
@@ -127,7 +120,6 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
 )
 FALSE_DISCOVERY_RATE = Rate(
     id="false_discovery_rate",
-    title="False discovery rate",
     short="FDR",
     aliases=("fdr",),
     family="sufficiency",
@@ -141,7 +133,6 @@ FALSE_DISCOVERY_RATE = Rate(
 )
 NEGATIVE_PREDICTIVE_VALUE = Rate(
     id="negative_predictive_value",
-    title="Negative predictive value",
     short="NPV",
     aliases=("npv",),
     family="sufficiency",
@@ -155,7 +146,6 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
 )
 FALSE_OMISSION_RATE = Rate(
     id="false_omission_rate",
-    title="False omission rate",
     short="FOR",
     aliases=("for",),
     family="sufficiency",
@@ -169,7 +159,6 @@ FALSE_OMISSION_RATE = Rate(
 )
 ACCURACY = Rate(
     id="accuracy",
-    title="Accuracy",
     short="accuracy",
     aliases=("overall_accuracy",),
     family="accuracy",
@@ -183,7 +172,6 @@ ACCURACY = Rate(
 )
 ERROR_RATE = Rate(
     id="error_rate",
-    title="Error rate",
     short="errors",
     aliases=("zero_one_loss", "misclassification_rate"),
     family="accuracy",
@@ -197,7 +185,6 @@ ERROR_RATE = Rate(
 )
 BALANCED_ACCURACY = Mean(
     id="balanced_accuracy",
-    title="Balanced accuracy",
     short="balanced acc.",
     family="accuracy",
     means="The mean of the true positive and the true negative rate.",

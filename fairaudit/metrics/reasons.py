@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
-from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
 from fairaudit.names import group as in_words
 
@@ -87,6 +88,8 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         return f"{_what(evaluation)}: nobody to count in the reference ({name})"
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
+    if isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
+        why = evaluation.metric.comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
 
 

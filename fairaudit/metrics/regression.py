@@ -178,11 +178,7 @@ def _controls(
 
 
 def _collinear(
-    controls: _Controls,
-    size: Floats,
-    groups: Sequence[Group],
-    pair: tuple[int, int],
-    open_: Marks,
+    controls: _Controls, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
 ) -> str:
     """Why the controls leave nothing to tell a group from the reference by.
 

@@ -176,16 +176,16 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     hits, counted = _hits(metric, table)
     sides = (table.positive[:classes], table.pairs.positive)
     by_sign = np.zeros((*mass.shape[:2], 2, 2, mass.shape[-1]))
-    for one in (0, 1):
-        for two in (0, 1):
-            cells_of_signs = mass[:, :, sides[0] == bool(one)][:, :, :, sides[1] == bool(two)]
-            by_sign[:, :, one, two] = cells_of_signs.sum(axis=(2, 3))
+    for i in (0, 1):
+        for j in (0, 1):
+            cells_of_signs = mass[:, :, sides[0] == bool(i)][:, :, :, sides[1] == bool(j)]
+            by_sign[:, :, i, j] = cells_of_signs.sum(axis=(2, 3))
     by_sign = by_sign[:, counted]
 
     def total(*, first: bool, second: bool) -> Floats:
-        one, two = (hits if wanted else ~hits for wanted in (first, second))
-        which = (one[:, :, None] & two[:, None, :])[counted]
-        return np.asarray((by_sign * which[None, ..., None]).sum(axis=(1, 2, 3)))
+        of_first, of_second = (hits if wanted else ~hits for wanted in (first, second))
+        marks = (of_first[:, :, None] & of_second[:, None, :])[counted]
+        return np.asarray((by_sign * marks[None, ..., None]).sum(axis=(1, 2, 3)))
 
     cells = [
         total(first=a, second=b)

@@ -9,12 +9,13 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import TableMetric, TableValue
+from fairaudit.metrics.eligibility import are_comparable
 from fairaudit.metrics.scores import calibration_bins
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
 
-def _asked(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
+def _read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
     """The scores of a table, the people with one, and who takes part; both [Z, G]."""
     scores = count_groups(table).scores
     if scores is None:
@@ -42,32 +43,22 @@ def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
     return np.asarray(np.where(takes_part[:, None], shares, 0.0).max(axis=(1, 2)))
 
 
-def _defined(takes_part: Marks, n: Ints) -> Marks:
-    return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
-
-
 def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
-    scores, n, takes_part = _asked(table, minimum)
+    scores, n, takes_part = _read_scores(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group, everybody = _above(scores)
         apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
         hidden = _hidden(scores, takes_part)
     of_group = apart.max(axis=1, initial=0.0)
     worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
-    defined = _defined(takes_part, n)
-    return TableValue.of(
-        np.where(defined, of_group.max(axis=1, initial=0.0), np.nan),
-        takes_part,
-        n,
-        high=np.where(defined, worst, -1),
-        error=np.where(defined, hidden, 0.0),
-    )
+    value, defined = of_group.max(axis=1, initial=0.0), are_comparable(takes_part, n)
+    return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=hidden)
 
 
 def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
-    scores, n, takes_part = _asked(table, minimum)
+    scores, n, takes_part = _read_scores(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group = _above(scores)[0]
         hidden = _hidden(scores, takes_part)
@@ -86,7 +77,7 @@ def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
 
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
-    scores, n, takes_part = _asked(table, minimum)
+    scores, n, takes_part = _read_scores(table, minimum)
     number = calibration_bins(scores)
     plus, minus = (_in_bins(scores.people[:, label], number) for label in (1, 0))
     people = plus + minus
@@ -105,7 +96,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
 
 def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
-    scores, _n, takes_part = _asked(table, minimum)
+    scores, _n, takes_part = _read_scores(table, minimum)
     number = calibration_bins(scores)
     middle, half = ((scores.high + sign * scores.low)[None, :, None] / 2 for sign in (1, -1))
     labelled = scores.people[:, 0] + scores.people[:, 1]
@@ -122,15 +113,10 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
         inside = np.where(there, doubts / people, 0.0)
     of_group = apart.max(axis=1)
     value = of_group.max(axis=1)
-    defined = _defined(takes_part, n) & np.isfinite(value)
+    defined = are_comparable(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside.max(axis=(1, 2)) + _across(scores, number, takes_part), 1.0)
-    return TableValue.of(
-        np.where(defined, value, np.nan),
-        takes_part,
-        n,
-        high=np.where(defined, of_group.argmax(axis=1), -1),
-        error=np.where(defined, error, 0.0),
-    )
+    worst = of_group.argmax(axis=1)
+    return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=error)
 
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
@@ -153,7 +139,7 @@ def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
 
 def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:
     """The largest difference [Z, B] of the highest and the lowest, with both groups."""
-    defined = _defined(takes_part, n)
+    defined = are_comparable(takes_part, n)
     if not top.shape[1] or not top.shape[2]:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     apart = top.max(axis=2) - bottom.min(axis=2)
@@ -161,22 +147,14 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     strata = np.arange(len(at))
     value = apart[strata, at]
     defined = defined & np.isfinite(value)
-    return TableValue.of(
-        np.where(defined, value, np.nan),
-        takes_part,
-        n,
-        high=np.where(defined, top[strata, at].argmax(axis=1), -1),
-        low=np.where(defined, bottom[strata, at].argmin(axis=1), -1),
-        error=np.where(defined, error, 0.0),
-    )
+    high, low = top[strata, at].argmax(axis=1), bottom[strata, at].argmin(axis=1)
+    return TableValue.of(value, takes_part, n, defined=defined, high=high, low=low, error=error)
 
 
 _PICKED = "the widest threshold or bin is chosen from the same data"
 
-
 SCORE_PARITY = TableMetric(
     id="score_parity",
-    title="Score parity",
     short="score parity",
     family="score",
     means="The largest difference, over groups and thresholds, between the share of a group and of "
@@ -193,10 +171,8 @@ SCORE_PARITY = TableMetric(
     value_of=_parity,
 )
 
-
 SCORE_PARITY_GAP = TableMetric(
     id="score_parity_gap",
-    title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
@@ -212,10 +188,8 @@ SCORE_PARITY_GAP = TableMetric(
     value_of=_parity_gap,
 )
 
-
 TEST_FAIRNESS = TableMetric(
     id="test_fairness",
-    title="Test fairness",
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
@@ -231,10 +205,8 @@ TEST_FAIRNESS = TableMetric(
     value_of=_test_fairness,
 )
 
-
 MULTICALIBRATION = TableMetric(
     id="multicalibration",
-    title="Multicalibration",
     short="worst bin",
     family="sufficiency",
     means="The largest distance, over groups and score bins, of the share of positives from the "
@@ -252,6 +224,5 @@ MULTICALIBRATION = TableMetric(
     undefined="no bin with people, or scores outside [0, 1]",
     value_of=_multicalibration,
 )
-
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)

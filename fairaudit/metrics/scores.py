@@ -39,11 +39,9 @@ from fairaudit.stats import proportions, ranks
 
 _DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
-
 _DISTRIBUTION_AND_LABEL = frozenset(
     {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
 )
-
 
 _BINS, _FEW_VALUES = 10, 20
 
@@ -285,7 +283,7 @@ def _scoring_counts(counts: GroupCounts) -> tuple[Ints, Ints]:
 
 SCORING_RATE = Ranked(
     id="scoring_rate",
-    title="Scoring rate",
+    cuts_score=True,
     short="scoring rate",
     family="score",
     means="The share of the group whose score is above the median of everybody's.",
@@ -367,7 +365,6 @@ CALIBRATION_ERROR = Ranked(
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )
-
 
 SCORES: tuple[GroupMetric, ...] = (
     MEAN_SCORE,

@@ -39,10 +39,7 @@ from fairaudit.metrics.evaluation import (
     exact_value,
     reference_counts,
 )
-from fairaudit.metrics.group_metrics import (
-    GroupMetric,
-    GroupValues,
-)
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import (
     EXTREME_REFERENCES,
@@ -84,16 +81,6 @@ def bare_average(
     takes_part = find_participants_overall(table, averaged.n, values, terms.minimum) & among
     own = np.arange(len(table.groups))[None]
 
-    def exact(_: int, g: int) -> Fraction | None:
-        if values.weight_sum is not None:
-            return None
-        strata = range(len(table.strata))
-        own_values = [(value, value) for value in (fraction(z, g) for z in strata)]
-        people = [(int(values.n[z, g]), int(everybody[z, 0])) for z in strata]
-        known = table.known_strata.tolist()
-        pair = average_exactly(average, table.strata, own_values, people, known)
-        return pair and pair[0]
-
     return Evaluation(
         metric=values.metric,
         table=collapse_strata(table),
@@ -104,10 +91,31 @@ def bare_average(
         judged=takes_part,
         takes_part=takes_part,
         group_values=averaged,
-        fraction=exact,
+        fraction=_find_exact_average(average, table, values, everybody[:, 0], fraction),
         strata=table,
         averaged=averages,
     )
+
+
+def _find_exact_average(
+    average: Average,
+    table: GroupTable,
+    values: GroupValues,
+    everybody: Floats,
+    fraction: Callable[[int, int], Fraction | None],
+) -> Callable[[int, int], Fraction | None]:
+    """What gives the average of a group as a fraction, from its fractions in the strata."""
+    strata, known = range(len(table.strata)), table.known_strata.tolist()
+
+    def exact(_: int, g: int) -> Fraction | None:
+        if values.weight_sum is not None:
+            return None
+        own_values = [(value, value) for value in (fraction(z, g) for z in strata)]
+        people = [(int(values.n[z, g]), int(everybody[z])) for z in strata]
+        pair = average_exactly(average, table.strata, own_values, people, known)
+        return pair and pair[0]
+
+    return exact
 
 
 def common_average(
@@ -125,9 +133,7 @@ def common_average(
     common = occurs.all(axis=1, keepdims=True)
     everybody = np.where(part, weight, 0).sum(axis=1, keepdims=True)
     common_values = replace(
-        values,
-        value=np.where(common, values.value, np.nan),
-        n=np.asarray(values.n * common),
+        values, value=np.where(common, values.value, np.nan), n=np.asarray(values.n * common)
     )
     evaluation = bare_average(common_values, table, terms, average, fraction, among=part[0])
     assert evaluation.averaged is not None
@@ -141,10 +147,7 @@ def common_average(
         off_support=np.full((1, weight.shape[1]), left_out.sum()),
     )
 
-    def exact(z: int, g: int) -> Fraction | None:
-        return None if evaluation.fraction is None else evaluation.fraction(z, g)
-
-    return replace(evaluation, averaged=averages, fraction=exact)
+    return replace(evaluation, averaged=averages)
 
 
 def average_to_reference(
@@ -269,18 +272,11 @@ def _average_to_extreme(
     common = common_average(group_values, table, terms, average, fraction)
     assert common.group_values is not None
     index, usable = reference_index(
-        reference,
-        common.table,
-        common.value,
-        common.group_values.n,
-        common.takes_part,
+        reference, common.table, common.value, common.group_values.n, common.takes_part
     )
     assert index is not None
     best = int(np.maximum(index, 0)[0, 0])
-    both_values = (
-        common.group_values,
-        _beside_every_group(common.group_values, best),
-    )
+    both_values = (common.group_values, _beside_every_group(common.group_values, best))
     value = _values_of(metric, comparison, both_values)
 
     def exact(z: int, g: int) -> Fraction | None:
@@ -290,14 +286,7 @@ def _average_to_extreme(
 
     place = (index, usable)
     evaluation = evaluate_to_reference(
-        disparity,
-        common.table,
-        terms,
-        both_values,
-        value,
-        common.takes_part,
-        place,
-        exact,
+        disparity, common.table, terms, both_values, value, common.takes_part, place, exact
     )
     return replace(evaluation, strata=table, averaged=common.averaged)
 

@@ -21,7 +21,8 @@ class Parameters:
 
     `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `alpha` is
     the order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
-    columns that a regression holds fixed.
+    columns that a regression holds fixed; `k` how many neighbours a person is compared with, `t`
+    how large a gap between their rates counts, `lipschitz` how fast a score may change.
     """
 
     smoothing: Annotated[Decimal | None, RARE_TEXT] = None
@@ -29,6 +30,9 @@ class Parameters:
     alpha: Annotated[Decimal | None, RARE_TEXT] = None
     utilities: Annotated[tuple[tuple[str, Decimal], ...], RARE] = ()
     controls: Annotated[tuple[str, ...], RARE] = ()
+    k: Annotated[int | None, RARE] = None
+    t: Annotated[Decimal | None, RARE_TEXT] = None
+    lipschitz: Annotated[Decimal | None, RARE_TEXT] = None
 
     def per_outcome(self, outcomes: int) -> float:
         """The pseudo-count that Eq. 7 of Foulds & Pan adds to each outcome."""
@@ -40,9 +44,11 @@ class Parameters:
         """Those that are set, by name, as texts."""
         texts = {
             name: format_decimal(value)
-            for name in ("smoothing", "concentration", "alpha")
+            for name in _NUMBERS
             if (value := getattr(self, name)) is not None
         }
+        if self.k is not None:
+            texts["k"] = str(self.k)
         if self.utilities:
             texts["utilities"] = ", ".join(f"{cell} {value}" for cell, value in self.utilities)
         if self.controls:
@@ -52,10 +58,10 @@ class Parameters:
     def as_values(self) -> dict[str, object]:
         """The same as numbers and lists."""
         values: dict[str, object] = {
-            name: float(value)
-            for name in ("smoothing", "concentration", "alpha")
-            if (value := getattr(self, name)) is not None
+            name: float(value) for name in _NUMBERS if (value := getattr(self, name)) is not None
         }
+        if self.k is not None:
+            values["k"] = self.k
         if self.utilities:
             values["utilities"] = {cell: float(value) for cell, value in self.utilities}
         if self.controls:
@@ -66,6 +72,10 @@ class Parameters:
 def format_decimal(value: Decimal) -> str:
     """A decimal without zeros that say nothing: equal numbers are equal texts."""
     return format(value.normalize(), "f")
+
+
+_NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
+"""The parameters that are decimals."""
 
 
 NO_PARAMETERS = Parameters()
@@ -100,7 +110,6 @@ class Minimum:
 NO_MINIMUM = Minimum()
 """Where a spec sets nothing, everybody takes part."""
 
-
 NO_GROUP = -1
 """The index of no single group: pooled groups (rest, overall), or no witness."""
 
@@ -123,14 +132,11 @@ POOLED_REFERENCES = frozenset(
 )
 """References that are many groups together."""
 
-
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
 """Crowds that the group compared is a part of."""
 
-
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that are chosen from the same data as they are compared on."""
-
 
 SINGLE_REFERENCES = frozenset(
     {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
@@ -188,7 +194,6 @@ OF_ONE_SIDE = frozenset(
     {Weights.REFERENCE, Weights.GROUP, Weights.REFERENCE_PEOPLE, Weights.GROUP_PEOPLE}
 )
 """Weights that need two sides: those of one of them."""
-
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)

@@ -13,16 +13,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedMetric:
-    """A notion by its names, why it is no measure here, and the nearest measures by their ids.
+    """A notion, why it is no measure here, and the nearest measures by their ids.
 
-    `how` says how to ask for the nearest where naming it is not enough.
+    `spelt` are its names, one after the other. `how` says how to ask for the nearest where naming
+    it is not enough.
     """
 
-    names: tuple[str, ...]
+    spelt: str
     why: str
     nearest: tuple[str, ...]
     source: str
     how: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its names, each by itself."""
+        return tuple(self.spelt.split())
 
     @property
     def advice(self) -> str:
@@ -33,31 +39,14 @@ class UnsupportedMetric:
 
 UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
-        names=(
-            "individual_fairness",
-            "fairness_through_awareness",
-            "lipschitz_fairness",
-            "metric_fairness",
-            "similarity_fairness",
-            "individual_discrimination",
-        ),
-        why="it compares people who are similar for the task, and counts of groups hold no "
-        "distance between two people",
-        nearest=("generalized_entropy", "conditional_statistical_parity"),
-        how="the second compares people of one stratum: name what makes them similar in `given`",
+        spelt="individual_fairness metric_fairness similarity_fairness individual_discrimination",
+        why="it names a family of measures, not one number",
+        nearest=("consistency", "lipschitz_violations"),
+        how="name what makes people alike in `columns: {features: …}`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
     ),
     UnsupportedMetric(
-        names=("consistency", "consistency_score", "situation_testing", "nearest_neighbours"),
-        why="it compares each person with the nearest neighbours, and counts of groups hold no "
-        "distance between two people",
-        nearest=("conditional_statistical_parity", "unexplained_difference"),
-        how="name what makes people alike in `given`",
-        source="Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML; "
-        "Thanh, Ruggieri & Turini (2011), k-NN as an Implementation of Situation Testing, KDD",
-    ),
-    UnsupportedMetric(
-        names=("counterfactual_fairness", "counterfactual", "counterfactual_parity"),
+        spelt="counterfactual_fairness counterfactual counterfactual_parity",
         why="it asks what would be decided if the same person belonged to another group, which "
         "takes a causal model, not counts",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
@@ -65,19 +54,9 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Kusner, Loftus, Russell & Silva (2017), Counterfactual Fairness, NIPS",
     ),
     UnsupportedMetric(
-        names=(
-            "causal_fairness",
-            "causal_discrimination",
-            "causal_effect",
-            "total_effect",
-            "direct_effect",
-            "natural_direct_effect",
-            "indirect_effect",
-            "path_specific_fairness",
-            "interventional_fairness",
-            "proxy_discrimination",
-            "unresolved_discrimination",
-        ),
+        spelt="causal_fairness causal_effect total_effect direct_effect natural_direct_effect "
+        "indirect_effect path_specific_fairness interventional_fairness "
+        "proxy_discrimination unresolved_discrimination",
         why="it is about the effect of the attribute along the paths of a causal model, which "
         "counts do not identify",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
@@ -86,31 +65,26 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "Zhang & Bareinboim (2018), Fairness in Decision-Making, AAAI",
     ),
     UnsupportedMetric(
-        names=(
-            "fairness_through_unawareness",
-            "fairness_through_blindness",
-            "unawareness",
-            "blindness",
-            "anti_classification",
-            "treatment_parity",
-        ),
+        spelt="fairness_through_unawareness fairness_through_blindness unawareness blindness "
+        "anti_classification treatment_parity",
         why="it is a property of how a model is built, not to read the attribute, and decisions "
         "do not show it",
-        nearest=("mutual_information", "demographic_parity_difference"),
-        how="the first is how much the decisions tell of the group all the same",
+        nearest=("unawareness_violations", "mutual_information"),
+        how="the first is what no rule of the declared features explains, the second how much the "
+        "decisions tell of the group all the same",
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),
     UnsupportedMetric(
-        names=("disparate_treatment", "direct_discrimination", "intentional_discrimination"),
+        spelt="disparate_treatment direct_discrimination intentional_discrimination",
         why="it is about whether the attribute or an intent moved the decision, which counts do "
         "not show",
-        nearest=("unexplained_difference", "conditional_statistical_parity"),
-        how="name what may move the decision in `given`",
+        nearest=("twin_test", "unexplained_difference"),
+        how="name what may move the decision in `columns: {features: …}`, or in `given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
     ),
     UnsupportedMetric(
-        names=("envy_freeness", "envy", "preferred_treatment", "preferred_impact"),
+        spelt="envy_freeness envy preferred_treatment preferred_impact",
         why="it asks whether people would rather be decided on by another group's rule, and data "
         "hold one decision for each person",
         nearest=("expected_utility", "selection_rate"),
@@ -119,7 +93,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "Envy-Free Classification, NeurIPS",
     ),
     UnsupportedMetric(
-        names=("meritocratic_fairness", "weak_meritocratic_fairness", "merit"),
+        spelt="meritocratic_fairness weak_meritocratic_fairness merit",
         why="it compares two people by their true quality, and counts of groups hold no pairs of "
         "people",
         nearest=("between_group_auc", "equal_opportunity_difference"),
@@ -127,33 +101,27 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "Contextual Bandits, NIPS",
     ),
     UnsupportedMetric(
-        names=(
-            "exposure",
-            "fairness_of_exposure",
-            "equity_of_attention",
-            "ranking_fairness",
-            "rank_fairness",
-            "ndkl",
-        ),
+        spelt="exposure fairness_of_exposure equity_of_attention ranking_fairness rank_fairness "
+        "ndkl",
         why="it weighs the places of a ranking, and counts of decisions have none",
         nearest=("score_parity_gap", "scoring_impact_ratio"),
         how="or the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
         source="Singh & Joachims (2018), Fairness of Exposure in Rankings, KDD",
     ),
     UnsupportedMetric(
-        names=("recourse", "actionable_recourse", "equalized_recourse", "recourse_fairness"),
+        spelt="recourse actionable_recourse equalized_recourse recourse_fairness",
         why="it is the effort after which a model would decide otherwise, which takes the model",
         nearest=("mean_score_negatives",),
         source="Ustun, Spangher & Liu (2019), Actionable Recourse in Linear Classification, FAT*",
     ),
     UnsupportedMetric(
-        names=("process_fairness", "procedural_fairness", "feature_fairness", "procedural_justice"),
+        spelt="process_fairness procedural_fairness feature_fairness procedural_justice",
         why="it is about which inputs people find fair to use, which outcomes do not show",
         nearest=("mutual_information",),
         source="Grgić-Hlača, Zafar, Gummadi & Weller (2018), Beyond Distributive Fairness, AAAI",
     ),
     UnsupportedMetric(
-        names=("threshold_test", "infra_marginality", "equal_thresholds"),
+        spelt="threshold_test infra_marginality equal_thresholds",
         why="it infers each group's threshold by a model of hidden risks, which counts of "
         "decisions do not identify",
         nearest=("positive_predictive_value", "predictive_parity"),
@@ -162,51 +130,65 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "Tests for Discrimination, Annals of Applied Statistics 11:1193",
     ),
     UnsupportedMetric(
-        names=("outcome_test", "hit_rate"),
+        spelt="bias_mitigation mitigation fairness_aware_learning discrimination_prevention "
+        "reweighing adversarial_debiasing prejudice_remover exponentiated_gradient "
+        "threshold_optimizer reject_option_classification",
+        why="it changes data or a model, and an audit measures what comes of that",
+        nearest=("normalized_difference", "equalized_odds_difference"),
+        how="name both as `columns.models`: the report sets them beside each other",
+        source="Agarwal, Beygelzimer, Dudík, Langford & Wallach (2018), A Reductions Approach to "
+        "Fair Classification, ICML; Kamiran & Calders (2012), Data Preprocessing Techniques for "
+        "Classification without Discrimination, KAIS 33",
+    ),
+    UnsupportedMetric(
+        spelt="representational_harm stereotyping denigration erasure",
+        why="it lies in what is said and shown of people, and a table of decisions holds neither",
+        nearest=("accuracy", "selected_share"),
+        how="how well a system serves each group, and who is among the selected",
+        source="Crawford (2017), The Trouble with Bias, NIPS keynote",
+    ),
+    UnsupportedMetric(
+        spelt="outcome_test hit_rate",
         why="it goes by another name: how often those selected turn out positive",
         nearest=("positive_predictive_value", "predictive_parity"),
         source="Becker (1957), The Economics of Discrimination",
     ),
     UnsupportedMetric(
-        names=("independence", "group_fairness", "statistical_fairness"),
+        spelt="independence group_fairness statistical_fairness",
         why="it names a family of measures, not one number",
         nearest=("demographic_parity_difference", "demographic_parity_ratio"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
-        names=("separation", "disparate_mistreatment"),
+        spelt="separation disparate_mistreatment",
         why="it names a family of measures, not one number",
         nearest=("equalized_odds_difference", "equal_opportunity_difference"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3; "
         "Zafar et al. (2017), Fairness Beyond Disparate Treatment & Disparate Impact, WWW",
     ),
     UnsupportedMetric(
-        names=("sufficiency",),
+        spelt="sufficiency",
         why="it names a family of measures, not one number",
         nearest=("conditional_use_accuracy_equality", "test_fairness"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
-        names=("minimax_fairness", "max_min_fairness", "rawlsian_fairness", "worst_group_accuracy"),
+        spelt="minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy",
         why="it is the value of the worst group, which a limit on a rate without `compare` holds",
         nearest=("accuracy", "error_rate"),
         how="such as `{metric: accuracy, fail: {below: 0.7}}`",
         source="Diana, Gill, Kearns, Kenthapadi & Roth (2021), Minimax Group Fairness, AIES",
     ),
     UnsupportedMetric(
-        names=(
-            "subgroup_fairness",
-            "rich_subgroup_fairness",
-            "fairness_gerrymandering",
-            "intersectional_fairness",
-        ),
+        spelt="subgroup_fairness rich_subgroup_fairness fairness_gerrymandering "
+        "intersectional_fairness",
         why="it is about all subgroups, which `subgroups:` in a spec searches",
         nearest=("differential_fairness",),
         how="over the intersections of the protected columns",
         source="Kearns, Neel, Roth & Wu (2018), Preventing Fairness Gerrymandering, ICML",
     ),
     UnsupportedMetric(
-        names=("simpsons_paradox", "simpson_paradox", "simpsons_reversal", "simpson"),
+        spelt="simpsons_paradox simpson_paradox simpsons_reversal simpson",
         why="it is no measure but a search: `simpson:` in a spec looks for it",
         nearest=("unexplained_difference", "conditional_demographic_disparity"),
         source="Simpson (1951), The Interpretation of Interaction in Contingency Tables, JRSS B 13",

@@ -13,8 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import Counts
-from fairaudit.cube import NO_LEVEL, UNKNOWN, Amount, AmountName, Cube, Marks, Role, Sum
+from fairaudit.counts import Counts, RawRows
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Amount,
+    AmountName,
+    Cube,
+    Marks,
+    Role,
+    Rows,
+    Sum,
+    distinct_rows,
+)
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, NothingToAudit, Seek, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
@@ -22,7 +33,8 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
-from fairaudit.recode.axes import DROP, Axis, Findings, cluster_codes
+from fairaudit.recode.axes import Axis, Findings, cluster_codes
+from fairaudit.recode.described import Described, describe
 from fairaudit.recode.groups import candidate_axis, group_axis
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
@@ -40,7 +52,7 @@ class Cubes:
     `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
     small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
     `left_out` are the rows that the filter does not remove and the cube does not hold, where there
-    are such.
+    are such. `rows` are the people of the cube one by one, where a metric needs them.
     """
 
     cube: Cube
@@ -50,6 +62,8 @@ class Cubes:
     searched: Mapping[str, Cube] = field(default_factory=dict)
     searched_columns: Searched | None = None
     left_out: LeftOut | None = None
+    rows: Rows | None = None
+    described: tuple[Described, ...] = ()
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -57,7 +71,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     _refuse_nothing(counts)
     findings = Findings()
     axes = _axes(counts, spec, findings)
-    named = {axis.key.name: axis for axis in axes}
+    axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
     features = feature_recodings(counts, spec, findings)
     if findings.faults:
@@ -68,9 +82,9 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     clusters = cluster_codes(counts)
     cube = _cube(counts, axes, added, clusters)
     left_out = _left_out(counts, axes, added, clusters, cube.ledger)
-    scores = _distributions(counts, named, spec)
-    tables = table_cubes(counts, spec, named, features, cube.ledger)
-    told = (
+    scores = _distributions(counts, axis_of, spec)
+    tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
+    notices = (
         *_filter_without_effect(counts, spec),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),
@@ -81,17 +95,41 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     searched_cubes, columns = _searched(counts, spec), None
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
-    return Cubes(cube, told, scores, tables, searched_cubes, columns, left_out)
+    rows = None if counts.rows_read is None else _audited_rows(counts, counts.rows_read, axes)
+    described = tuple(describe(counts, spec, axis_of))
+    return Cubes(cube, notices, scores, tables, searched_cubes, columns, left_out, rows, described)
+
+
+def _audited_rows(counts: Counts, read: RawRows, axes: Sequence[Axis]) -> Rows:
+    """The people of the cube one by one, at the cells that their raw cells went to."""
+    stays, _, _ = _stays(counts, axes)
+    places = np.full(len(stays), -1, dtype=np.int64)
+    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
+    cells = places[read.cells]
+    audited = cells >= 0
+    missing = {name: int(lacking[stays].sum()) for name, lacking in read.missing.items()}
+    return Rows(
+        cells[audited],
+        read.numbers[audited],
+        read.features.take(audited),
+        {name: values[audited] for name, values in read.scores.items()},
+        audited=int(counts.rows[stays].sum()),
+        complete=int(read.complete[stays].sum()),
+        missing={name: n for name, n in missing.items() if n},
+    )
 
 
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
     """The groups, strata and classes of a spec."""
-    axes = [group_axis(one, Role.PROTECTED, counts, spec, findings) for one in spec.protected]
+    axes = [
+        group_axis(attribute, Role.PROTECTED, counts, spec, findings)
+        for attribute in spec.protected
+    ]
     axes += [
         group_axis(attribute, Role.STRATUM, counts, spec, findings) for attribute in spec.strata
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
-    return axes + [outcome_axis(one, counts, spec, findings) for one in outcomes]
+    return axes + [outcome_axis(outcome, counts, spec, findings) for outcome in outcomes]
 
 
 def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
@@ -99,13 +137,13 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
 
     Faults and notices of its other columns are those of the whole cube.
     """
-    asked = search_spec(spec)
-    if asked is None or counts.searched is None:
+    needed = search_spec(spec)
+    if needed is None or counts.searched is None:
         return {}
     cubes = {}
     for name, table in counts.searched.tables.items():
-        axes = _axes(table, asked, Findings())
-        axes += number_axes(table, asked)
+        axes = _axes(table, needed, Findings())
+        axes += number_axes(table, needed)
         candidate = candidate_axis(table.keys[-1])
         # In the order of the whole cube, so that each row leaves for the same reason.
         cubes[name] = _cube(table, [*axes, candidate], {})
@@ -113,21 +151,18 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
 
 
 def _distributions(
-    counts: Counts, named: Mapping[str, Axis], spec: Spec
+    counts: Counts, axis_of: Mapping[str, Axis], spec: Spec
 ) -> dict[str, Distribution]:
     """The distribution of each score that somebody has, by its column."""
     if not counts.scores:
         return {}
-    columns = {}
-    for attribute in spec.groupable:
-        column = attribute.column.value
-        raw = counts.plan.cut_key(column) if attribute.is_cut else counts.plan.text_key(column)
-        columns[attribute.name] = Recoding.of(named[attribute.name], raw, counts)
+    columns = {
+        attribute.name: Recoding.of_column(attribute, axis_of, counts)
+        for attribute in spec.groupable
+    }
     label = None
     if spec.label is not None and spec.label.has_classes:
-        column = spec.label.column.value
-        raw = counts.plan.cut_key(column) if spec.label.threshold else counts.plan.text_key(column)
-        label = Recoding.of(named[spec.label.name], raw, counts)
+        label = Recoding.of_column(spec.label, axis_of, counts)
     return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
 
 
@@ -209,8 +244,8 @@ def _gathered(
 ) -> Cube:
     """The cube of some cells, by the codes of their axes or by those that are given."""
 
-    def staying(one: Sum) -> Sum:
-        return Sum(one.values[stays], one.scale)
+    def staying(total: Sum) -> Sum:
+        return Sum(total.values[stays], total.scale)
 
     kept_axes = _kept(axes)
     codes = _codes(kept_axes) if codes is None else codes
@@ -222,7 +257,7 @@ def _gathered(
         ledger,
         counts.weight and staying(counts.weight),
         counts.squares and staying(counts.squares),
-        {name: one.transform(lambda n: n[stays], staying) for name, one in added.items()},
+        {name: amount.transform(lambda n: n[stays], staying) for name, amount in added.items()},
         None if clusters is None else clusters[stays],
     )
 
@@ -253,8 +288,8 @@ def _left_out(
     stays, why, reasons = _stays(counts, axes)
     why[counts.kept == -1] = len(reasons)
     reasons.append(("the filter", "cannot decide"))
-    dropping = np.any([axis.dropped_values & (axis.codes == DROP) for axis in axes], axis=0)
-    otherwise = np.any([axis.missing & (axis.codes == DROP) for axis in axes], axis=0)
+    by_value = np.any([axis.leaves_by_value for axis in axes], axis=0)
+    as_missing = np.any([axis.leaves_as_missing for axis in axes], axis=0)
     return LeftOut(
         keys=tuple(axis.key for axis in _kept(axes)),
         codes=_codes(_kept(axes)),
@@ -263,7 +298,7 @@ def _left_out(
         counted=stays,
         why=why,
         reasons=tuple(reasons),
-        others=kept & dropping & ~otherwise,
+        others=kept & by_value & ~as_missing,
         gather=partial(_gathered, counts, axes, added, clusters, ledger),
     )
 
@@ -274,19 +309,19 @@ def _stays(counts: Counts, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tupl
     Each row leaves for its first reason only.
     """
     stays = counts.kept == 1
-    why, found = np.full(len(stays), -1), list[tuple[str, str]]()
+    why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
     for axis in axes:
-        reasons = [
-            (axis.missing, f"missing ({axis.rule}: {axis.policy.value})"),
-            (axis.dropped_values, OTHERS_DROPPED),
-        ]
-        for marks, reason in reasons:
-            gone = stays & marks & (axis.codes == DROP)
+        as_missing = f"missing ({axis.rule}: {axis.policy.value})"
+        for marks, reason in (
+            (axis.leaves_as_missing, as_missing),
+            (axis.leaves_by_value, OTHERS_DROPPED),
+        ):
+            gone = stays & marks
             if gone.any():
-                why[gone] = len(found)
-                found.append((axis.column, reason))
+                why[gone] = len(reasons)
+                reasons.append((axis.column, reason))
                 stays = stays & ~gone
-    return stays, why, found
+    return stays, why, reasons
 
 
 def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
@@ -294,7 +329,7 @@ def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
     stays, why, reasons = _stays(counts, axes)
     filtered = int(counts.rows[counts.kept == 0].sum())
     undecided = int(counts.rows[counts.kept == -1].sum())
-    dropped = [_line(counts, why == at, *reason) for at, reason in enumerate(reasons)]
+    dropped = [_line(counts, why == number, *reason) for number, reason in enumerate(reasons)]
     aside = []
     for axis in axes:
         unknown = stays & axis.missing
@@ -330,10 +365,7 @@ def _line(counts: Counts, marks: Marks, column: str, reason: str) -> LedgerLine:
     )
 
 
-def _refuse_missing(
-    axis: Axis,
-    counts: Counts,
-) -> None:
+def _refuse_missing(axis: Axis, counts: Counts) -> None:
     if axis.policy is not MissingPolicy.ERROR:
         return
     missing = (counts.kept == 1) & axis.missing

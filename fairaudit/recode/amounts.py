@@ -29,11 +29,11 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     }
 
 
-def notices(found: dict[AmountName, Amount]) -> Iterator[Notice]:
+def notices(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
     """Numbers that are too small for the fixed point in which they are added up."""
-    for (of, name), one in found.items():
-        n, squares = int(one.n.sum()), int(one.squares.values.sum())
-        if name in {"score", "value"} and squares * 10**6 < n * one.squares.scale:
+    for (of, name), amount in amounts_by_name.items():
+        n, squares = int(amount.n.sum()), int(amount.squares.values.sum())
+        if name in {"score", "value"} and squares * 10**6 < n * amount.squares.scale:
             yield Notice(
                 f"{of}: numbers are added up at nine decimals, and these are small for that: their "
                 "root mean square is below 0.001",
@@ -76,7 +76,7 @@ class _Added:
 
     def _known(self, *columns: str) -> Marks:
         codes = [self._counts.cut_key(column).codes for column in columns]
-        return np.asarray(np.all([one != MISSING for one in codes], axis=0))
+        return np.asarray(np.all([column_codes != MISSING for column_codes in codes], axis=0))
 
     def _people(self, known: Marks) -> Ints:
         return np.where(known, self._counts.people, 0)

@@ -33,8 +33,17 @@ class Axis:
     rule: str
     policy: MissingPolicy
     missing: Marks
-    dropped_values: Marks
     words: tuple[str, ...] = ()
+
+    @property
+    def leaves_as_missing(self) -> Marks:
+        """The cells that leave the audit because their value is missing."""
+        return np.asarray(self.missing & (self.codes == DROP))
+
+    @property
+    def leaves_by_value(self) -> Marks:
+        """The cells that leave the audit for their value (`others: drop`)."""
+        return np.asarray(~self.missing & (self.codes == DROP))
 
 
 @dataclass(slots=True)
@@ -51,9 +60,7 @@ def with_missing_last(raw_key: RawKey) -> Ints:
     return np.where(raw_key.codes == MISSING, last, raw_key.codes)
 
 
-def cluster_codes(
-    counts: Counts,
-) -> Ints | None:
+def cluster_codes(counts: Counts) -> Ints | None:
     """The number of the cluster of each raw cell; None where the spec names no clusters.
 
     Raises `DataError` for rows that the filter keeps and that lack a cluster: whoever belongs to an

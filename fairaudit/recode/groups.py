@@ -27,6 +27,9 @@ def group_axis(
     """The axis of a protected attribute or a stratum."""
     is_protected = role is Role.PROTECTED
     policy = spec.missing.protected if is_protected else spec.missing.strata
+    if attribute.model is not None:
+        # Whoever has no counterpart is in no stratum, and in the audit all the same.
+        policy = MissingPolicy.SHOW
     if attribute.bins:
         names, raw, levels = _binned(attribute, counts)
     else:
@@ -55,12 +58,9 @@ def group_axis(
     )
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     _check_reference(attribute, levels, findings)
-    nothing = np.zeros(len(raw), dtype=np.bool_)
     key = KeyColumn(attribute.name, role, levels, unknown)
     rule = "protected" if is_protected else "strata"
-    return Axis(
-        key, codes, attribute.column.value, rule, policy, missing, nothing, attribute.unknown
-    )
+    return Axis(key, codes, attribute.column.value, rule, policy, missing, attribute.unknown)
 
 
 def _check_reference(attribute: Protected, levels: Sequence[str], findings: Findings) -> None:
@@ -79,14 +79,13 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
     place[None] = place[UNKNOWN]
     codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
-    nothing = np.zeros(len(codes), dtype=np.bool_)
     key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
-    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN], nothing)
+    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
 
 
 def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
-    found = [
+    oddities = [
         Notice(
             f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
             "joins them",
@@ -100,14 +99,11 @@ def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
             f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
             "missing, name it in `unknown`"
         )
-        found.append(Notice(what, Subjects.NOBODY))
-    return found
+        oddities.append(Notice(what, Subjects.NOBODY))
+    return oddities
 
 
-def _binned(
-    attribute: Protected,
-    counts: Counts,
-) -> tuple[list[str | None], Ints, tuple[str, ...]]:
+def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()
@@ -123,10 +119,10 @@ def _level_names(
     attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
 ) -> list[str | None]:
     """The audited level of each raw level; None where it is not known."""
-    found = [
+    levels_read = [
         level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
     ]
-    known = [level for level in found if level is not None]
+    known = [level for level in levels_read if level is not None]
     unknown = {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
@@ -151,7 +147,7 @@ def _level_names(
         name = target.get(level, level)
         return attribute.other if kept is not None and name not in kept else name
 
-    return [audited(level) for level in found]
+    return [audited(level) for level in levels_read]
 
 
 def _named(text: Text, known: Sequence[str], attribute: Protected, findings: Findings) -> str:

@@ -20,7 +20,9 @@ from fairaudit.cube import (
     KeyColumn,
     LostGroup,
     Marks,
+    add_up,
     distinct_rows,
+    name_groups,
 )
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.metrics import describe_group
@@ -68,62 +70,56 @@ class LeftOut:
         are the zeros of a table of all combinations.
         """
         whole = [*self._gone(by, ())]
-        if len(by) > 1 and any(not one.people for one in whole):
+        if len(by) > 1 and any(not group.people for group in whole):
             nobody = {
-                level for name in by for one in self._gone((name,), ()) for level in one.group
-                if not one.people
+                level for name in by for group in self._gone((name,), ()) for level in group.group
+                if not group.people
             }  # fmt: skip
-            whole = [one for one in whole if one.people or nobody.intersection(one.group)]
+            whole = [group for group in whole if group.people or nobody.intersection(group.group)]
         yield from whole
-        names = {one.group for one in whole}
+        names = {group.group for group in whole}
         if given:
-            for one in self._gone(by, given):
+            for group in self._gone(by, given):
                 # A stratum without people of a group is none that it leaves.
-                if one.people and one.group not in names:
-                    yield one
+                if group.people and group.group not in names:
+                    yield group
 
     def _gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         columns = [self._place(name) for name in (*by, *given)]
         within = self.seen.copy()
-        for at in columns:
-            codes = self.codes[:, at]
-            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[at].unknown))
+        for column in columns:
+            codes = self.codes[:, column]
+            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[column].unknown))
         cells, index = distinct_rows(self.codes[within][:, columns])
-        people, counted = self.people[within], self.counted[within]
-        seen, left = (np.zeros(len(cells), dtype=np.int64) for _ in range(2))
-        np.add.at(seen, index, people)
-        np.add.at(left, index, np.where(counted, people, 0))
-        total = max(int(seen.sum()), 1)
-        reasons = self._reasons(index, np.where((left == 0)[index], people, 0), self.why[within])
-        for at in np.flatnonzero(left == 0).tolist():
-            levels = zip((*by, *given), columns, cells[at].tolist(), strict=True)
-            pairs = [(name, self.keys[column].levels[code]) for name, column, code in levels]
+        people = self.people[within]
+        seen = add_up(people, index, len(cells))
+        is_gone = add_up(np.where(self.counted[within], people, 0), index, len(cells)) == 0
+        reasons = self._reasons(index, np.where(is_gone[index], people, 0), self.why[within])
+        groups = name_groups([self.keys[column] for column in columns], cells)
+        for number in np.flatnonzero(is_gone).tolist():
             yield LostGroup(
-                group=tuple(pairs[: len(by)]),
-                stratum=tuple(pairs[len(by) :]),
-                people=int(seen[at]),
-                share=int(seen[at]) / total,
-                why=reasons.get(at, _NO_PEOPLE),
+                group=groups[number][: len(by)],
+                stratum=groups[number][len(by) :],
+                people=int(seen[number]),
+                share=int(seen[number]) / max(int(seen.sum()), 1),
+                why=reasons.get(number, _NO_PEOPLE),
             )
 
     def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
         """Why those cells with people leave that are gone, by the number of their group."""
         pairs = np.unique(np.stack([index, why], axis=1)[people > 0], axis=0).tolist()
-        found: dict[int, list[str]] = {}
-        for at, reason in pairs:
-            found.setdefault(at, []).append(" ".join(self.reasons[reason]))
+        reasons: dict[int, list[str]] = {}
+        for number, reason in pairs:
+            reasons.setdefault(number, []).append(" ".join(self.reasons[reason]))
         return {
-            at: f"all of its rows leave the audit: {'; '.join(some)}" for at, some in found.items()
+            number: f"all of its rows leave the audit: {'; '.join(texts)}"
+            for number, texts in reasons.items()
         }
 
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
-        at = self._place(name)
-        codes, levels = self.codes[:, at], self.keys[at].levels
-        counted = np.zeros(len(levels) + 1, dtype=np.int64)
-        np.add.at(counted, np.where(codes == NO_LEVEL, len(levels), codes)[marks], rows[marks])
-        order = np.argsort(-counted, kind="stable").tolist()
-        return {(*levels, UNKNOWN)[one]: int(counted[one]) for one in order if counted[one]}
+        key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]
+        return _sort_levels((*key.levels, UNKNOWN), key.slots(codes), rows[marks])
 
     def _place(self, name: str) -> int:
         return [key.name for key in self.keys].index(name)
@@ -162,17 +158,18 @@ class LeftOut:
         for group, pattern in product(groups, patterns):
             codes = self.codes.copy()
             self._fill(codes, names, pattern, self.others & group)
-            opposite = tuple(None if one is None else not one for one in pattern)
+            opposite = tuple(
+                None if is_positive is None else not is_positive for is_positive in pattern
+            )
             self._fill(codes, names, opposite, self.others & ~group)
             yield self.gather(stays, codes)
 
     def _fullest(self, by: Grouping) -> list[Marks]:
         """The cells of each group of which somebody is left out, those of the most people first."""
         cells, index = distinct_rows(self.codes[:, [self._place(name) for name in by]])
-        people = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(people, index, np.where(self.others, self.people, 0))
+        people = add_up(np.where(self.others, self.people, 0), index, len(cells))
         order = np.argsort(-people, kind="stable")[:_MOST_GROUPS].tolist()
-        return [index == at for at in order if people[at]]
+        return [index == number for number in order if people[number]]
 
     def _fill(
         self, codes: Codes, names: Sequence[str], pattern: Sequence[bool | None], among: Marks
@@ -182,16 +179,16 @@ class LeftOut:
         The label is the last name, and is filled first.
         """
         for name, positive in [*zip(names, pattern, strict=False)][::-1]:
-            at = self._place(name)
-            plus = min(self.keys[at].positive or (0,))
-            minus = {*range(len(self.keys[at].levels))} - (self.keys[at].positive or set())
-            lacking = among & (codes[:, at] == NO_LEVEL)
+            column = self._place(name)
+            plus = min(self.keys[column].positive or (0,))
+            minus = {*range(len(self.keys[column].levels))} - (self.keys[column].positive or set())
+            lacking = among & (codes[:, column] == NO_LEVEL)
             given = np.full(len(codes), bool(positive))
             if positive is None:
                 label = self._place("label")
                 given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
-            codes[lacking & given, at] = plus
-            codes[lacking & ~given, at] = min(minus, default=NO_LEVEL)
+            codes[lacking & given, column] = plus
+            codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
 
 
 def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
@@ -213,27 +210,22 @@ def _dropped_values(
     outcome: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
 ) -> Iterator[Notice]:
     """What `others: drop` leaves out of an outcome, of which groups, and what it is like."""
-    number = [
-        at for at, (column, reason) in enumerate(left_out.reasons)
-        if (column, reason) == (outcome.column.value, OTHERS_DROPPED)
-    ]  # fmt: skip
-    gone = np.isin(left_out.why, number)
-    raw = counts.text_key(outcome.column.value)
-    counted = np.zeros(len(raw.levels), dtype=np.int64)
-    np.add.at(counted, raw.codes[gone], counts.rows[gone])
-    values = {raw.levels[at] or "": int(counted[at]) for at in np.argsort(-counted, kind="stable")}
-    values = {value: n for value, n in values.items() if n}
-    if not values:
+    reason = (outcome.column.value, OTHERS_DROPPED)
+    if reason not in left_out.reasons:
         return
+    gone = left_out.why == left_out.reasons.index(reason)
+    raw = counts.text_key(outcome.column.value)
+    texts = [level or "" for level in raw.levels]
+    values = _sort_levels(texts, raw.codes[gone], counts.rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
     by = [
-        f"by {name}: {_listed(left_out.by_level(name, counts.rows, gone))}"
-        for name in (attribute.name for attribute in spec.protected)
+        f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, gone))}"
+        for attribute in spec.protected
     ]
-    told = "; ".join([f"rows with {listed}", *by])
-    yield Notice(f"{outcome.name}: `others: drop` leaves out {told}", Subjects.NEVER)
-    for sign, named in (("positive", outcome.positive), ("negative", outcome.negative)):
-        for text in named:
+    sentence = "; ".join([f"rows with {listed}", *by])
+    yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
+    for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):
+        for text in declared:
             alike = [value for value in values if _is_like(value, text.value)]
             if alike:
                 verb = "looks" if len(alike) == 1 else "look"
@@ -245,6 +237,13 @@ def _dropped_values(
                 )
 
 
+def _sort_levels(levels: Sequence[str], codes: Ints, rows: Ints) -> dict[str, int]:
+    """The rows of each level that occurs, the most frequent first."""
+    total = add_up(rows, codes, len(levels))
+    order = np.argsort(-total, kind="stable").tolist()
+    return {levels[code]: int(total[code]) for code in order if total[code]}
+
+
 def _listed(counts: Mapping[str, int]) -> str:
     shown = [f"{name} ({n:,})" for name, n in [*counts.items()][:_MOST_NAMED]]
     more = len(counts) - _MOST_NAMED
@@ -253,7 +252,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def _is_like(value: str, other: str) -> bool:
     """Whether two texts are likely meant to be one: alike but for case, blanks, or a typo."""
-    one, two = lookalike(value), lookalike(other)
-    return one == two or (
-        not is_value(value) and SequenceMatcher(None, one, two).ratio() >= _NEAR
-    )  # fmt: skip
+    first, second = lookalike(value), lookalike(other)
+    if first == second or is_value(value):
+        return first == second
+    return SequenceMatcher(None, first, second).ratio() >= _NEAR

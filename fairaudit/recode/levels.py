@@ -41,10 +41,10 @@ def lookalike(text: str) -> str:
 
 def alike(levels: Sequence[str]) -> list[list[str]]:
     """The levels that are likely meant to be one, each such set by itself."""
-    found: dict[str, list[str]] = {}
+    same_levels: dict[str, list[str]] = {}
     for level in levels:
-        found.setdefault(lookalike(level), []).append(level)
-    return [same for same in found.values() if len(same) > 1]
+        same_levels.setdefault(lookalike(level), []).append(level)
+    return [same for same in same_levels.values() if len(same) > 1]
 
 
 def _is_invisible(sign: str) -> bool:
@@ -82,21 +82,23 @@ class Alike:
     @classmethod
     def of(cls, cube: Cube) -> Alike | None:
         """None where all levels look different."""
-        found: dict[str, list[list[str]]] = {}
+        levels: dict[str, list[list[str]]] = {}
         codes = cube.codes.copy()
-        for at, key in enumerate(cube.keys):
+        for column, key in enumerate(cube.keys):
             if key.role not in {Role.PROTECTED, Role.STRATUM}:
                 continue
             same = alike([level for level in key.levels if level != UNKNOWN])
             if not same:
                 continue
-            found[key.name] = same
+            levels[key.name] = same
             place = np.arange(len(key.levels) + 1, dtype=np.int32)
             for first, *others in same:
                 for level in others:
                     place[key.levels.index(level)] = key.levels.index(first)
-            codes[:, at] = np.where(codes[:, at] == NO_LEVEL, NO_LEVEL, place[codes[:, at]])
-        return cls(found, replace(cube, codes=codes)) if found else None
+            codes[:, column] = np.where(
+                codes[:, column] == NO_LEVEL, NO_LEVEL, place[codes[:, column]]
+            )
+        return cls(levels, replace(cube, codes=codes)) if levels else None
 
     def listed(self, names: Sequence[str]) -> str:
         """The levels of some columns in words."""

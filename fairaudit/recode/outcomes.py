@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.counts import Counts
-from fairaudit.cube import NO_LEVEL, KeyColumn, Marks, Role
+from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
@@ -26,12 +26,12 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
         return _cut_axis(outcome, role, policy, counts, findings)
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
-    found = [None if level in missing_words else level for level in raw_key.levels]
-    classes = _Classes.of([level for level in found if level is not None])
+    levels_read = [None if level in missing_words else level for level in raw_key.levels]
+    classes = _Classes.of([level for level in levels_read if level is not None])
     present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
     occurring = {
         classes.of_level[level]
-        for code, level in enumerate(found)
+        for code, level in enumerate(levels_read)
         if level is not None and code in present
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
@@ -42,9 +42,6 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
 
     def code(level: str | None) -> int:
         return left_out if level is None else place.get(classes.of_level[level], DROP)
-
-    def marks(chosen: Iterable[bool]) -> Marks:
-        return np.array(list(chosen), dtype=np.bool_)[raw_key.codes]
 
     key = KeyColumn(
         outcome.name,
@@ -57,14 +54,11 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
     )
     return Axis(
         key,
-        np.array([code(level) for level in found], dtype=np.int64)[raw_key.codes],
+        np.array([code(level) for level in levels_read], dtype=np.int64)[raw_key.codes],
         outcome.column.value,
         str(role),
         policy,
-        missing=marks(level is None for level in found),
-        dropped_values=marks(
-            level is not None and classes.of_level[level] in dropped for level in found
-        ),
+        missing=np.array([level is None for level in levels_read], dtype=np.bool_)[raw_key.codes],
     )
 
 
@@ -90,9 +84,9 @@ def _dropped(
     if not outcome.binary:
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    named = _check_positive(outcome, classes, occurring, findings)
-    named &= _check_negative(outcome, classes, occurring, findings)
-    rest = occurring - positive - negative if named else set()
+    is_well_named = _check_positive(outcome, classes, occurring, findings)
+    is_well_named &= _check_negative(outcome, classes, occurring, findings)
+    rest = occurring - positive - negative if is_well_named else set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
     if outcome.negative and rest:
@@ -225,14 +219,13 @@ def _cut_axis(
         positive=frozenset({1}),
         favourable=outcome.favourable,
     )
-    nothing = np.zeros(len(raw), dtype=np.bool_)
     missing = raw_key.codes == MISSING
     reached = np.array(codes)[raw]
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
             what = f"{outcome.name}: by its cut no row is {word}"
             findings.notices.append(Notice(what, Subjects.ANYBODY))
-    return Axis(key, reached, outcome.column.value, str(role), policy, missing, nothing)
+    return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 
 def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
@@ -243,13 +236,17 @@ def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
     used = [
-        (one.column, _rule(one, spec)) for one in spec.outcomes if one.kind is OutcomeKind.NUMBER
+        (outcome.column, _rule(outcome, spec))
+        for outcome in spec.outcomes
+        if outcome.kind is OutcomeKind.NUMBER
     ]
     used += [(outcome.score, "score") for outcome in spec.outcomes if outcome.score is not None]
-    found: dict[tuple[str, MissingPolicy], str] = {}
+    rule_of: dict[tuple[str, MissingPolicy], str] = {}
     for text, rule in used:
-        found.setdefault((text.value, rules[rule]), rule)
-    return [_number_axis(column, rule, policy, counts) for (column, policy), rule in found.items()]
+        rule_of.setdefault((text.value, rules[rule]), rule)
+    return [
+        _number_axis(column, rule, policy, counts) for (column, policy), rule in rule_of.items()
+    ]
 
 
 def _rule(outcome: Outcome, spec: Spec) -> str:
@@ -258,14 +255,8 @@ def _rule(outcome: Outcome, spec: Spec) -> str:
     return "numbers" if outcome in spec.numbers else "prediction"
 
 
-def _number_axis(
-    column: str,
-    rule: str,
-    policy: MissingPolicy,
-    counts: Counts,
-) -> Axis:
+def _number_axis(column: str, rule: str, policy: MissingPolicy, counts: Counts) -> Axis:
     missing = counts.cut_key(column).codes == MISSING
     codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
     key = KeyColumn(column, Role.PREDICTION, ())
-    nothing = np.zeros(len(missing), dtype=np.bool_)
-    return Axis(key, codes, column, rule, policy, missing, nothing)
+    return Axis(key, codes, column, rule, policy, missing)

@@ -21,6 +21,7 @@ from fairaudit.cube import (
 )
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
 from fairaudit.recode.axes import DROP, Axis
+from fairaudit.spec import Outcome, Protected
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
 
@@ -43,6 +44,14 @@ class Recoding:
         lookup[codes + 1] = axis.codes
         return cls(axis.key, raw, lookup)
 
+    @classmethod
+    def of_column(
+        cls, column: Protected | Outcome, axis_of: Mapping[str, Axis], counts: Counts
+    ) -> Recoding:
+        """How a column of the cells is recoded, by the axis of its name."""
+        raw = counts.plan.find_key(column.column.value, is_cut=column.is_cut)
+        return cls.of(axis_of[column.name], raw, counts)
+
     def codes(self, histogram: RawHistogram, codes: Ints) -> Ints:
         """The audited codes of entries of a histogram by this column, among others."""
         return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
@@ -64,8 +73,8 @@ class Distribution:
     def summaries(self) -> Iterator[Histogram]:
         """Everybody's histogram, and that of each protected attribute alone."""
         yield self.histogram((), ())
-        for name, one in self.columns.items():
-            if one.key.role is Role.PROTECTED:
+        for name, recoding in self.columns.items():
+            if recoding.key.role is Role.PROTECTED:
                 yield self.histogram((name,), ())
 
     def histogram(
@@ -79,17 +88,17 @@ class Distribution:
         raw = self._finest(by, given)
         if raw is None:
             raise ValueError(f"no histogram by {by} given {given} was counted")
-        g, found = self._index(by, raw, raw.codes, groups)
+        g, group_names = self._index(by, raw, raw.codes, groups)
         z, within = self._index(given, raw, raw.codes, strata)
         labels = self._labels(raw, raw.codes)
-        size = (len(within), len(found))
+        size = (len(within), len(group_names))
         stays = (g >= 0) & (z >= 0) & (labels >= 0)
         people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
         place = (z[stays], labels[stays], g[stays], raw.bins[stays])
         np.add.at(people, place, raw.people[stays])
         everybody = np.zeros(len(self.raw.bins.codes), dtype=np.int64)
         np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
-        g, _ = self._index(by, raw, raw.cells, found)
+        g, _ = self._index(by, raw, raw.cells, group_names)
         z, _ = self._index(given, raw, raw.cells, within)
         stays = (g >= 0) & (z >= 0) & (self._labels(raw, raw.cells) >= 0)
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -98,9 +107,9 @@ class Distribution:
         return Histogram(
             by=by,
             given=given,
-            groups=found,
+            groups=group_names,
             strata=within,
-            known=np.array([self._is_known(group) for group in found], dtype=np.bool_),
+            known=np.array([self._is_known(group) for group in group_names], dtype=np.bool_),
             people=people,
             everybody=everybody,
             bins=self.raw.bins,
@@ -125,17 +134,21 @@ class Distribution:
         names: Grouping,
         raw: RawHistogram,
         codes: Ints,
-        wanted: Sequence[Group] | None,
+        chosen: Sequence[Group] | None,
     ) -> tuple[Ints, tuple[Group, ...]]:
         """The number of each entry's group among those wanted, or all; below 0: none of them."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
         rows, index = distinct_rows(np.maximum(audited.T.reshape(shape), NO_LEVEL))
-        found = [_named(columns, row) for row in rows.tolist()]
-        groups = tuple(one for one in found if one is not None) if wanted is None else tuple(wanted)
-        place: dict[Group | None, int] = {group: at for at, group in enumerate(groups)}
-        places = np.array([place.get(one, -1) for one in found], dtype=np.int64)
+        groups_of_rows = [_named(columns, row) for row in rows.tolist()]
+        groups = (
+            tuple(group for group in groups_of_rows if group is not None)
+            if chosen is None
+            else tuple(chosen)
+        )
+        place: dict[Group | None, int] = {group: number for number, group in enumerate(groups)}
+        places = np.array([place.get(group, -1) for group in groups_of_rows], dtype=np.int64)
         return places[index], groups
 
     def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
@@ -158,11 +171,11 @@ class Distribution:
         bins = self.raw.bins
         if raw.sums is None or max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
             return None
-        found = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
+        moments = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
         for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):
             if stratum >= 0:
-                found[stratum][group] = found[stratum][group] + Moments(*more)
-        return tuple(map(tuple, found))
+                moments[stratum][group] = moments[stratum][group] + Moments(*more)
+        return tuple(map(tuple, moments))
 
 
 def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
@@ -179,5 +192,6 @@ def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
     if min(codes, default=0) < 0:
         return None
     return tuple(
-        (one.key.name, one.key.levels[code]) for one, code in zip(columns, codes, strict=True)
+        (column.key.name, column.key.levels[code])
+        for column, code in zip(columns, codes, strict=True)
     )

@@ -17,7 +17,7 @@ from fairaudit.plan import Key, feature_key
 from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
-from fairaudit.spec import MissingPolicy, Spec
+from fairaudit.spec import MissingPolicy, Outcome, Protected, Spec
 
 Recodings = Mapping[str, tuple[Key, Recoding]]
 """A column by its name: the raw key it is made of, and a code for each of its raw codes."""
@@ -27,7 +27,7 @@ def feature_recodings(
     counts: Counts, spec: Spec, findings: Findings
 ) -> dict[str, tuple[Key, Recoding]]:
     """How each feature is recoded; no cell has it, so each of its levels stands for one."""
-    found = {}
+    recodings = {}
     for attribute in spec.features:
         key = feature_key(spec, attribute)
         if key not in counts.plan.table_keys:
@@ -47,14 +47,14 @@ def feature_recodings(
             people=ones,
         )
         axis = group_axis(attribute, Role.STRATUM, alone, spec, findings)
-        found[attribute.name] = key, Recoding.of(axis, 0, alone)
-    return found
+        recodings[attribute.name] = key, Recoding.of(axis, 0, alone)
+    return recodings
 
 
 def table_cubes(
     counts: Counts,
     spec: Spec,
-    named: Mapping[str, Axis],
+    axis_of: Mapping[str, Axis],
     features: Recodings,
     ledger: Ledger,
 ) -> tuple[Cube, ...]:
@@ -65,15 +65,10 @@ def table_cubes(
     if not counts.tables or spec.subgroups is None:
         return ()
     columns: dict[str, tuple[Key, Recoding]] = dict(features)
-    wanted = {
-        attribute.name: (attribute.column.value, attribute.is_cut) for attribute in spec.groupable
-    }
-    wanted |= {
-        one.name: (one.column.value, one.threshold is not None) for one in spec.side_outcomes
-    }
-    for name, (column, is_cut) in wanted.items():
-        raw = counts.plan.cut_key(column) if is_cut else counts.plan.text_key(column)
-        columns[name] = counts.plan.keys[raw], Recoding.of(named[name], raw, counts)
+    counted: list[Protected | Outcome] = [*spec.groupable, *spec.side_outcomes]
+    for column in counted:
+        recoding = Recoding.of_column(column, axis_of, counts)
+        columns[column.name] = counts.plan.keys[recoding.raw], recoding
     _refuse_missing(counts, spec, features)
     outcomes = [outcome.name for outcome in spec.side_outcomes]
     tables = {frozenset(table.keys): table for table in counts.tables}
@@ -86,11 +81,13 @@ def table_cubes(
 def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
     """Notices on the people whose value of a feature is not known."""
     for name in features:
-        cube = next((one for one in cubes if name in {key.name for key in one.keys}), None)
+        cube = next(
+            (candidate for candidate in cubes if name in {key.name for key in candidate.keys}), None
+        )
         if cube is None:
             continue
-        at = [key.name for key in cube.keys].index(name)
-        codes, unknown = cube.codes[:, at], list(cube.keys[at].unknown)
+        column = [key.name for key in cube.keys].index(name)
+        codes, unknown = cube.codes[:, column], list(cube.keys[column].unknown)
         n = int(cube.people[(codes == NO_LEVEL) | np.isin(codes, unknown)].sum())
         if n:
             people = "person is" if n == 1 else "people are"
@@ -107,13 +104,13 @@ def _cube(
     codes = np.stack([_codes(table, *column) for column in columns], axis=1)
     stays = np.all(codes != DROP, axis=1)
     people = table.people[stays]
-    keys = [one.key for _, one in columns]
+    keys = [recoding.key for _, recoding in columns]
     audited = np.where(codes[stays] < 0, NO_LEVEL, codes[stays]).astype(np.int32)
     return Cube.gather(keys, audited, people, people, ledger)
 
 
-def _codes(table: RawTable, key: Key, one: Recoding) -> Ints:
-    return np.asarray(one.lookup[table.codes[:, table.keys.index(key)] + 1])
+def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
+    return np.asarray(recoding.lookup[table.codes[:, table.keys.index(key)] + 1])
 
 
 def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairaudit import names
-from fairaudit.report import numbers, reversals
+from fairaudit.report import numbers, reversal_sentences
 from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
 
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
@@ -33,7 +33,7 @@ def sentence(finding: Finding, before: Before) -> str:
             _beside_baseline(breach, value)
             for breach, value in zip(before.worse, before.own_worse, strict=True)
         ]
-        values += map(reversals.pair, before.reversals)
+        values += map(reversal_sentences.pair, before.reversals)
         worst = _earlier_worst(finding, before)
         return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
     is_beyond = bool(finding.crossed or finding.reversals)

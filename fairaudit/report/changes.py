@@ -20,7 +20,13 @@ from fairaudit.compare import (
     Scale,
 )
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes, reversals
+from fairaudit.report import (
+    baseline,
+    checks,
+    metric_titles,
+    numbers,
+    rate_changes,
+)
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -31,6 +37,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Tone,
 )
+from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
 
 _FEW_ROWS = 12
@@ -74,7 +81,7 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     )
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
-    moved = [change for change in changes.checks if _is_told_first(change, changes.alpha)]
+    moved = [change for change in changes.checks if _is_told_first(change)]
     if moved:
         yield _entries(moved, changes.alpha)
     yield Facts(
@@ -97,11 +104,9 @@ def summary(changes: Changes) -> str:
     text += f", {untested} not tested" if untested else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
-    sure = [row.change for row in changes.rates if row.change.is_significant(changes.alpha)]
-    down, up = (
-        sum(change.way is way for change in sure) for way in (Direction.WORSE, Direction.BETTER)
-    )
-    other = len(sure) - down - up
+    counts = changes.rate_counts
+    down, up = counts["worse"], counts["better"]
+    other = counts["significant"] - down - up
     rates = numbers.counted(len(changes.rates), "rate")
     text += f"; {rates} of groups: "
     if not any(row.change.significance for row in changes.rates):
@@ -141,7 +146,7 @@ def _origin(compared: ComparedResult) -> str:
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
-    rest = [change for change in changes.checks if not _is_told_first(change, changes.alpha)]
+    rest = [change for change in changes.checks if not _is_told_first(change)]
     rows = [*_entries(rest, changes.alpha).rows]
     rows += [
         (Cell("defined differently", Tone.MUTED), _otherwise(different))
@@ -164,25 +169,22 @@ def _otherwise(different: DifferentCheck) -> str:
     return f"{different.after.check.id}: {statuses}; {different.why} changed"
 
 
-def _is_told_first(change: CheckChange, alpha: float) -> bool:
+def _is_told_first(check: CheckChange) -> bool:
     """Whether a check is better or worse, or changed significantly."""
-    sure = change.is_significant(alpha)
-    return sure or change.is_worse(alpha) or change.is_better(alpha)
+    return check.is_significant or check.is_worse or check.is_better
 
 
 def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
-    return Entries(
-        [(_word(change, alpha), _check(change, alpha)) for change in rows], is_titled=True
-    )
+    return Entries([(_word(change), _check(change, alpha)) for change in rows], is_titled=True)
 
 
-def _word(check: CheckChange, alpha: float) -> Cell:
+def _word(check: CheckChange) -> Cell:
     """What became of a check in one word."""
-    if check.is_worse(alpha):
+    if check.is_worse:
         return Cell("WORSE", Tone.BAD)
-    if check.is_better(alpha):
+    if check.is_better:
         return Cell("BETTER", Tone.GOOD)
-    if check.is_significant(alpha):
+    if check.is_significant:
         return Cell("CHANGED", Tone.WARN)
     if all(change.way is Direction.SAME for change in check.tested):
         return Cell("SAME", Tone.MUTED)
@@ -225,7 +227,7 @@ def _by_group(change: CheckChange, alpha: float) -> str:
         row
         for row in change.groups
         if not (row.decided and row.decides)
-        and (row.decided or row.decides or row.change.is_significant(alpha))
+        and (row.decided or row.decides or row.change.significant)
     ]
     changed.sort(key=lambda row: not (row.decided or row.decides))
     shown = [f"; {_group(row, alpha)}" for row in changed[:_FEW_GROUPS]]
@@ -271,7 +273,7 @@ def _surely(change: Change, alpha: float) -> str:
     p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
     if test.family > 1:
         p += f"; {numbers.family(test, alpha)}"
-    if change.is_significant(alpha):
+    if change.significant:
         return f"{way}: {p})"
     return f"{way}, not significant: {p})"
 
@@ -299,9 +301,7 @@ def _reversal_word(change: ReversalChange) -> Cell:
 
 
 def _reversal(change: ReversalChange) -> str:
-    kinds = [
-        reversals.KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None
-    ]
+    kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
     pair = " against ".join(map(names.name, change.pair))
     chance = "" if change.significant else ", not significant"
     rate = f"{metric_titles.title(change.rate)} of the {change.of}"

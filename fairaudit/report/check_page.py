@@ -15,6 +15,7 @@ from fairaudit.report import (
     metric_titles,
     numbers,
     rates,
+    reversal_sentences,
     reversals,
     strata,
     worked_formula,
@@ -32,8 +33,9 @@ from fairaudit.report.blocks import (
     inert,
 )
 from fairaudit.report.subgroups import whose_rate
-from fairaudit.result import AuditResult
-from fairaudit.subgroups import SearchedRate
+from fairaudit.result import AuditResult, GroupRow, RateRow
+from fairaudit.subgroups import SearchedRate, Subgroup
+from fairaudit.subgroups.search import ParentGroup
 from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 
 _CANDIDATES = 10
@@ -59,31 +61,28 @@ def listing(result: AuditResult) -> Document:
     return inert((Heading("Checks, worst first"), Entries(rows), Paragraph(usage, Tone.MUTED)))
 
 
-def find(result: AuditResult, wanted: str) -> Finding:
+def find(result: AuditResult, text: str) -> Finding:
     """The finding by its id, its number in the listing, or a part of an id that only one has.
 
     Raises `UsageError` where there is none, or several.
     """
     ranked = checks.by_urgency(result.findings)
-    ids = [audit.check.id for audit in ranked]
-    if wanted in ids:
-        return ranked[ids.index(wanted)]
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(ranked):
-        return ranked[int(wanted) - 1]
-    matches = [audit for audit in ranked if wanted in audit.check.id]
-    if len(matches) == 1 and wanted:
+    ids = [finding.check.id for finding in ranked]
+    if text in ids:
+        return ranked[ids.index(text)]
+    if text.isdecimal() and 1 <= int(text) <= len(ranked):
+        return ranked[int(text) - 1]
+    matches = [finding for finding in ranked if text in finding.check.id]
+    if len(matches) == 1 and text:
         return matches[0]
     candidates = [names.copied(finding.check.id) for finding in (matches or ranked)]
     more = f", and {len(candidates) - _CANDIDATES} more" if len(candidates) > _CANDIDATES else ""
-    there = (
-        f"there is {', '.join(candidates[:_CANDIDATES])}{more}"
-        if candidates
-        else "the spec sets no limit"
-    )
+    hint = "the spec sets no limit"
+    if candidates:
+        hint = f"there is {', '.join(candidates[:_CANDIDATES])}{more}"
     if matches:
-        raise UsageError(f"{len(matches)} checks have {names.quoted(wanted)} in their id", there)
-    what = f"no check {names.quoted(wanted)}{did_you_mean(wanted, ids)}"
-    raise UsageError(what, there)
+        raise UsageError(f"{len(matches)} checks have {names.quoted(text)} in their id", hint)
+    raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
 
 
 def document(result: AuditResult, finding: Finding) -> Document:
@@ -136,8 +135,7 @@ def _asked(finding: Finding) -> Iterator[Block]:
                 ("smallest group", f"{check.terms.minimum.size} people in the denominator")
             )
     pairs.append(("limit", _limit(finding)))
-    distance = _distance(finding)
-    if distance:
+    if distance := _distance(finding):
         pairs.append(("distance", distance))
     if check.place is not None:
         pairs.append(("line of the spec", checks.place(check.place)))
@@ -223,12 +221,13 @@ def _outcomes(result: AuditResult, check: Check) -> int:
 
 
 def _sides(part: ComparisonPart) -> tuple[str, str]:
-    assert part.first is not None
-    assert part.second is not None
-    first, second = (
-        side.crowd or numbers.named_group(side.group) for side in (part.first, part.second)
+    first, second = part.first, part.second
+    assert first
+    assert second
+    return (
+        first.crowd or numbers.named_group(first.group),
+        second.crowd or numbers.named_group(second.group),
     )
-    return first, second
 
 
 def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], check: Check) -> Table:
@@ -236,8 +235,8 @@ def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], che
     rows = [
         [
             Cell(numbers.group(stratum.stratum)),
-            Cell(reversals.share(stratum.first)),
-            Cell(reversals.share(stratum.second)),
+            Cell(reversal_sentences.share(stratum.first)),
+            Cell(reversal_sentences.share(stratum.second)),
             Cell(numbers.percent(float(stratum.weight))),
         ]
         for stratum in weighed
@@ -264,16 +263,15 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
             (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
         ]
     )
-    subgroups = [(subgroup.group, subgroup.over, subgroup.under, subgroup.divergence)]
-    subgroups += [(part.group, part.over, part.under, part.divergence) for part in subgroup.parts]
+    parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
     rows = [
         [
-            Cell(numbers.named_group(group)),
-            Cell(f"{numbers.whole(over)}/{numbers.whole(under)}"),
-            Cell(numbers.percent(over / under)),
-            Cell(numbers.points(apart)),
+            Cell(numbers.named_group(part.group)),
+            Cell(f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
+            Cell(numbers.percent(part.over / part.under)),
+            Cell(numbers.points(part.divergence)),
         ]
-        for group, over, under, apart in subgroups
+        for part in parts
     ]
     header = ("subgroup, and whom it is part of", "count", "rate", "diff. to everybody")
     yield Table("", header, rows, (False, True, True, True))
@@ -281,10 +279,10 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
 
 def _reversals(finding: Finding) -> Iterator[Block]:
     """Every reversal beyond the limit, with its strata."""
-    inference = finding.check.inference
     for reversal in finding.reversals:
-        yield Entries([reversals.entry(reversal, Tone.WARN, inference)])
-        yield from reversals.proof(reversal, inference)
+        entry = reversal_sentences.entry(reversal, Tone.WARN, finding.check.inference)
+        yield Entries([entry])
+        yield from reversals.proof(reversal, finding.check.inference)
 
 
 def _sureness(finding: Finding) -> Iterator[Block]:
@@ -298,20 +296,16 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     """Everybody who is beyond the limit, not only the worst."""
     if len(finding.crossed) < 2:  # the worst is told above
         return
+    limit = finding.limit
+    assert isinstance(limit, Limit)
+    farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
     yield Heading("Everything beyond the limit")
     yield Table(
         "",
         ("group", "stratum", "value", "evidence"),
-        [_crossing(breach) for breach in _worst_first(finding)],
+        [*map(_crossing, farthest_first)],
         (False, False, True, False),
     )
-
-
-def _worst_first(finding: Finding) -> list[Breach]:
-    """Those beyond the limit, the farthest first."""
-    limit = finding.limit
-    assert isinstance(limit, Limit)
-    return sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
 
 
 def _crossing(breach: Breach) -> list[Cell]:
@@ -330,30 +324,26 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
     check = finding.check
     if not isinstance(check, Check):
         return
-    outcomes = {check.of, check.against}
+
+    def is_of_check(row: RateRow | GroupRow, given: set[str]) -> bool:
+        by = set(row.by) == set(check.by)
+        return row.of in {check.of, check.against} and by and given == set(check.given)
+
     of_check = [
         row
         for row in result.rates
-        if row.of in outcomes
-        and set(row.by) == set(check.by)
-        and ({name for name, _ in row.stratum} or {*row.averaged}) == set(check.given)
-        and row.metric in _rates(check)
+        if row.metric in _rates(check)
+        and is_of_check(row, {name for name, _ in row.stratum} or {*row.averaged})
     ]
-    counts = [
-        row
-        for row in result.groups
-        if row.of in outcomes
-        and set(row.by) == set(check.by)
-        and {name for name, _ in row.stratum} == set(check.given)
-    ]
+    counts = [row for row in result.groups if is_of_check(row, {name for name, _ in row.stratum})]
     if not of_check and not counts:
         return
     yield Heading("Every group")
     if of_check:
         yield from rates.tables(of_check, result, None)
         yield rates.legend(result)
-    known = list(dict.fromkeys(level for row in counts for level in row.counts))
     if counts:
+        known = list(dict.fromkeys(level for row in counts for level in row.counts))
         rows = [
             [
                 Cell(names.name(row.of)),
@@ -376,10 +366,9 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
 
 
 def _rates(check: Check) -> set[str]:
-    if isinstance(check.asked, GroupMetric):
-        return {check.asked.id}
-    parts = check.asked.parts if isinstance(check.asked, Disparity) else ()
-    return {quantity.id for quantity, _ in parts}
+    if isinstance(check.asked, Disparity):
+        return {rate.id for rate, _ in check.asked.parts}
+    return {check.asked.id} if isinstance(check.asked, GroupMetric) else set()
 
 
 def _left_out(finding: Finding) -> Iterator[Block]:
@@ -402,10 +391,10 @@ def _left_out(finding: Finding) -> Iterator[Block]:
 
 def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
     check = finding.check
-    wanted = {check.asked.id, *_rates(check)} if isinstance(check, Check) else {check.rate}
     first = check.asked.id if isinstance(check, Check) else check.rate
-    known = [definition for definition in result.definitions if definition.id in wanted]
-    for one in sorted(known, key=lambda definition: definition.id != first):
-        yield Heading(one.title)
-        yield Paragraph(one.means)
-        yield Facts(explain.facts(one))
+    ids = {first, *_rates(check)} if isinstance(check, Check) else {first}
+    known = [definition for definition in result.definitions if definition.id in ids]
+    for definition in sorted(known, key=lambda definition: definition.id != first):
+        yield Heading(definition.title)
+        yield Paragraph(definition.means)
+        yield Facts(explain.facts(definition))

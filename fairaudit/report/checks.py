@@ -11,8 +11,15 @@ from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
-from fairaudit.report import baseline, evidence, metric_titles, numbers, reversals, subgroups
+from fairaudit.report import (
+    baseline,
+    evidence,
+    metric_titles,
+    numbers,
+    subgroups,
+)
 from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.reversal_sentences import KIND_WORDS, pair
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import (
@@ -297,7 +304,7 @@ def relation(finding: Finding) -> str:
     limit, estimate = finding.limit, finding.estimate
     assert isinstance(limit, Limit)
     assert estimate is not None
-    if not finding.crossed and not limit.crossed(estimate.value, estimate.exact):
+    if not finding.crossed and not limit.is_crossed(estimate.value, estimate.exact):
         word = "fails" if baseline.limit_fails(finding) else "warns"
         return f"({word} {limit})"
     is_low = limit.below is not None and estimate.value < float(limit.below) + 1e-9
@@ -351,7 +358,7 @@ def _reversals(finding: Finding) -> str:
 def _reversal(reversal: Reversal, finding: Finding) -> str:
     """A reversal in a few words, with its p-value, or why it has none."""
     given = " and ".join(map(names.name, reversal.given))
-    text = f"{reversals.pair(reversal)}, given {given}, {reversals.KIND_WORDS[reversal.kind]}"
+    text = f"{pair(reversal)}, given {given}, {KIND_WORDS[reversal.kind]}"
     if reversal.significance is None:
         return text
     if reversal.hangs_on_weights:

@@ -12,7 +12,10 @@ from fairaudit.report import (
     baseline,
     checks,
     evidence,
+    features,
     lattice,
+    measures,
+    method,
     metric_titles,
     numbers,
     provenance,
@@ -61,7 +64,9 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _verdict(result, most, data),
         provenance.provenance(result),
         provenance.ledger(result),
+        features.section(result, most),
         lattice.section(result, most),
+        measures.section(result, most),
         strata.section(result, most),
         rates.section(result, most),
         scores.section(result, most),
@@ -71,6 +76,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         subgroups.section(result),
         _undefined(result, most),
         _definitions(result.definitions),
+        method.section(result),
         _meaning(),
     )
     return inert(tuple(block for section in sections for block in section))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fairaudit.evidence.glossary import METHODS, Method, find_methods
-from fairaudit.metrics import GROUP_METRICS, PREFERENCES, Better
+from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.report.blocks import Cell, Document, Facts, Heading, Paragraph, Table
 from fairaudit.result import Definition
@@ -34,6 +34,18 @@ def method_page(method: Method) -> Document:
         Paragraph(method.means),
         Facts([pair for pair in pairs if pair[1]]),
     )
+
+
+def preset_page(preset: Preset) -> Document:
+    """The page of a preset: its measures, and why its source uses them."""
+    pairs = [
+        ("use", f"metrics: {preset.name}"),
+        ("measures", ", ".join(preset.metrics)),
+        ("limit", f"on {preset.metrics[0]}"),
+        ("why", f"{preset.why[0].upper()}{preset.why[1:]}."),
+        ("source", str(preset.source)),
+    ]
+    return (Heading(f"Preset {preset.name}"), Facts(pairs))
 
 
 def facts(definition: Definition) -> list[tuple[str, str]]:
@@ -87,11 +99,27 @@ def markdown(definitions: Sequence[Definition]) -> str:
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(definition)]
     lines += ["", "## Intervals, tests and corrections", ""]
     lines += [f"- **{method.name}**: {method.means} Source: {method.source}." for method in METHODS]
+    lines += ["", "## Presets and fair ranges", "", _PRESETS, ""]
+    lines += [
+        f"- `{preset.name}`: {', '.join(f'`{name}`' for name in preset.metrics)}. "
+        f"Why: {preset.why}. Source: {preset.source}."
+        for preset in PRESETS
+    ]
+    lines += [
+        f"- `flags: {ranges.name}` marks ratios outside {ranges.ratio[0]} to {ranges.ratio[1]} and "
+        f"differences of more than {ranges.part} of what they can be. Source: {ranges.source}."
+        for ranges in FAIR_RANGES
+    ]
     lines += ["", "## Not measured here", "", _NOT_HERE, ""]
     lines += [_notion(metric) for metric in UNSUPPORTED_METRICS]
     return "\n".join([*lines, ""])
 
 
+_PRESETS = (
+    "A preset is an entry of `metrics`, such as `metrics: survey`: each of its measures that the "
+    "spec has the data for, of every model unless `of` names one. A limit is on its first "
+    "measure. `flags` at the top of a spec marks values in the report: no limit, and no verdict."
+)
 _NOT_HERE = (
     "Well-known names that are no metric here, with the reason and the nearest measures; "
     "`fairaudit explain NAME` says so, too."

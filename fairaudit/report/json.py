@@ -18,12 +18,10 @@ from fairaudit.codec import (
     result_schema,
     write_answers,
     write_changes,
-    write_error,
     write_result,
 )
 from fairaudit.codec import read_result as read
-from fairaudit.errors import FairauditError
-from fairaudit.report import appearances, checks, reversals, subgroups
+from fairaudit.report import appearances, checks, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
 __all__ = [
@@ -54,11 +52,17 @@ def render(result: AuditResult) -> str:
 
 def document(result: AuditResult) -> dict[str, Any]:
     """The result as plain data; checks, reversals, appearances and subgroups also in words."""
-    tree, inference = write_result(result), result.provenance.inference
+    tree = write_result(result)
+    _add_sentences(tree, result)
+    return tree
+
+
+def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
+    inference = result.provenance.inference
     for row, finding in zip(tree["checks"], result.findings, strict=True):
         row["sentence"] = checks.sentence(finding)
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
-        row["sentence"] = reversals.sentence(reversal, inference.alpha)
+        row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):
         for row, appearance in zip(subset["appears"], lattice.appears, strict=True):
             row["sentence"] = appearances.sentence(appearance, inference.alpha)
@@ -66,7 +70,6 @@ def document(result: AuditResult) -> dict[str, Any]:
         for search, rate in zip(tree["subgroups"]["rates"], result.subgroups.rates, strict=True):
             for row, subgroup in zip(search["listed"], rate.listed, strict=True):
                 row["sentence"] = subgroups.sentence(subgroup, rate, inference)
-    return tree
 
 
 def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
@@ -84,18 +87,12 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
 
     Of one `asked` says which spec and file it is the answer for.
     """
-    trees = [_of_answer(answer) for answer in answers]
-    if len(answers) > 1:
-        return write_answers(answers, trees)
-    [answer], [tree] = answers, trees
-    head = {name: tree[name] for name in ("schema_version", "tool")}
-    return {**head, "asked": {"spec": answer.spec, "data": answer.data}, **tree}
-
-
-def _of_answer(answer: Answer) -> dict[str, Any]:
-    if isinstance(answer.found, FairauditError):
-        return write_error(answer.found)
-    return document(answer.found)
+    tree = write_answers(answers)
+    trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
+    for answer, each in zip(answers, trees, strict=True):
+        if isinstance(answer.found, AuditResult):
+            _add_sentences(each, answer.found)
+    return tree
 
 
 def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:

@@ -52,7 +52,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     for (metric, of, by, stratum, options), rows in tables.items():
         if not by:
             continue
-        is_sure = any(row.change.is_significant(changes.alpha) for row in rows)
+        is_sure = any(row.change.significant for row in rows)
         is_large = (metric, of, by, stratum, options) in shown_untested
         if most is not None and not (is_sure or is_large):
             omitted.append(rows)
@@ -66,7 +66,7 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         shown_tables.append(_table(title, numbers.subset(by), named, changes, more))
         picture = _picture(rows, metric, _sides(changes))
         if picture is not None:
-            pictures.append(Figure(title, _described(rows, changes.alpha), picture))
+            pictures.append(Figure(title, _described(rows), picture))
     yield from pictures
     yield from shown_tables
     yield from _left_out(omitted)
@@ -197,7 +197,7 @@ def _pairs(change: RateChange) -> str:
 
 def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
     change = row.change
-    sure = change.is_significant(alpha)
+    sure = change.significant
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
     if not row.is_compared:
         tone = Tone.MUTED
@@ -270,11 +270,11 @@ def _point(x: str, estimate: Estimate) -> Point:
     return Point(x, estimate.value, estimate.low, estimate.high)
 
 
-def _described(rows: Sequence[RateChange], alpha: float) -> str:
+def _described(rows: Sequence[RateChange]) -> str:
     """The picture in words."""
     if not any(change.change.significance for change in rows):
         return "From before to after, not tested."
-    sure = [change for change in rows if change.change.is_significant(alpha)]
+    sure = [change for change in rows if change.change.significant]
     if not sure:
         return "From before to after no group changes significantly."
     named = ", ".join(f"{numbers.group(row.group)} {_MARKS[row.change.way]}" for row in sure[:5])
@@ -289,7 +289,7 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     yield Heading("Who is in the data")
     yield Entries([_entry(change, changes.alpha) for change in changes.people])
     for change in changes.people:
-        if most is not None and not _is_otherwise(change, changes.alpha):
+        if most is not None and not _is_otherwise(change):
             continue
         ordered = sorted(
             change.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
@@ -315,10 +315,9 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
         )
 
 
-def _is_otherwise(change: PeopleChange, alpha: float) -> bool:
+def _is_otherwise(change: PeopleChange) -> bool:
     """Whether people are significantly spread otherwise, or groups are new or gone."""
-    test = change.significance
-    return bool(change.new or change.gone) or (test is not None and test.adjusted < alpha)
+    return bool(change.new or change.gone) or change.significant
 
 
 def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
@@ -330,7 +329,7 @@ def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
         if change.most_moved:
             text += f"; the largest change of a share is {100 * change.most_moved:.1f} points"
     else:
-        is_sure = test.adjusted < alpha
+        is_sure = change.significant
         word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
         text += f"the largest change of a share is {100 * change.most_moved:.1f} points, "
         text += "" if is_sure else "not significant, "

@@ -21,32 +21,25 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.pictures import Slope, Slopes
+from fairaudit.report.reversal_sentences import (
+    KIND_WORDS,
+    NOT_ESTABLISHED,
+    NOT_LEFT,
+    entry,
+    name_given,
+    sentence,
+    share,
+)
 from fairaudit.result import AuditResult
-from fairaudit.simpson import GroupRate, Reversal, ReversalKind
+from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import Status
 
-KIND_WORDS = {
-    ReversalKind.EVERY_STRATUM: "reversed in every stratum",
-    ReversalKind.ADJUSTED: "reversed after adjustment",
-    ReversalKind.MOST_PEOPLE: "reversed for most people",
-    ReversalKind.MASKED: "a gap hidden in the aggregate",
-    ReversalKind.EXPLAINED: "a gap that goes with the mix of strata",
-}
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""
 _DRAWN = 12
 """So many reversals have a picture, however long the report."""
 _TOLD = 6
 """So many reversals are told at all, where the report is short."""
-_SEEN = 0.0005
-"""A gap of less would read as 0.0 points."""
-_WHOSE = {
-    ReversalKind.MASKED: "the gap after adjustment",
-    ReversalKind.EXPLAINED: "the gap overall",
-}
-"""Which gap the test of a note is about."""
-_NOT_LEFT = "gone after adjustment"
-_PATTERN = "not established"
 _SUPPRESSED = "significance suppressed"
 _UNTOLD = (
     "Only reversals whose counts may all be published are listed. Their adjusted p-values are "
@@ -94,7 +87,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_short
         else patterns
     )
-    word = _PATTERN if is_open else _SUPPRESSED
+    word = NOT_ESTABLISHED if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
@@ -124,13 +117,13 @@ def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tup
             f"adjustment, with Mantel–Haenszel weights, is not (p of {alpha} or more), or it "
             "points the other way."
         )
-        yield _NOT_LEFT, text
+        yield NOT_LEFT, text
     if patterns:
         text = (
             "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
             f"{alpha} or more, or there is no test of what it claims."
         )
-        yield _PATTERN, text
+        yield NOT_ESTABLISHED, text
 
 
 def _gated(result: AuditResult) -> list[Reversal]:
@@ -177,15 +170,6 @@ def _none(compared: int | None) -> str:
     )
 
 
-def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind, or for a gap that adjustment does not leave."""
-    word = KIND_WORDS[reversal.kind]
-    if not reversal.is_significant(inference.alpha):
-        is_left = not reversal.is_not_left(inference.alpha)
-        word = f"{_PATTERN}: {word}" if is_left else _NOT_LEFT
-    return Cell(word, tone), sentence(reversal, inference.alpha)
-
-
 def _reading(result: AuditResult) -> str:
     """How to read the numbers of the section."""
     text = (
@@ -206,105 +190,6 @@ def _reading(result: AuditResult) -> str:
     return text
 
 
-def sentence(reversal: Reversal, alpha: float) -> str:
-    """A reversal, or a note, in one sentence: each gap with its own interval and test."""
-    first, second = map(names.name, reversal.pair)
-    named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
-    parts = (_overall(reversal, alpha), _adjusted(reversal, alpha), _pattern(reversal))
-    return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
-
-
-def _given(reversal: Reversal) -> str:
-    return " and ".join(map(names.name, reversal.given))
-
-
-def _overall(reversal: Reversal, alpha: float) -> str:
-    """The gap with the strata thrown together, with its test."""
-    first, second = map(share, reversal.crude_pair)
-    text = f"{_gap(reversal.crude)} overall, {first} against {second}"
-    return (
-        text
-        if reversal.crude_p is None
-        else f"{text}, p {numbers.probability(reversal.crude_p, alpha)}"
-    )
-
-
-def _adjusted(reversal: Reversal, alpha: float) -> str:
-    """The one gap after adjustment that has a test, with its interval."""
-    joined = reversal.joined
-    if joined is None or joined.difference is None:
-        first, second = (numbers.percent(value) for value in reversal.standardized_pair)
-        return f"at the same mix of {_given(reversal)} {first} against {second}"
-    gap, after = joined.difference, f"after adjustment for {_given(reversal)}"
-    if reversal.hangs_on_weights:
-        return (
-            f"{after} the sign of the gap depends on the weights of the strata: "
-            f"{numbers.points(gap)} points by Mantel–Haenszel, "
-            f"{numbers.points(reversal.standardized)} by both groups' people; no single "
-            "adjusted gap is reported"
-        )
-    text = _gap(gap)
-    if joined.difference_low is not None and joined.difference_high is not None:
-        ends = (joined.difference_low, joined.difference_high)
-        text += f" [{', '.join(map(numbers.points, ends))}]"
-    if joined.p is not None:
-        text += f", p {numbers.probability(joined.p, alpha)} (Cochran–Mantel–Haenszel)"
-    sure = joined.p is not None and joined.p < alpha
-    if reversal.kind is ReversalKind.MASKED or not reversal.crude:
-        return f"{after} {text}"
-    if gap * reversal.crude <= 0 and sure:
-        return f"{after} the other way, {text}"
-    if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
-        # Of a gap that may be none overall there is nothing that could be left or gone.
-        return f"{after} {text}"
-    if gap * reversal.crude <= 0:
-        return f"no such gap remains {after}: {text}"
-    return f"{after} not distinguishable from no gap: {text}"
-
-
-def _gap(value: float) -> str:
-    """`14.2 points lower`, `no gap`."""
-    if not value:
-        return "no gap"
-    return f"{_size(value)} points {'higher' if value > 0 else 'lower'}"
-
-
-def _size(value: float) -> str:
-    """A gap in points, at as many decimals as it takes to see one."""
-    return numbers.points(abs(value)).removeprefix("+") if abs(value) >= _SEEN else (
-        f"{100 * abs(value):.2g}"
-    )  # fmt: skip
-
-
-def _pattern(reversal: Reversal) -> str:
-    """In which strata the gap points the other way, or what share goes with their mix."""
-    if reversal.kind is ReversalKind.MASKED:
-        return ""
-    if reversal.kind is ReversalKind.EXPLAINED:
-        return _explained(reversal)
-    count, strata = reversal.reversed_strata, reversal.estimable_strata
-    if count == strata:
-        whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
-        return f"the other way in {whole}"
-    people, share_of = (
-        numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
-    )
-    return f"the other way in {count} of {strata} strata ({share_of}), with {people} of the people"
-
-
-def _explained(reversal: Reversal) -> str:
-    """The share of a gap that goes with the mix of strata, with its interval."""
-    explained = reversal.explained
-    if explained is None:
-        return ""
-    text = f"{numbers.percent(explained.value)} of the gap"
-    if explained.low is None or explained.high is None:
-        text += " (no interval: the gap overall may be zero)"
-    else:
-        text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
-    return f"{text} goes with the mix of {_given(reversal)}, at the same mix of both groups"
-
-
 def _weights(reversal: Reversal) -> Iterator[str]:
     """The gap after adjustment at other weights than those of its test."""
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
@@ -316,37 +201,12 @@ def _weights(reversal: Reversal) -> Iterator[str]:
     )
 
 
-def _sureness(reversal: Reversal, alpha: float) -> str:
-    """What is tested among all comparisons, by its adjusted p-value."""
-    test = reversal.significance
-    if (
-        reversal.hangs_on_weights
-        or test is None
-        or (test.family == 1 and not reversal.kind.reverses)
-    ):
-        return ""
-    gap = _WHOSE.get(reversal.kind, "the reversal")
-    text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"
-    if test.family == 1:
-        return f" ({text})"
-    by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
-    return f" ({text} {by} {numbers.whole(test.family)} comparisons)"
-
-
-def share(rate: GroupRate) -> str:
-    """A rate with its counts, or under survey weights with its people."""
-    behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
-    if rate.scale != 1:
-        behind = f"n = {numbers.whole(rate.n)}"
-    return f"{numbers.percent(rate.value)} ({behind})"
-
-
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, reversal.pair)
     yield Table(
         f"{metric_titles.title(reversal.rate, reversal.of)} of {names.name(reversal.attribute)}, "
-        f"given {_given(reversal)}",
+        f"given {name_given(reversal)}",
         (numbers.subset(reversal.given), first, second, "diff.", "share of people", "p"),
         [
             [
@@ -427,9 +287,3 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
         Slopes(title, reversal.pair, [overall, *drawn]),
         note=f"Thick: everybody. The others: each {given} by itself.{omitted}",
     )
-
-
-def pair(reversal: Reversal) -> str:
-    """The two groups of a reversal."""
-    first, second = map(names.name, reversal.pair)
-    return f"{names.name(reversal.attribute)}: {first} against {second}"

@@ -1,4 +1,4 @@
-"""The result of an audit: its rows, its verdict, and which exit code that means."""
+"""The result of an audit: its rows, its verdict, and the rule that makes it an exit code."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.members import (
     FLAT,
+    RARE,
     Member,
     member,
 )
@@ -27,6 +28,7 @@ from fairaudit.result.rows import (
     ComparisonRow,
     Curve,
     EpsilonReading,
+    FeatureRow,
     GroupRow,
     LatticeRow,
     ModelChange,
@@ -80,7 +82,7 @@ class DataFile:
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster",
+    "exclude_below inference created suppress_below cluster flags",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -90,7 +92,8 @@ class Provenance:
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
-    `cluster` is the column of rows that belong together, `clusters` how many such there are.
+    `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
+    are the fair ranges that mark comparisons.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -113,15 +116,16 @@ class Provenance:
     suppress_below: Annotated[int | None, Member("options.suppress_below")] = None
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
+    flags: Annotated[str | None, Member("options.flags", rare=True)] = None
 
 
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens",
     anybody="compared",  # counts the groups that are large enough
-    never="subgroups model_changes",
+    never="subgroups model_changes features",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
-    hidden={"model_changes": ()},
+    hidden={"model_changes": (), "features": ()},
 )
 @dataclass(frozen=True, slots=True)
 class AuditResult:
@@ -129,7 +133,8 @@ class AuditResult:
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
     for reversals found in the data, where one was asked for; `compared` is how many comparisons
-    the scan for reversals made, None where there was none. `model_changes` sets every two models
+    the scan for reversals made, None where there was none. `features` describe the people
+    where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
     """
 
@@ -154,6 +159,7 @@ class AuditResult:
     compared: Annotated[int | None, Member("reversal_comparisons")] = None
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
+    features: Annotated[tuple[FeatureRow, ...], RARE] = ()
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

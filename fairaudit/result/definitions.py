@@ -103,6 +103,6 @@ def _direction(record: Metric | Comparison) -> str:
     if isinstance(record, TableMetric) and record.parity:
         return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
-    if isinstance(record, Disparity) and record.signed:
+    if isinstance(record, Disparity) and record.is_two_sided:
         return f"{ideal}, either side departs from it"
     return ideal

@@ -14,11 +14,7 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.members import (
     FLAT,
-    STATED,
-    STATED_OR_HIDDEN,
-    SUPPRESSES,
-    UNCOUNTED,
-    WITNESS,
+    RARE,
     Member,
 )
 from fairaudit.metrics import (
@@ -69,16 +65,16 @@ class RateRow:
     estimate: Annotated[Estimate, FLAT]
     standing: Eligibility
     reference: Group
-    difference: Annotated[float | None, STATED_OR_HIDDEN]
-    ratio: Annotated[float | None, STATED_OR_HIDDEN]
+    difference: float | None
+    ratio: float | None
     parameters: Mapping[str, object] = field(default_factory=dict)
-    alpha: Annotated[float, Member(shared="alpha")] = 0.05
+    alpha: Annotated[float, RARE] = 0.05
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
 
 
 @declare_subjects(
     nobody="metric title compare of by stratum group reference parameters averaged",
-    row="estimate parts decided_by first second",
+    row="estimate parts decided_by first second flag",
     compared="takes_part",
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
@@ -87,7 +83,7 @@ class ComparisonRow:
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
 
     `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
-    where it is suppressed.
+    where it is suppressed. `flag` says on which side of a fair range the value lies, outside it.
     """
 
     metric: str
@@ -99,13 +95,14 @@ class ComparisonRow:
     group: Group | None
     reference: str | None
     parameters: Mapping[str, object]
-    estimate: Annotated[Estimate, UNCOUNTED]
+    estimate: Annotated[Estimate, FLAT]
     parts: tuple[ComparisonPart, ...]
-    decided_by: Annotated[str | None, WITNESS]
-    first: Annotated[Group, WITNESS]
-    second: Annotated[Group, WITNESS]
+    decided_by: str | None
+    first: Group
+    second: Group
     takes_part: Annotated[int | None, Member("groups_compared")]
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
+    flag: Annotated[str | None, RARE] = None
 
     @property
     def spread(self) -> bool:
@@ -125,15 +122,15 @@ class LatticeEntry:
     metric: str
     title: str
     of: str
-    estimate: Annotated[Estimate, UNCOUNTED]
-    first: Annotated[Group, WITNESS]
-    second: Annotated[Group, WITNESS]
+    estimate: Annotated[Estimate, FLAT]
+    first: Group
+    second: Group
     parts: tuple[ComparisonPart, ...]
     spread: bool
-    decided_by: Annotated[str | None, WITNESS]
+    decided_by: str | None
     judged: bool
     limited: bool
-    departure: Annotated[float, STATED]
+    departure: float
 
 
 @declare_subjects(
@@ -177,14 +174,14 @@ class EpsilonReading:
     of: str
     by: Grouping
     parameters: str
-    epsilon: Annotated[float, STATED]
-    factor: Annotated[float, STATED]
-    twice: Annotated[float, STATED]
+    epsilon: float
+    factor: float
+    twice: float
     bounds_subsets: bool
     regime: str
     low: float | None = None
     high: float | None = None
-    unbounded: Annotated[str, Member(nullable=True)] = ""
+    unbounded: str = ""
 
 
 @declare_subjects(
@@ -215,7 +212,34 @@ class ScoreRow:
     median: tuple[float, float] | None
     auc: float | None
     auc_error: float | None
-    suppressed: Annotated[bool, SUPPRESSES] = False
+    suppressed: bool = False
+
+
+@declare_subjects(
+    never="feature by group known n missing mean deviation lowest highest median levels commonest "
+    "entropy",
+)
+@dataclass(frozen=True, slots=True)
+class FeatureRow:
+    """A feature of the people of one group, or of everybody: numbers, or levels.
+
+    The median lies between both of its numbers. `entropy` is that of the levels, in bits.
+    """
+
+    feature: str
+    by: Grouping
+    group: Group
+    known: bool
+    n: int
+    missing: int
+    mean: float | None = None
+    deviation: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    median: tuple[float, float] | None = None
+    levels: int | None = None
+    commonest: str | None = None
+    entropy: float | None = None
 
 
 @declare_subjects(row="lowest highest n mean_score share low high")
@@ -261,7 +285,7 @@ class Curve:
     known: bool
     calibration: tuple[Calibration, ...]
     thresholds: tuple[Threshold, ...]
-    suppressed: Annotated[bool, SUPPRESSES] = False
+    suppressed: bool = False
 
 
 @declare_subjects(nobody="columns left_out")

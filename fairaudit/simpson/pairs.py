@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics import GroupValues
-from fairaudit.simpson.records import GroupRate, ReversalKind, Stratum
+from fairaudit.simpson.records import GroupRate, Reversal, ReversalKind, Stratum
 
 NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
@@ -61,8 +62,8 @@ def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
 
 def measure_pair(
     values: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
-) -> tuple[ReversalKind, dict[str, Any]] | None:
-    """The kind of one pair with its numbers; None where conditioning changes nothing."""
+) -> Reversal | None:
+    """One pair with its kind and numbers, untested; None where conditioning changes nothing."""
     over, under = count_rate(values)
     g, h = pair
     columns = _Columns((over[support, g], over[support, h]), (under[support, g], under[support, h]))
@@ -80,31 +81,44 @@ def measure_pair(
     composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
-    people = values.n[support]
-    first = np.stack([a, n, people[:, g]], axis=1)
-    second = np.stack([c, m, people[:, h]], axis=1)
-
-    def share(counts: Ints) -> GroupRate:
-        over, under, count = counts.tolist()
-        return GroupRate(over, under, count, table.scale)
-
-    return kind, {
-        "crude": crude,
-        "crude_pair": (share(first.sum(axis=0)), share(second.sum(axis=0))),
-        "standardized": standardized,
-        "standardized_pair": (float((weight * p).sum()), float((weight * q).sum())),
-        "composition": composition,
-        "within": crude - composition,
-        "mantel_haenszel_odds_ratio": float(odds),
-        "opposite_weight": float(_weigh(n + m, opposite)),
-        "reversed_strata": int(opposite.sum()),
-        "adjusted": turned,
-        "estimable_strata": len(support),
-        "strata": tuple(
-            Stratum(table.strata[z], share(first[i]), share(second[i]), float(weight[i]))
+    first, second = (_list_rates(values, support, group, table.scale) for group in pair)
+    return Reversal(
+        rate=values.metric.id,
+        of=table.of,
+        attribute=table.by[0],
+        pair=(table.groups[g][0][1], table.groups[h][0][1]),
+        given=table.given,
+        kind=kind,
+        crude=crude,
+        crude_pair=(first[-1], second[-1]),
+        standardized=standardized,
+        standardized_pair=(float((weight * p).sum()), float((weight * q).sum())),
+        composition=composition,
+        within=crude - composition,
+        mantel_haenszel_odds_ratio=float(odds),
+        opposite_weight=float(_weigh(n + m, opposite)),
+        reversed_strata=int(opposite.sum()),
+        estimable_strata=len(support),
+        adjusted=turned,
+        strata=tuple(
+            Stratum(table.strata[z], first[i], second[i], float(weight[i]))
             for i, z in enumerate(support)
         ),
-    }
+        # Those of all groups and the tests are added by the scan.
+        crude_everybody=math.nan,
+        joined=None,
+        crude_p=None,
+        significance=None,
+        off_support=(),
+        incomplete=0,
+    )
+
+
+def _list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> list[GroupRate]:
+    """The rate of one group in each of some strata, and last in all of them together."""
+    counts = np.stack([part[support, group] for part in (*count_rate(values), values.n)], axis=1)
+    rows = [*counts.tolist(), counts.sum(axis=0).tolist()]
+    return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
 def _choose_kind(

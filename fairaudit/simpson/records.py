@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
-from fairaudit.members import POSITIVE, STATED, Member, member
+from fairaudit.members import POSITIVE, Member, member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 
@@ -180,7 +180,7 @@ class Reversal:
     standardized_pair: tuple[float, float]
     composition: float
     within: float
-    mantel_haenszel_odds_ratio: Annotated[float, STATED]
+    mantel_haenszel_odds_ratio: float
     joined: CombinedStrata | None
     crude_p: float | None
     significance: Significance | None

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -27,11 +26,10 @@ from fairaudit.simpson.records import (
     LeftOut,
     PairChoice,
     Reversal,
-    ReversalKind,
     ReversalScan,
     ScanResult,
 )
-from fairaudit.simpson.testing import PairTests, judge_reversals, run_pair_tests
+from fairaudit.simpson.testing import PairTests, add_significances, run_pair_tests
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are named, not scanned."""
@@ -51,7 +49,7 @@ def scan_reversals(
     compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
     left_out: dict[LeftOut, None] = {}
     too_many: dict[str, None] = {}
-    left = MOST_SUSPECTS
+    remaining = MOST_SUSPECTS
     for attribute in scan.attributes:
         alone = table((attribute,), (), scan.of)
         for given in scan.given:
@@ -60,15 +58,15 @@ def scan_reversals(
             within = table((attribute,), given, scan.of)
             for rate in scan.rates:
                 pairs = _PairScan(rate, scan, alone, within)
-                why = pairs.too_many(left)
+                why = pairs.too_many(remaining)
                 if why is not None:
                     too_many[why] = None
                     continue
-                left -= len(pairs.suspects)
+                remaining -= len(pairs.suspects)
                 reversals += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
-    judged = judge_reversals(reversals, sum(compared.values()), scan.inference)
+    judged = add_significances(reversals, sum(compared.values()), scan.inference)
     listed = list(_drop_repeated(judged, scan.inference.alpha))
     listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
     repeated = len(reversals) - len(listed)
@@ -129,10 +127,10 @@ class _PairScan:
         reference = scan.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
-    def too_many(self, left: int) -> str | None:
-        """That there are too many pairs to compare, of which so many are `left` to this scan."""
+    def too_many(self, remaining: int) -> str | None:
+        """That there are too many pairs to compare, of which so many `remain` to this scan."""
         if self.scan.pairs is PairChoice.REFERENCE or len(self.large) <= MOST_GROUPS:
-            if len(self.suspects) <= left:
+            if len(self.suspects) <= remaining:
                 return None
             why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
             why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn; say "
@@ -191,40 +189,29 @@ class _PairScan:
             # The declared reference stands second.
             pair = (h, g) if g == self.reference else (g, h)
             support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
-            measured = measure_pair(self.values, self.within, support, pair, self.scan.floor)
-            if measured is not None:
-                kind, numbers = measured
+            reversal = measure_pair(self.values, self.within, support, pair, self.scan.floor)
+            if reversal is not None:
                 tests = run_pair_tests(self.values, support, pair, self.scan.inference)
-                numbers["strata"] = tuple(
-                    replace(stratum, significance=significance)
-                    for stratum, significance in zip(numbers["strata"], tests.strata, strict=True)
-                )
-                yield self.reversal(pair, kind, tests, numbers)
+                yield self._add_tests(reversal, pair, tests)
 
-    def reversal(
-        self, pair: tuple[int, int], kind: ReversalKind, tests: PairTests, numbers: dict[str, Any]
-    ) -> Reversal:
-        """One of them, with what lies outside the strata that both share."""
+    def _add_tests(self, reversal: Reversal, pair: tuple[int, int], tests: PairTests) -> Reversal:
+        """A reversal with its tests, and with what lies outside the strata that both share."""
         first, second = (self.place[self.levels[side]] for side in pair)
         everybody = self.whole.group_values
         assert everybody is not None
         people = int(everybody.n[0, [first, second]].sum())
-        crude = everybody.value[0, first] - everybody.value[0, second]
-        return Reversal(
-            rate=self.values.metric.id,
-            of=self.scan.of,
-            attribute=self.within.by[0],
-            pair=(self.levels[pair[0]], self.levels[pair[1]]),
-            given=self.within.given,
-            kind=kind,
-            crude_everybody=float(crude),
-            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
+        return replace(
+            reversal,
+            crude_everybody=float(everybody.value[0, first] - everybody.value[0, second]),
             joined=tests.joined,
             crude_p=tests.crude_p,
-            significance=None,
             explained=tests.explained,
+            strata=tuple(
+                replace(stratum, significance=significance)
+                for stratum, significance in zip(reversal.strata, tests.strata, strict=True)
+            ),
+            off_support=_list_one_sided(self.values, self.within, self.strata, pair),
             incomplete=people - int(self.values.n[self.strata][:, list(pair)].sum()),
-            **numbers,
         )
 
 

@@ -123,7 +123,7 @@ def find_explained_share(
     own = [weight / weight.sum() for weight in weights]
     pooled = sum(weights) / sum(weight.sum() for weight in weights)
     both = [pooled, pooled]
-    crude, left = (
+    crude, adjusted = (
         float((mix[0] * first.share).sum() - (mix[1] * second.share).sum()) for mix in (own, both)
     )
     if abs(crude) < _NO_GAP:
@@ -135,9 +135,9 @@ def find_explained_share(
     )
     squared = float(distributions.normal_critical(alpha)) ** 2
     a = crude**2 - squared * of_crude
-    b = left * crude - squared * of_both
-    c = left**2 - squared * of_left
-    value = 1 - left / crude
+    b = adjusted * crude - squared * of_both
+    c = adjusted**2 - squared * of_left
+    value = 1 - adjusted / crude
     if a <= 0 or b * b < a * c:
         return ExplainedShare(value, None, None)
     half = float(np.sqrt(b * b - a * c))
@@ -149,7 +149,7 @@ def _estimate_variance(share: Floats, size: Floats) -> Floats:
     return np.asarray(drawn * (1 - drawn) / (size + 2))
 
 
-def judge_reversals(
+def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
     """The reversals with their significance among all comparisons of their scan."""

@@ -11,10 +11,19 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
-from fairaudit.spec.derived import Cut, Quantile, apply_cuts, needed_quantiles, search_spec
+from fairaudit.spec.derived import (
+    Cut,
+    Quantile,
+    apply_cuts,
+    apply_models,
+    needed_quantiles,
+    search_spec,
+    spec_to_fit,
+)
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
+    ClusterStrata,
     CsvFormat,
     MetricRequest,
     Missing,
@@ -22,7 +31,9 @@ from fairaudit.spec.model import (
     OtherValues,
     Outcome,
     OutcomeKind,
+    PropensityStrata,
     Protected,
+    SimilarityColumns,
     Spec,
     Threshold,
     value_of,
@@ -82,6 +93,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 __all__ = [
     "RESERVED",
+    "ClusterStrata",
     "CsvFormat",
     "Cut",
     "MetricRequest",
@@ -90,13 +102,16 @@ __all__ = [
     "OtherValues",
     "Outcome",
     "OutcomeKind",
+    "PropensityStrata",
     "Protected",
     "Quantile",
+    "SimilarityColumns",
     "Spec",
     "SpecError",
     "Text",
     "Threshold",
     "apply_cuts",
+    "apply_models",
     "files_named",
     "json_schema",
     "load",
@@ -104,5 +119,6 @@ __all__ = [
     "of_mapping",
     "parse",
     "search_spec",
+    "spec_to_fit",
     "value_of",
 ]

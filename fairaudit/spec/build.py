@@ -17,6 +17,7 @@ from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
+from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
 from fairaudit.spec.waivers import read_waivers
@@ -31,8 +32,9 @@ _MOST_LIMITS = 4
 def build(document: Document, validated: Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     draft, shape = Draft(document, [*validated.faults]), validated.spec
-    columns = read_columns(draft, shape.columns)
+    columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
     _refuse_weight(draft, shape, columns)
+    _refuse_description(draft, shape, columns)
     _refuse_cluster(draft, shape)
     _refuse_paths(draft, shape)
     if not columns.protected or not columns.outcomes:
@@ -77,7 +79,10 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         simpson=scan,
         subgroups=search,
         features=columns.features,
+        similarity=columns.similarity,
         suppress_below=shape.suppress_below,
+        flags=shape.flags,
+        describe=shape.describe,
         notices=notices,
     )
 
@@ -120,6 +125,21 @@ def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[
         draft.fault(("simpson", "search"), message)
 
 
+def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """Faults where features are to be described that are not declared, or must not be told."""
+    if not shape.describe:
+        return
+    if not columns.similarity.texts:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        draft.fault(("describe",), what)
+    if shape.suppress_below is not None:
+        what = "features have levels of few people: leave out `describe` or `suppress_below`"
+        draft.fault(("describe",), what)
+    if shape.columns.weight is not None and columns.similarity.numeric:
+        what = "numbers are not described under survey weights yet: leave out one of the two"
+        draft.fault(("describe",), what)
+
+
 def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
     """A fault where numbers would be added up in a weighted sample."""
     outcomes = columns.outcomes.items()
@@ -155,15 +175,7 @@ def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
     """How sure to be."""
     if not Decimal("0.5") <= shape.confidence < 1:
         draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
-    return Inference(
-        shape.confidence,
-        shape.correction,
-        shape.ratio,
-        shape.z,
-        shape.t,
-        shape.fisher,
-        shape.yates,
-    )
+    return Inference(**dict(shape))
 
 
 def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
@@ -177,16 +189,9 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
         draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
-    return CsvFormat(shape.separator, shape.decimal, shape.encoding, shape.multiline)
+    return CsvFormat(**dict(shape))
 
 
 def _read_missing(shape: schema.MissingRules) -> Missing:
-    return Missing(
-        tokens=tuple(shape.tokens),
-        protected=MissingPolicy(shape.protected),
-        strata=MissingPolicy(shape.strata),
-        label=MissingPolicy(shape.label),
-        prediction=MissingPolicy(shape.prediction),
-        score=MissingPolicy(shape.score),
-        numbers=MissingPolicy(shape.numbers),
-    )
+    policies = {role: MissingPolicy(policy) for role, policy in shape if role != "tokens"}
+    return Missing(tuple(shape.tokens), **policies)

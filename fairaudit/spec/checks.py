@@ -23,8 +23,11 @@ from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest
+from fairaudit.spec.modelled_strata import refuse_other_strata
+from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
-from fairaudit.spec.text import Draft, Path
+from fairaudit.spec.row_measures import refuse_row_measure
+from fairaudit.spec.text import Draft
 from fairaudit.verdict import Check, Limit
 
 
@@ -37,16 +40,23 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    notices: list[Notice] = []
-    for number, shape in enumerate(context.shape.metrics):
-        path: Path = ("metrics", number)
+    written = [
+        (("metrics", number), shape)
+        for number, shape in enumerate(context.shape.metrics)
+        if number not in skipped
+    ]
+    expanded, preset_notices = expand_presets(context, written)
+    notices = [*preset_notices]
+    for path, shape in expanded:
         before = len(context.draft.faults)
-        entry = None if number in skipped else read_entry(context, path, shape)
+        entry = read_entry(context, path, shape)
         if entry is None:
             continue
         of = read_outcome(entry)
         entry = of_numbers(entry, of)
         refuse_unmet(entry, of)
+        refuse_row_measure(entry)
+        refuse_other_strata(entry)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")
         _refuse_evidence(entry)
@@ -54,8 +64,8 @@ def read_metrics(
         if len(context.draft.faults) > before:
             continue
         notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
-        for at in shape.at or (None,):
-            cut = replace(request, terms=replace(request.terms, at=at))
+        for threshold in shape.at or (None,):
+            cut = replace(request, terms=replace(request.terms, at=threshold))
             requests.append(cut)
             if warn or fail:
                 checks += _make_checks(entry, cut, warn, fail)
@@ -143,7 +153,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
-    two_sided = isinstance(metric, Disparity) and metric.signed
+    two_sided = isinstance(metric, Disparity) and metric.is_two_sided
     if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
         warnings.append(
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "

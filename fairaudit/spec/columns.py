@@ -12,13 +12,19 @@ from fairaudit.cube import MOST_ATTRIBUTES, UNKNOWN, Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
-from fairaudit.spec.model import RESERVED, OtherValues, Outcome, OutcomeKind, Protected, Threshold
+from fairaudit.spec.fields import WORDS
+from fairaudit.spec.model import (
+    RESERVED,
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    Protected,
+    SimilarityColumns,
+    Threshold,
+)
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
-
-WORDS = ("each", "full", "all")
-"""Words that stand for groupings: of each column alone, of all together, of every subset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ class Columns:
     protected: tuple[Protected, ...]
     strata: tuple[Protected, ...]
     features: tuple[Protected, ...]
+    similarity: SimilarityColumns
     label: Outcome | None
     predictions: tuple[Outcome, ...]
     numbers: tuple[Outcome, ...]
@@ -122,7 +129,10 @@ def read_columns(draft: Draft, shape: schema.Columns) -> Columns:
             for name, column in shape.protected.items()
         ),
         strata=_read_strata(draft, "strata", shape.strata),
-        features=_read_strata(draft, "features", shape.features),
+        features=_read_strata(
+            draft, "features", {n: one for n, one in shape.features.items() if one.names is None}
+        ),
+        similarity=_read_similarity(draft, shape),
         label=_read_outcome(draft, ("columns", "label"), "label", shape.label),
         predictions=_read_predictions(draft, shape),
         numbers=tuple(
@@ -210,6 +220,27 @@ def _read_strata(
         quantiles = _read_quantiles(draft, path, shape)
         strata.append(Protected(name, column, bins=bins, quantiles=quantiles))
     return tuple(strata)
+
+
+def _read_similarity(draft: Draft, shape: schema.Columns) -> SimilarityColumns:
+    """The columns in which people are alike; each is named once."""
+    columns: dict[str, tuple[Text, ...]] = {}
+    known = set[str]()
+    for kind, feature in shape.features.items():
+        path: Path = ("columns", "features", kind)
+        if feature.names is None:
+            continue
+        if kind not in schema.SIMILARITY:
+            hint = did_you_mean(kind, schema.SIMILARITY)
+            message = "a list of features stands under `numeric` or `categorical`"
+            draft.fault(path, message + hint, key=True)
+            continue
+        columns[kind] = draft.texts(path, feature.names)
+        for text in columns[kind]:
+            if text.value in known:
+                draft.faults.append(text.fault(f"the feature {text.value!r} stands twice"))
+            known.add(text.value)
+    return SimilarityColumns(**columns)
 
 
 def _read_quantiles(

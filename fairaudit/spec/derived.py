@@ -25,6 +25,7 @@ from fairaudit.spec.model import (
     Threshold,
     format_edge,
 )
+from fairaudit.strata_models import FittedStrata
 
 Quantile: TypeAlias = tuple[str, Fraction]
 """A column of numbers, and the share of the people at or below."""
@@ -41,7 +42,7 @@ class Cut:
 
     @property
     def edge(self) -> Decimal:
-        """The value, exactly as it is format_edge."""
+        """The value, exactly as it is written."""
         return Decimal(repr(self.value).removesuffix(".0"))
 
 
@@ -144,6 +145,25 @@ def _shares(column: Protected) -> list[Fraction]:
     """The shares at which the quantiles of a column cut it."""
     parts = column.quantiles or 1
     return [Fraction(part, parts) for part in range(1, parts)]
+
+
+def spec_to_fit(spec: Spec) -> Spec:
+    """The spec of the people whom models are fitted to: all who are audited, and no check."""
+    return replace(
+        spec,
+        strata=tuple(stratum for stratum in spec.strata if stratum.model is None),
+        features=(),
+        subgroups=None,
+        requests=(),
+        checks=(),
+        simpson=None,
+    )
+
+
+def apply_models(spec: Spec, models: Mapping[str, FittedStrata]) -> Spec:
+    """The spec with notices that tell its models as they were fitted."""
+    reports = (Notice(fitted.report, Subjects.NEVER) for fitted in models.values())
+    return replace(spec, notices=(*spec.notices, *reports))
 
 
 def search_spec(spec: Spec) -> Spec | None:

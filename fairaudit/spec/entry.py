@@ -16,11 +16,11 @@ from fairaudit.metrics import (
     Reference,
     ReferencePolicy,
     Requirement,
+    average_classes,
     build_disparity,
     find_comparison,
     find_metric,
     list_requirements,
-    macro_average,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
@@ -68,8 +68,8 @@ class Context:
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
         """The reference for one grouping; None where it names no group of it."""
-        named = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
-        if reference is None or reference.policy not in named:
+        named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
+        if reference is None or reference.policy not in named_policies:
             return reference
         if reference.policy is ReferencePolicy.DECLARED:
             levels = {
@@ -101,7 +101,7 @@ class Entry:
 
     def fault_at(self, key: str) -> Callable[[int, str], None]:
         """What takes a fault of a list of the entry, with the number of its item."""
-        return lambda at, message: self.context.draft.fault((*self.path, key, at), message)
+        return lambda number, message: self.context.draft.fault((*self.path, key, number), message)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -132,7 +132,11 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
             return None
         metric = modelled
     if shape.of_class == MACRO:
-        metric = _read_macro(draft, path, metric)
+        mean = average_classes(metric)
+        if mean is None:
+            what = f"{metric.id} looks at all classes already"
+            draft.fault((*path, "class"), what, key=True)
+        metric = mean or metric
     if shape.sd is not None and shape.compare is None:
         draft.fault((*path, "sd"), f"{metric.id} takes no deviation", key=True)
     compared = metric if shape.compare is None else _read_disparity(draft, path, shape, metric)
@@ -144,17 +148,6 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
             return None
         compared = replace(compared, mean=True)
     return Entry(context, path, shape, compared)
-
-
-def _read_macro(draft: Draft, path: Path, metric: Metric) -> Metric:
-    """The mean over classes of a group metric, or of those that a disparity compares."""
-    if isinstance(metric, GroupMetric):
-        return macro_average(metric)
-    if isinstance(metric, Disparity):
-        parts = tuple((macro_average(part), comparison) for part, comparison in metric.parts)
-        return replace(metric, parts=parts)
-    draft.fault((*path, "class"), f"{metric.id} looks at all classes already", key=True)
-    return metric
 
 
 def _read_disparity(
@@ -181,7 +174,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
     context, metric = entry.context, entry.metric
     if of is not None and (why := _unmet_by(entry, of)):
         entry.fault("metric", why)
-    if of is not None and context.is_weighted and _adds_up(entry, of):
+    if of is not None and context.is_weighted and adds_up(entry, of):
         what = f"{metric.id}: sums are not supported with survey weights"
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
     if isinstance(metric, Disparity) and metric.fitted:
@@ -190,7 +183,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
 
 
-def _adds_up(entry: Entry, of: str) -> bool:
+def adds_up(entry: Entry, of: str) -> bool:
     """Whether the metric adds up numbers of people."""
     has_score = entry.context.outcomes[of].score is not None
     needs = entry.requirements

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
@@ -25,7 +26,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
 _NO_VALUE = "this key has no value: write one, or leave the key out"
-_UNWRITTEN = {("Positive", "values")}
+_UNWRITTEN = {("Metric", GIVEN_MODEL), ("Positive", "values"), ("FeatureColumn", "names")}
 """Fields that shorthand becomes, and nobody writes."""
 
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}
@@ -165,10 +166,11 @@ def _fault(
     error: Any,  # noqa: ANN401  # pydantic's error dict
     root: type[BaseModel],
 ) -> Fault:
-    path: Path = tuple(error["loc"])
+    read: Path = tuple(error["loc"])
+    path = tuple("given" if step == GIVEN_MODEL else step for step in read)
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return document.fault(path, _unknown_key(path, root), key=True)
+        return document.fault(path, _unknown_key(read, root), key=True)
     if kind == "missing":
         return document.fault(path[:-1], f"`{path[-1]}` is missing")
     if kind in {"literal_error", "enum"}:

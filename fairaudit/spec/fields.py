@@ -19,10 +19,13 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
+    PRESETS,
     find_comparison,
     find_metric,
+    find_preset,
     suggest,
 )
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
 
@@ -125,7 +128,7 @@ def _as_list(value: object) -> object:
 
 def _read_metric_name(value: object) -> str:
     name = str(_read_text(value))
-    if find_metric(name) is None:
+    if find_metric(name) is None and find_preset(name) is None:
         if find_comparison(name) is not None:
             raise ValueError(f"{name!r} is a comparison: name a rate and say `compare: {name}`")
         raise ValueError(f"unknown metric {name!r}{suggest(name)}")
@@ -199,6 +202,17 @@ def read_columns(value: object) -> object:
     return value
 
 
+def read_features(value: object) -> object:
+    """The same of features; a list in place of a body names columns that people are alike in."""
+    if not isinstance(value, dict):
+        return read_columns(value)
+    bodies = {
+        name: {"names": body} if isinstance(body, list | str) else body
+        for name, body in value.items()
+    }
+    return read_columns(bodies)
+
+
 def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
     """A validator that takes what is no mapping for the value of a key."""
 
@@ -206,6 +220,39 @@ def under_key(key: str) -> Any:  # noqa: ANN401  # a validator of any input
         return value if isinstance(value, dict) else {key: value}
 
     return wrap
+
+
+WORDS = ("each", "full", "all")
+"""Words that stand for groupings: of each column alone, of all together, of every subset."""
+
+GIVEN_MODEL = "given_model"
+"""Where a `given` stands that is a model: beside it stands the name of the stratum it makes."""
+
+
+def read_metric(value: object) -> object:
+    """A metric by its name alone, or an entry; a model in `given` becomes a stratum by its name."""
+    entry = value if isinstance(value, dict) else {"metric": value}
+    if GIVEN_MODEL in entry:
+        raise ValueError(f"unknown key `{GIVEN_MODEL}`: a model stands in `given`")
+    metric = find_metric(str(entry.get("metric")))
+    default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
+    model = entry.get("given", default)
+    if not isinstance(model, dict):
+        return entry
+    return {**entry, "given": _name_model(model, entry.get("by")), GIVEN_MODEL: model}
+
+
+def _name_model(model: dict[str, Any], by: object) -> str:
+    """The name of the stratum: `propensity of sex`, `clusters`."""
+    kind = next(iter(model), "strata")
+    body = model.get(kind)
+    if kind != "propensity":
+        return str(kind)
+    of = body.get("of") if isinstance(body, dict) else None
+    if of is None:
+        of = by[0] if isinstance(by, list) and len(by) == 1 else by
+    is_named = isinstance(of, str) and of not in WORDS
+    return f"propensity of {of}" if is_named else "propensity"
 
 
 def read_bound(value: object) -> object:
@@ -251,7 +298,12 @@ MetricName: TypeAlias = Annotated[
     str,
     BeforeValidator(_read_metric_name),
     WithJsonSchema(
-        {"enum": sorted({name for metric in CATALOGUE for name in (metric.id, *metric.aliases)})}
+        {
+            "enum": sorted(
+                {name for metric in CATALOGUE for name in (metric.id, *metric.aliases)}
+                | {preset.name for preset in PRESETS}
+            )
+        }
     ),
 ]
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.metrics import (
     Disparity,
+    GroupMetric,
     Metric,
     Minimum,
     Reference,
     Requirement,
+    TableMetric,
     Terms,
     list_requirements,
 )
@@ -64,17 +67,20 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is format_edge."""
+    """How a CSV file is written."""
 
-    separator: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    multiline: bool = False
+    separator: str
+    decimal: str
+    encoding: str
+    multiline: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What counts as missing, and what becomes of it by the role of the column."""
+    """What counts as missing, and what becomes of it by the role of the column.
+
+    The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
+    """
 
     tokens: tuple[str, ...] = ("",)
     protected: MissingPolicy = MissingPolicy.SHOW
@@ -92,10 +98,56 @@ def format_edge(edge: Decimal) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarityColumns:
+    """The columns in which people are alike or not: numbers, and texts that match or do not."""
+
+    numeric: tuple[Text, ...] = ()
+    categorical: tuple[Text, ...] = ()
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """All of them."""
+        return (*self.numeric, *self.categorical)
+
+    def only(self, names: Container[str]) -> SimilarityColumns:
+        """Those of these names."""
+        return SimilarityColumns(
+            tuple(text for text in self.numeric if text.value in names),
+            tuple(text for text in self.categorical if text.value in names),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PropensityStrata:
+    """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
+
+    Without a group it is everybody outside the reference, or one of two groups.
+    """
+
+    of: str
+    group: Text | None
+    features: SimilarityColumns
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStrata:
+    """`k` clusters of people whose features are alike."""
+
+    features: SimilarityColumns
+    k: int
+    seed: int
+
+
+ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
+
+
+@dataclass(frozen=True, slots=True)
 class Protected:
     """A protected attribute, or a stratum: where it is read and how it is recoded.
 
-    `quantiles` are so many bins of as many people each, whose edges are yet to be found.
+    `quantiles` are so many bins of as many people each, whose edges are yet to be found. A stratum
+    that a `model` makes is in no column of the data.
     """
 
     name: str
@@ -108,6 +160,7 @@ class Protected:
     bins: tuple[Decimal, ...] = ()
     quantiles: int | None = None
     reference: Text | None = None
+    model: ModelledStrata | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -167,9 +220,17 @@ class Outcome:
         return self.kind is OutcomeKind.CLASSES
 
     @property
+    def is_cut(self) -> bool:
+        """Whether its classes are the two sides of a cut on a number."""
+        return self.threshold is not None
+
+    @property
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
+
+
+NO_SIMILARITY = SimilarityColumns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +276,19 @@ class MetricRequest:
             levels = {name: float(weight) for name, weight in terms.average.levels.items()}
             words["average"] = levels or str(terms.average)
         mean = isinstance(self.metric, Disparity) and self.metric.mean
-        named = {
+        texts = {
             "class": terms.of_class,
             "against": self.against,
             "aggregate": "mean" if mean else None,
         }
-        words |= {name: text for name, text in named.items() if text is not None}
+        words |= {name: text for name, text in texts.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}
+
+    def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
+        """The options that hold for one of its rates, as the rows of that rate repeat them."""
+        parameters = {*self.terms.parameters.as_texts()} - {*part.takes}
+        others = {"against", "aggregate", *parameters}
+        return {name: value for name, value in self.options.items() if name not in others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +296,9 @@ class Spec:
     """An audit spec, read and resolved.
 
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
-    numeric outcomes; `features` columns that `subgroups` alone are looked for in. `suppress_below`
-    is the least count of people that may be published.
+    numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
+    those in which people are alike. `suppress_below` is the least count of people that may be
+    published.
     """
 
     path: str
@@ -257,9 +325,12 @@ class Spec:
     simpson: ReversalScan | None
     subgroups: SubgroupSearch | None = None
     features: tuple[Protected, ...] = ()
+    similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    flags: str | None = None
+    describe: bool = False
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -268,9 +339,20 @@ class Spec:
         return (*label, *self.predictions, *self.numbers)
 
     @property
+    def score_columns(self) -> tuple[str, ...]:
+        """The columns of scores, each once; none is summarised under survey weights."""
+        scores = [] if self.weight else [one.score for one in self.predictions if one.score]
+        return tuple(dict.fromkeys(score.value for score in scores))
+
+    @property
     def groupable(self) -> tuple[Protected, ...]:
         """The columns that people are grouped by: protected attributes and strata."""
         return (*self.protected, *self.strata)
+
+    @property
+    def modelled(self) -> tuple[Protected, ...]:
+        """The strata that models make."""
+        return tuple(stratum for stratum in self.strata if stratum.model is not None)
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
@@ -290,6 +372,18 @@ class Spec:
         """Whether rows leave the audit for what they have as an outcome."""
         policy = self.missing.label if outcome is self.label else self.missing.prediction
         return outcome.others is OtherValues.DROP or policy is MissingPolicy.DROP
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a metric reads people one by one."""
+        return any(request.uses(Requirement.FEATURES) for request in self.requests)
+
+    @property
+    def scores_of_rows(self) -> tuple[str, ...]:
+        """The columns of the scores that such metrics read."""
+        of = {request.of for request in self.requests if request.uses(Requirement.FEATURES)}
+        columns = (one.score.value for one in self.outcomes if one.name in of and one.score)
+        return tuple(dict.fromkeys(columns))
 
     def histograms_of(self, outcome: Outcome) -> list[Grouping]:
         """The groupings, strata among them, by which the score of an outcome gets histograms."""

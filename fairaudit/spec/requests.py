@@ -70,7 +70,7 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         groupings = _read_numeric_by(entry)
     return context.groupings.by(
-        groupings, lambda at, message: context.draft.fault((*path, at), message)
+        groupings, lambda number, message: context.draft.fault((*path, number), message)
     )
 
 
@@ -95,10 +95,10 @@ def _resolve_each(
 
 def _read_reference(entry: Entry) -> Reference | None:
     """The reference of an entry as it is written; None where the metric takes none."""
-    metric, named = entry.metric, entry.shape.reference
+    metric, reference = entry.metric, entry.shape.reference
     takes = isinstance(metric, Disparity) and metric.to_reference
     fixed = isinstance(metric, Disparity) and metric.reference is not None
-    if named is None:
+    if reference is None:
         return Reference(ReferencePolicy.DECLARED) if takes and not fixed else None
     if not takes:
         entry.fault("reference", f"{metric.id} compares with no reference", key_itself=True)
@@ -107,10 +107,10 @@ def _read_reference(entry: Entry) -> Reference | None:
     word = entry.reference_word
     if word is None:
         known = entry.context.groupings.protected
-        for name in [name for name in named if name not in known]:
+        for name in [name for name in reference if name not in known]:
             message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
             entry.context.draft.fault((*entry.path, "reference", name), message, key=True)
-        return Reference(ReferencePolicy.LEVEL, tuple(named.items()))
+        return Reference(ReferencePolicy.LEVEL, tuple(reference.items()))
     if entry.reference_policy is not None:
         return Reference(entry.reference_policy)
     return Reference(ReferencePolicy.LEVEL, (("", word),))
@@ -213,7 +213,14 @@ def read_parameters(entry: Entry) -> Parameters:
     shape, metric = entry.shape, entry.metric
     utilities = tuple((shape.utilities or {}).items())
     parameters = Parameters(
-        shape.smoothing, shape.concentration, shape.alpha, utilities, _read_controls(entry)
+        shape.smoothing,
+        shape.concentration,
+        shape.alpha,
+        utilities,
+        _read_controls(entry),
+        shape.k,
+        shape.t,
+        shape.lipschitz,
     )
     for key in parameters.as_texts():
         if key not in metric.takes:
@@ -242,17 +249,17 @@ def _read_controls(entry: Entry) -> Grouping:
     groupings = context.groupings.by(shape.by or [["each"]], lambda _, __: None)
     if shape.controls == []:
         entry.fault("controls", "name at least one control, or leave the key out")
-    for at, name in enumerate(controls):
+    for number, name in enumerate(controls):
         if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
-            fault(at, f"{what} to hold it fixed")
+            fault(number, f"{what} to hold it fixed")
         elif name not in known:
             hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            fault(at, f"no such column here: {name!r}{hint}")
-        elif controls.index(name) < at:
-            fault(at, f"{name!r} stands twice")
+            fault(number, f"no such column here: {name!r}{hint}")
+        elif controls.index(name) < number:
+            fault(number, f"{name!r} stands twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):
-            fault(at, f"{name!r} is in `by` too: held fixed, it has no difference")
+            fault(number, f"{name!r} is in `by` too: held fixed, it has no difference")
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
         message = "every protected attribute is a control: nobody is left to compare"
         entry.fault("controls", message)

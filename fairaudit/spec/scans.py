@@ -101,8 +101,8 @@ def _reversal_limit(limit: schema.Turned | None) -> ReversalLimit | None:
 def _read_given(draft: Draft, shape: schema.Simpson, known: Sequence[str]) -> tuple[Grouping, ...]:
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
-    for at, names in enumerate(shape.given):
-        path: Path = ("simpson", "given", at)
+    for number, names in enumerate(shape.given):
+        path: Path = ("simpson", "given", number)
         if len(names) == 1:
             # A column by itself, or the word that stands for each.
             given += [(name,) for name in _read_column(draft, path, names[0], known)]
@@ -122,8 +122,8 @@ def _read_given(draft: Draft, shape: schema.Simpson, known: Sequence[str]) -> tu
 
 def _read_columns(draft: Draft, path: Path, names: Iterable[str], known: Sequence[str]) -> Grouping:
     columns: dict[str, None] = {}
-    for at, name in enumerate(names):
-        columns |= dict.fromkeys(_read_column(draft, (*path, at), name, known))
+    for number, name in enumerate(names):
+        columns |= dict.fromkeys(_read_column(draft, (*path, number), name, known))
     return tuple(columns)
 
 
@@ -140,14 +140,15 @@ def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> G
 def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
     draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
+    features = tuple(feature.name for feature in context.columns.features)
     if shape is None:
-        if columns.features:
+        if features:
             message = "features are columns to look for subgroups in: add `subgroups:`"
             draft.fault(("columns", "features"), message)
         return None, []
     for path, message in _search_faults(context):
         draft.fault(path, message)
-    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *columns.features))
+    over = _read_over(draft, shape, (*columns.protected, *columns.strata, *features))
     _refuse_sizes(draft, shape, over)
     gated = shape.fail is not None or shape.warn is not None
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
@@ -194,7 +195,7 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
             "their differences: leave out `subgroups` or `suppress_below`"
         )
         yield ("subgroups",), message
-    if not shape.columns.features:
+    if not context.columns.features:
         return
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {
@@ -215,14 +216,14 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
 
 def _read_over(draft: Draft, shape: schema.Subgroups, known: Sequence[str]) -> Grouping:
     columns: list[str] = []
-    for at, name in enumerate(shape.over):
+    for number, name in enumerate(shape.over):
         if name in {"all", "each"}:
             columns += known
         elif name in known:
             columns.append(name)
         else:
             hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            draft.fault(("subgroups", "over", at), f"no such column: {name!r}{hint}")
+            draft.fault(("subgroups", "over", number), f"no such column: {name!r}{hint}")
     return tuple(dict.fromkeys(columns))
 
 
@@ -273,8 +274,8 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
     if name is None:
         others = [of for of in outcomes if of not in {"label", first} and outcomes[of].binary]
         if gated and first != "label" and others:
-            several = ", ".join([first, *others])
-            message = f"say which of {several} the gate is about: `of: {first}`"
+            candidates = ", ".join([first, *others])
+            message = f"say which of {candidates} the gate is about: `of: {first}`"
             context.draft.fault((key,), message)
         return first
     if name not in outcomes:
@@ -292,8 +293,8 @@ def _read_rates(
     `otherwise` says what does not follow from a name that is no rate.
     """
     rates: dict[str, Rate] = {}
-    for at, name in enumerate(["selection_rate"] if names is None else names):
-        path: Path = (key,) if names is None else (key, "rates", at)
+    for number, name in enumerate(["selection_rate"] if names is None else names):
+        path: Path = (key,) if names is None else (key, "rates", number)
         rate = find_metric(name)
         if not isinstance(rate, Rate) or not rate.of_group:
             message = f"{name!r} is no share of a group's people, so {otherwise}"

@@ -32,10 +32,12 @@ from fairaudit.metrics.terms import (
 )
 from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
+    GIVEN_MODEL,
     KINDS,
     NUMERIC,
     POSITIVE,
     SCALAR,
+    TEXTS,
     Above,
     Average,
     Comparison,
@@ -56,6 +58,8 @@ from fairaudit.spec.fields import (
     read_bound,
     read_columns,
     read_entries,
+    read_features,
+    read_metric,
     read_reversal_limit,
     read_waived_group,
     under_key,
@@ -104,6 +108,40 @@ class StratumColumn(_Strict):
     quantiles: Whole | None = None
 
 
+class PropensityStrata(_Strict):
+    """Strata of people who are about as likely to belong to a group, by their features."""
+
+    of: Text | None = None
+    group: Text | None = None
+    features: Texts | None = None
+    bins: Whole = 5
+
+
+class ClusterStrata(_Strict):
+    """Strata of people whose features are alike."""
+
+    features: Texts | None = None
+    k: Whole = 5
+    seed: Whole = 0
+
+
+class StrataModel(_Strict):
+    """A model that gives each row its stratum: one of these."""
+
+    propensity: PropensityStrata | None = None
+    clusters: ClusterStrata | None = None
+
+
+class FactorColumn(StratumColumn, StrataModel):
+    """A declared factor to condition on: a column, or strata that a model makes."""
+
+
+class FeatureColumn(StratumColumn):
+    """A feature to look for subgroups in; or a list of those in which people are alike."""
+
+    names: Texts | None = None
+
+
 class OutcomeColumn(_Strict):
     """A label, prediction or decision."""
 
@@ -124,7 +162,8 @@ def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
 
 
 _Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
-_Strata: TypeAlias = Annotated[dict[str, StratumColumn], BeforeValidator(read_columns)]
+_Strata: TypeAlias = Annotated[dict[str, FactorColumn], BeforeValidator(read_columns)]
+_Features: TypeAlias = Annotated[dict[str, FeatureColumn], BeforeValidator(read_features)]
 _Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
 
 
@@ -149,7 +188,7 @@ class Columns(_Strict):
     weight: Text | None = None
     cluster: Text | None = None
     strata: _Strata = {}
-    features: _Strata = {}
+    features: _Features = {}
 
 
 class FileFormat(_Strict):
@@ -247,6 +286,7 @@ class Metric(_Strict):
     reference: ReferenceMap | None = None
     by: Groupings | None = None
     given: Groupings | None = None
+    given_model: StrataModel | None = None
     of: Text | None = None
     warn: _Limit | None = None
     fail: _Limit | None = None
@@ -256,6 +296,9 @@ class Metric(_Strict):
     alpha: Number | None = None
     utilities: dict[str, Number] | None = None
     controls: Texts | None = None
+    k: Whole | None = None
+    t: Number | None = None
+    lipschitz: Number | None = None
     average: Average | None = None
     model: Literal["pooled", "credible"] | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
@@ -341,12 +384,18 @@ class AuditSpec(_Strict):
     groups: Groups = Groups()
     inference: Inference = Inference()
     metrics: Annotated[
-        list[Annotated[Metric, BeforeValidator(under_key("metric"))]], BeforeValidator(read_entries)
+        list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
     simpson: Simpson = Simpson()
     subgroups: Subgroups | None = None
     waivers: Words | None = None
     suppress_below: Whole | None = None
+    flags: Literal["fairmlhealth"] | None = None
+    describe: Flag = False
+
+
+SIMILARITY = ("numeric", "categorical")
+"""The kinds of features in which people are alike, each a list of columns."""
 
 
 REFERENCES = tuple(
@@ -378,13 +427,19 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     models["minProperties"] = 1
     reference = {"$ref": "#/$defs/ModelColumns"}
     columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    shapes = {"protected": ProtectedColumn, "strata": StratumColumn, "features": StratumColumn}
+    shapes = {"protected": ProtectedColumn, "strata": FactorColumn, "features": FeatureColumn}
     for key, inner in shapes.items():
         body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
         columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
+    features = columns["features"]["anyOf"][2]
+    features["properties"] = dict.fromkeys(SIMILARITY, TEXTS)
+    del schema["$defs"]["FeatureColumn"]["properties"]["names"]
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
+    entry = schema["$defs"]["Metric"]["properties"]
+    del entry[GIVEN_MODEL]
+    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
     schema["properties"]["version"] = {"enum": [int(VERSION), VERSION]}
     metric = {"anyOf": [{"$ref": "#/$defs/_metric_name"}, {"$ref": "#/$defs/Metric"}]}
     schema["$defs"]["_metric_name"] = schema["$defs"]["Metric"]["properties"]["metric"]

@@ -18,13 +18,13 @@ from fairaudit.verdict import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.waivers import Waiver
 
 
-def read_waivers(named: Text, spec: Spec) -> tuple[Waiver, ...]:
+def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
     """The waivers in the file that a spec names, relative to it; raises `SpecError`.
 
     A check that the spec does not have is no fault: several specs may share a file.
     """
-    path = Path(spec.path).parent / named.value
-    document = text.read(_content(path, named), str(path), "the file of waivers")
+    path = Path(spec.path).parent / path_text.value
+    document = text.read(_content(path, path_text), str(path), "the file of waivers")
     entries, faults = validate_entries(document, WaiverEntry)
     checks = {check.id: check for check in spec.checks}
     known = [attribute.name for attribute in spec.protected]
@@ -77,15 +77,17 @@ def _find_group_faults(
     ]
 
 
-def _content(path: Path, named: Text) -> str:
+def _content(path: Path, path_text: Text) -> str:
     try:
         return inputs.read(path, inputs.SPEC).decode("utf-8-sig")
     except OSError as error:
         why = error.strerror or str(error)
-        raise SpecError([named.fault(f"the file {path} cannot be read: {why}")]) from error
+        raise SpecError([path_text.fault(f"the file {path} cannot be read: {why}")]) from error
     except UnicodeDecodeError as error:
-        raise SpecError([named.fault(f"the file {path} is not UTF-8: save it as such")]) from error
+        raise SpecError(
+            [path_text.fault(f"the file {path} is not UTF-8: save it as such")]
+        ) from error
     except ValueError as error:
         # A NUL, say, which no path can hold.
-        message = f"no file can be called {quoted(named.value)}"
-        raise SpecError([named.fault(message)]) from error
+        message = f"no file can be called {quoted(path_text.value)}"
+        raise SpecError([path_text.fault(message)]) from error

@@ -182,8 +182,8 @@ def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     the criterion that a given system of deviations..., Phil Mag 50:157; no continuity correction,
     which is for two by two (`z_test`).
 
-    >>> found = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
+    >>> [round(float(number), 6) for number in result]
     [2.631925, 3.0, 0.45192]
     """
     counts = np.asarray(counts, dtype=np.float64)
@@ -199,7 +199,7 @@ def g_test(counts: Floats) -> tuple[Floats, Floats, Floats]:
     It is 2n times the mutual information in nats. Zeros as in `chi_square`. Wilks (1938), The
     large-sample distribution of the likelihood ratio, Ann Math Stat 9:60.
 
-    >>> [round(float(one), 6) for one in g_test(np.array([[12.0, 48], [28, 32]]))]
+    >>> [round(float(number), 6) for number in g_test(np.array([[12.0, 48], [28, 32]]))]
     [9.804312, 1.0, 0.001741]
     """
     counts = np.asarray(counts, dtype=np.float64)
@@ -233,7 +233,7 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
     12:153.
 
     >>> statistic, p, exact = mcnemar(np.array([12, 30]), np.array([2, 10]))
-    >>> [round(float(one), 6) for one in (*statistic, *p)], exact.tolist()
+    >>> [round(float(number), 6) for number in (*statistic, *p)], exact.tolist()
     ([7.142857, 10.0, 0.012939, 0.001565], [True, False])
     """
     from scipy.special import bdtr
@@ -324,9 +324,11 @@ def moment_test(counts: Ints) -> float:
         spread = ((n / margin).sum() - k * k) / (n - 2)
         return (k - 1) * (n - k) / (n - 1), float(spread)
 
-    (one, uneven), (two, other) = terms(of_row), terms(of_column)
+    (first, uneven), (second, other) = terms(of_row), terms(of_column)
     mean = n / (n - 1) * (rows - 1) * (columns - 1)
-    variance = 2 * n / (n - 3) * (one - uneven) * (two - other) + n * n / (n - 1) * uneven * other
+    variance = (
+        2 * n / (n - 3) * (first - uneven) * (second - other) + n * n / (n - 1) * uneven * other
+    )
     if variance <= 0:
         return 1.0
     scale = variance / (2 * mean)

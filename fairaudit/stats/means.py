@@ -158,7 +158,8 @@ def welch_test(
 
     Welch (1947), Biometrika 34:28. Without any spread its freedom is 0/0: NaN.
 
-    >>> [round(float(one), 6) for one in welch_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))]
+    >>> result = welch_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> [round(float(number), 6) for number in result]
     [-1.632993, 5.684211, 0.15633]
     """
     with np.errstate(all="ignore"):
@@ -180,7 +181,8 @@ def student_test(
     Two-sided, n + m - 2 degrees of freedom; one side may be a single person. Student (1908),
     Biometrika 6:1; Fisher (1925), Statistical Methods for Research Workers, §24.1.
 
-    >>> [round(float(one), 6) for one in student_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))]
+    >>> result = student_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> [round(float(number), 6) for number in result]
     [-1.68175, 7.0, 0.1365]
     """
     with np.errstate(all="ignore"):
@@ -200,8 +202,8 @@ def welch_anova(
     Of two groups F is the square of `welch_test`'s t. Welch (1951), On the comparison of several
     mean values, Biometrika 38:330.
 
-    >>> found = welch_anova(np.array([3.0, 5.0]), np.array([10.0, 12.0]), np.array([5.0, 4.0]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = welch_anova(np.array([3.0, 5.0]), np.array([10.0, 12.0]), np.array([5.0, 4.0]))
+    >>> [round(float(number), 6) for number in result]
     [2.666667, 1.0, 5.684211, 0.15633]
     """
     from scipy.special import fdtrc

@@ -95,8 +95,8 @@ def total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, 
     swaps the bounds. Zou, Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
 
     >>> ends = np.array([0.0, -2.0]), np.array([6.0, 5.0])
-    >>> found = total(np.array([3.0, 2.0]), ends, np.array([1.0, -1.0]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = total(np.array([3.0, 2.0]), ends, np.array([1.0, -1.0]))
+    >>> [round(float(number), 6) for number in result]
     [1.0, -3.242641, 6.0]
     """
     missing = max(np.ndim(values) - np.ndim(weights), 0)

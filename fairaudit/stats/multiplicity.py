@@ -35,7 +35,7 @@ def holm(p: Sequence[float] | Floats) -> Floats:
     Step-down from the smallest. NaN stays NaN and does not count. Holm (1979), A simple
     sequentially rejective multiple test procedure, Scand J Stat 6:65.
 
-    >>> [round(one, 6) for one in holm([0.01, 0.04, 0.03]).tolist()]
+    >>> [round(number, 6) for number in holm([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.06, 0.06]
     """
     p = np.asarray(p, dtype=np.float64)
@@ -52,7 +52,7 @@ def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
     Step-up from the largest. NaN stays NaN and does not count. Benjamini & Hochberg (1995),
     Controlling the false discovery rate, JRSS B 57:289.
 
-    >>> [round(one, 6) for one in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
+    >>> [round(number, 6) for number in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.04, 0.04]
     """
     p = np.asarray(p, dtype=np.float64)
@@ -258,8 +258,8 @@ def undominated(first: Floats, second: Floats) -> Ints:
     return np.concatenate(fronts)
 
 
-def _crossed(one: Ints, two: Ints) -> tuple[Ints, Ints]:
+def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Every ordered pair of two different groups."""
-    i, j = (grid.ravel() for grid in np.meshgrid(one, two, indexing="ij"))
+    i, j = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
     apart = i != j
     return i[apart], j[apart]

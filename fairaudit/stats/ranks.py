@@ -86,8 +86,8 @@ def mann_whitney(one: Floats, two: Floats) -> tuple[Floats, Floats, Floats]:
     Mann & Whitney (1947), On a test of whether one of two random variables is stochastically larger
     than the other, Ann Math Stat 18:50.
 
-    >>> found = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
-    >>> [round(float(part[0, 0]), 6) for part in found]
+    >>> result = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
+    >>> [round(float(part[0, 0]), 6) for part in result]
     [0.777778, 1.178511, 0.238593]
     """
     one, two = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)

@@ -42,8 +42,8 @@ def mantel_haenszel(
     and p 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN where no stratum has
     both sides; where the difference has no variance it has no bounds (NaN).
 
-    >>> found = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
-    >>> [round(float(one), 6) for one in (found.statistic, found.p, found.odds_ratio)]
+    >>> result = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
+    >>> [round(float(number), 6) for number in (result.statistic, result.p, result.odds_ratio)]
     [2.433856, 0.118741, 1.446847]
     """
     a, n, c, m = _floats(a, n, c, m)
@@ -109,8 +109,8 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     freedom. Landis, Heyman & Koch (1978), Average partial association in three-way contingency
     tables, Int Stat Rev 46:237.
 
-    >>> found = generalized_cmh(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = generalized_cmh(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
+    >>> [round(float(number), 6) for number in result]
     [2.433856, 1.0, 0.118741]
     """
     counts = np.asarray(counts, dtype=np.float64)
@@ -161,8 +161,8 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
     fewer than two strata are informative. Breslow & Day (1980), Statistical Methods in Cancer
     Research I, IARC, §4.4.
 
-    >>> found = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
-    >>> [round(float(one), 4) for one in found]
+    >>> result = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
+    >>> [round(float(number), 4) for number in result]
     [0.9684, 1.0, 0.3251]
     """
     a, n, c, m = _floats(a, n, c, m)
@@ -201,8 +201,8 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     of one sign only: 0 and 1. Gail & Simon (1985), Testing for qualitative interactions between
     treatment effects and patient subsets, Biometrics 41:361.
 
-    >>> found = gail_simon(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = gail_simon(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
+    >>> [round(float(number), 6) for number in result]
     [4.0, 0.02275]
     """
     difference, variance = _floats(difference, variance)
@@ -224,8 +224,8 @@ def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     does not count; NaN where none does. It is half of Gail & Simon's test (1985), Biometrics
     41:361; the weights: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference.
 
-    >>> found = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
-    >>> [round(float(one), 6) for one in found]
+    >>> result = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
+    >>> [round(float(number), 6) for number in result]
     [4.5, 0.043297]
     """
     difference, variance = _floats(difference, variance)

@@ -122,14 +122,14 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
     """The subgroups of every rate, from cubes that have each combination of columns in one."""
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
-    found: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
+    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
     alive: set[Grouping] = {()}
     for names in search.combinations:
         if not all(fewer in alive for fewer in combinations(names, len(names) - 1)):
             continue
         cells = next(cells for cells in columns if cells.has(names))
-        counted = cells.subgroups(names, search.rates)
-        for (keys, over, under), whole, rows in zip(counted, everybody, found, strict=True):
+        integers = cells.subgroups(names, search.rates)
+        for (keys, over, under), whole, rows in zip(integers, everybody, rows_of, strict=True):
             large = under >= max(search.min_size, 1)
             if large.any():
                 alive.add(names)
@@ -139,7 +139,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
     return tuple(
         _join_combinations(rate, whole, rows, levels)
-        for rate, whole, rows in zip(search.rates, everybody, found, strict=True)
+        for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True)
     )
 
 

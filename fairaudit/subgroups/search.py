@@ -21,7 +21,7 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.members import FLAT_STATE, Member, member
+from fairaudit.members import STATED, Member, member
 from fairaudit.metrics.terms import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
@@ -62,7 +62,7 @@ class Subgroup:
     under: Annotated[int, Member("denominator", least=1)]
     everybody: float
     share: float
-    divergence: Annotated[float, FLAT_STATE]
+    divergence: Annotated[float, STATED]
     exact: Annotated[Fraction, Member(text=True)]
     low: float
     high: float

@@ -30,9 +30,6 @@ _NUMERIC = {
     Requirement.SCORE,
 }
 
-_OF_BOTH_MARGINS = "bias_amplification"
-"""It subtracts a rate of the labels from one of the decisions, of those in whom both are known."""
-
 
 @dataclass(frozen=True, slots=True)
 class GroupCells:
@@ -216,10 +213,11 @@ class CellSets:
         """All that a formula may count: people, and the classes it needs, or both crossed."""
         by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
         by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
-        both = by_label == by_class or metric.id == _OF_BOTH_MARGINS
+        subtracts = isinstance(metric, TableMetric) and metric.subtracts_label
+        both = by_label == by_class or subtracts
         labels = self.classes("label") if both or by_label else []
         classes = self.classes(of) if both or by_class else []
-        if metric.id == _OF_BOTH_MARGINS:
+        if subtracts:
             both_known = self.known_outcome(of) & self.known_outcome("label")
             yield from (both_known & marks for marks in (self.all_cells, *labels, *classes))
             return

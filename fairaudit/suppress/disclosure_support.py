@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     Terms,
     find_metric,
 )
+from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.result import (
     ComparisonRow,
@@ -33,8 +34,6 @@ from fairaudit.simpson import Reversal
 from fairaudit.spec import MetricRequest
 from fairaudit.suppress.cell_sets import CellSets, MetricCells, has_few
 from fairaudit.verdict import Check
-
-_CUT_BY_SCORE = "scoring_rate"
 
 Number = GroupMetric | TableMetric
 
@@ -198,7 +197,7 @@ class Support:
             numbers = [
                 number
                 for number in _numbers(request.metric)
-                if number.id == row.metric and _stated_parameters(request, number) == row.parameters
+                if number.id == row.metric and request.options_of(number) == row.parameters
             ]
             if request.of != row.of or not numbers:
                 continue
@@ -316,16 +315,6 @@ def _numbers(metric: Metric | None) -> tuple[Number, ...]:
     return () if metric is None else (metric,)
 
 
-def _stated_parameters(request: MetricRequest, number: Number) -> dict[str, object]:
-    """The parameters of one metric of a request, as its rows repeat them."""
-    others = {
-        "against",
-        "aggregate",
-        *(request.terms.parameters.as_texts().keys() - {*number.takes}),
-    }
-    return {name: value for name, value in request.options.items() if name not in others}
-
-
 def _compared(value: Value, stratum: Group | None, row: ComparisonRow) -> Value:
     """The value of one row: where two groups are compared, of these two alone."""
     if value.wide:
@@ -362,4 +351,4 @@ def _is_wide(metric: Metric, reference: Reference | None) -> bool:
 
 
 def _cuts_score(numbers: Iterable[Number]) -> bool:
-    return any(number.id == _CUT_BY_SCORE for number in numbers)
+    return any(isinstance(number, Formula) and number.cuts_score for number in numbers)

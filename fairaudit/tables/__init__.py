@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairaudit.counts import Median
-from fairaudit.metrics import Disparity, Metric, TableMetric
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.recode import Cubes
 from fairaudit.result import (
     ComparisonRow,
     Curve,
     Definition,
     EpsilonReading,
+    FeatureRow,
     GroupRow,
     LatticeRow,
     ModelChange,
@@ -21,7 +22,8 @@ from fairaudit.result import (
     definition,
 )
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.evaluations import Tables, find_comparison_id, list_rates
+from fairaudit.tables.evaluations import Tables, list_rates
+from fairaudit.tables.features import features
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
@@ -46,6 +48,7 @@ class Listing:
     model_changes: tuple[ModelChange, ...]
     scores: tuple[ScoreRow, ...]
     curves: tuple[Curve, ...]
+    features: tuple[FeatureRow, ...] = ()
 
 
 def tabulate(
@@ -63,13 +66,17 @@ def tabulate(
     is_whole = has_room_for_lattice(cubes.cube, requests)
     on_metrics = [check for check in checks if isinstance(check, Check)]
     models = [model.name for model in spec.predictions]
-    summaries = {name: tuple(score.summaries()) for name, score in cubes.scores.items()}
+    summaries = {
+        name: tuple(score.summaries())
+        for name, score in cubes.scores.items()
+        if name in spec.score_columns
+    }
     known = medians if spec.suppress_below is None else {}
     alpha = spec.inference.alpha
     return Listing(
         groups=tuple(groups(tables, requests)),
         rates=tuple(rates(tables, requests)),
-        comparisons=tuple(comparisons(tables, requests)),
+        comparisons=tuple(comparisons(tables, requests, find_ranges(spec.flags))),
         lattice=tuple(lattice(tables, requests, on_metrics, whole=is_whole)),
         epsilons=tuple(epsilons(tables, requests, whole=is_whole)),
         definitions=tuple(_definitions(requests)),
@@ -80,6 +87,7 @@ def tabulate(
         curves=tuple(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
+        features=tuple(features(cubes)),
     )
 
 

@@ -98,6 +98,10 @@ class Tables:
             favourable=outcome.favourable,
             excluded=self._find_excluded(by),
         )
+        rows = self._cubes.rows
+        if rows is not None and cube is self._cubes.cube:
+            score_column = outcome.score.value if outcome.score else None
+            table = replace(table, rows=cube.place_rows(table, rows, score_column))
         score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
         if score is None or not self._spec.shows_histogram(outcome):
             return table
@@ -151,10 +155,3 @@ def write_estimate(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
     return replace(estimate, significance=significance, reason=reason, error=error)
-
-
-def find_comparison_id(metric: Metric) -> str | None:
-    """The comparison's id, where a spec asked for a rate with `compare:`."""
-    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
-        return metric.comparison.id
-    return None

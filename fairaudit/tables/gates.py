@@ -166,9 +166,9 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
     Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
     that set no minimum, once for each grouping and outcome.
     """
-    named: set[tuple[Grouping, str]] = set()
+    places: set[tuple[Grouping, str]] = set()
     for check in checks:
-        if not isinstance(check, Check) or (check.by, check.of) in named:
+        if not isinstance(check, Check) or (check.by, check.of) in places:
             continue
         rate = _rate_over_all(check)
         limit = check.fail or check.warn
@@ -178,7 +178,7 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
         reading = rate.compute(count_groups(cut))
         few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
         if few:
-            named.add((check.by, check.of))
+            places.add((check.by, check.of))
             yield Notice(
                 f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
                 f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
@@ -188,12 +188,12 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
 
 def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
     """Groups with their people, the smallest first, and how many more there are."""
-    named = [
+    smallest = [
         f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
         for g in groups[:_MOST_NAMED]
     ]
     more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
-    return ", ".join(named) + more
+    return ", ".join(smallest) + more
 
 
 def _rate_over_all(check: Check) -> Rate | None:

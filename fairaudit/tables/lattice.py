@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +13,9 @@ from fairaudit.cube import Floats, Grouping, GroupTable, Ints
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import find_intervals, find_parts, group_at
 from fairaudit.evidence.appearances import (
-    Appearance,
+    Appearances,
     RateInSubsets,
     find_appearances,
-    rank_appearances,
 )
 from fairaudit.metrics import (
     Disparity,
@@ -59,7 +58,7 @@ def lattice(
         else list(dict.fromkeys(by for request in unconditional for by in request.by))
     )
     compared = unconditional if whole and tables.cube.clusters is None else ()
-    first = first_appearances(subsets, tables, compared)
+    search = first_appearances(subsets, tables, compared)
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
@@ -76,7 +75,9 @@ def lattice(
             evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
                 entries.append(_worst(title, evaluation, judged=judged, limited=bool(matching)))
-        yield LatticeRow(by, groups, smallest, tuple(entries), first.found[by], first.tested[by])
+        yield LatticeRow(
+            by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
+        )
 
 
 def _asks(check: Check, request: MetricRequest) -> bool:
@@ -113,11 +114,11 @@ def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
     ]
 
 
-def _differences(several: Sequence[MetricRequest]) -> list[str]:
+def _differences(requests: Sequence[MetricRequest]) -> list[str]:
     """In what entries of one title differ, of each in a few words; empty where in nothing."""
-    differences: list[list[str]] = [[] for _ in several]
+    differences: list[list[str]] = [[] for _ in requests]
     for write in _TOLD_APART:
-        words = [write(request) for request in several]
+        words = [write(request) for request in requests]
         if len({*words}) > 1:
             for parts, word in zip(differences, words, strict=True):
                 parts.append(word)
@@ -141,10 +142,10 @@ def _title(request: MetricRequest) -> str:
     # A bare rate is requests by its gap.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
     # Nobody is selected by a label.
-    asked = (
+    metric = (
         BASE_RATE if request.metric is SELECTION_RATE and request.of == "label" else request.metric
     )
-    words = [f"{asked.short or asked.id}{gap}"]
+    words = [f"{metric.short or metric.id}{gap}"]
     if request.terms.of_class is not None:
         words.append(f"of {request.terms.of_class}")
     if request.terms.at is not None:
@@ -164,9 +165,9 @@ def _parameters_in_words(request: MetricRequest) -> str:
     )
 
 
-def _as_spread(asked: Metric) -> Metric:
+def _as_spread(metric: Metric) -> Metric:
     """What is compared over all groups: of a bare rate its gap."""
-    return build_disparity(asked, GAP) if isinstance(asked, GroupMetric) else asked
+    return build_disparity(metric, GAP) if isinstance(metric, GroupMetric) else metric
 
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
@@ -230,8 +231,8 @@ def epsilons(
             by: tables.evaluate(request.metric, (by, (), request.of), terms) for by in subsets
         }
         values = {
-            by: float(each.value[0, 0]) if len(each.table.strata) else math.nan
-            for by, each in evaluations.items()
+            by: float(evaluation.value[0, 0]) if len(evaluation.table.strata) else math.nan
+            for by, evaluation in evaluations.items()
         }
         epsilon = values[full]
         if math.isnan(epsilon):
@@ -292,17 +293,9 @@ def _regime(epsilon: float) -> str:
     return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"
 
 
-@dataclass(frozen=True, slots=True)
-class First:
-    """What first appears in each subset, and for each outcome how many groups were tested."""
-
-    found: Mapping[Grouping, tuple[Appearance, ...]]
-    tested: Mapping[Grouping, Mapping[str, int]]
-
-
 def first_appearances(
     subsets: Sequence[Grouping], tables: Tables, requests: Iterable[MetricRequest]
-) -> First:
+) -> Appearances:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
     Of what is no rate (ε, mutual information) the selection rate is looked at. The tests of one
@@ -320,21 +313,7 @@ def first_appearances(
             or _has_positive(by_subset.values())
         ):
             by_outcome.setdefault(request.of, []).append(RateInSubsets(rate, by_subset, terms))
-    searches = {of: find_appearances(family) for of, family in by_outcome.items()}
-    return First(
-        {
-            by: rank_appearances(
-                appearance
-                for search in searches.values()
-                for appearance in search.found.get(by, ())
-            )
-            for by in subsets
-        },
-        {
-            by: {of: search.tested[by] for of, search in searches.items() if search.tested[by]}
-            for by in subsets
-        },
-    )
+    return find_appearances(by_outcome, subsets)
 
 
 def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
@@ -356,11 +335,13 @@ def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequ
                 yield rate, request
 
 
-def _rates_of(asked: Metric) -> list[Rate]:
+def _rates_of(metric: Metric) -> list[Rate]:
     """The shares of a group's own people behind what is asked; for a whole the selection rate."""
-    if isinstance(asked, TableMetric):
+    if isinstance(metric, TableMetric):
         return [SELECTION_RATE]
-    parts = [quantity for quantity, _ in asked.parts] if isinstance(asked, Disparity) else [asked]
+    parts = (
+        [quantity for quantity, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
+    )
     return [
         part for part in parts if isinstance(part, Rate) and part.of_group and not part.conditional
     ]

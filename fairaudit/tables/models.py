@@ -33,8 +33,8 @@ def model_changes(
     ]
     for first, second in combinations(models, 2):
         seen: set[tuple[object, ...]] = set()
-        mine = [request for request in plain if request.of in {first, second}]
-        for request, by, given in list_places(mine, everybody=True):
+        of_pair = [request for request in plain if request.of in {first, second}]
+        for request, by, given in list_places(of_pair, everybody=True):
             for quantity in list_rates(request.metric):
                 if (quantity.id, by, given) not in seen:
                     seen.add((quantity.id, by, given))
@@ -55,16 +55,16 @@ def _rows(
     tests = run_mcnemar(pairs, (quantity.id, "paired"))
     ends = [end.tolist() for end in pairs.ends(request.terms.inference.alpha)]
     cells = np.stack([pairs.both, pairs.first, pairs.second, pairs.neither])
-    counted = np.moveaxis(cells, 0, -1).tolist()
+    counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
     for z, stratum in enumerate(table.strata):
-        each = tests.correct_stratum(
+        significances = tests.correct_stratum(
             z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), request.terms.inference.correction
         )
         for g, group in enumerate(table.groups):
-            both, mine, theirs, neither = counted[z][g]
-            total = both + mine + theirs + neither
+            both, first_only, second_only, neither = counts[z][g]
+            total = both + first_only + second_only + neither
             if not total > 0:
                 continue
             yield ModelChange(
@@ -78,13 +78,13 @@ def _rows(
                     table, g, people[z][g], request.terms.minimum, takes_part=compared[z][g]
                 ),
                 n=people[z][g],
-                **_counts(counted[z][g], weighted=pairs.weighted),
-                first_value=(both + mine) / total,
-                second_value=(both + theirs) / total,
+                **_counts(counts[z][g], weighted=pairs.weighted),
+                first_value=(both + first_only) / total,
+                second_value=(both + second_only) / total,
                 difference=0.0 - values[z][g],
                 low=0.0 - ends[1][z][g],
                 high=0.0 - ends[0][z][g],
-                significance=each.get(g),
+                significance=significances.get(g),
             )
 
 

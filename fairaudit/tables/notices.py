@@ -24,6 +24,7 @@ from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.gates import warn_of_few_people, warn_of_impossible_gates, warn_of_turned_gaps
 from fairaudit.tables.requests import has_room_for_lattice, write_weight_notices
+from fairaudit.tables.row_notices import write_row_notices
 from fairaudit.tables.searches import Searches
 from fairaudit.verdict import AnyCheck, Check
 
@@ -60,6 +61,7 @@ def write_notices(
     yield from counts.notices
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
+    yield from write_row_notices(spec, cubes.rows, tables)
     yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
     yield from unjudged(spec.checks, [model.name for model in spec.predictions])
     yield from warn_of_impossible_gates(checks, tables)
@@ -110,13 +112,13 @@ def _median_of(table: GroupTable) -> Iterator[Notice]:
     if scores is None or not scores.everybody.sum():
         return
     people = scores.everybody
-    at = median_bin(people)
-    low, high = float(scores.low[at]), float(scores.high[at])
+    middle = median_bin(people)
+    low, high = float(scores.low[middle]), float(scores.high[middle])
     where = f"{low:g}" if low == high else f"between {low:g} and {high:g}"
-    above, below = int(people[at + 1 :].sum()), int(people[:at].sum())
+    above, below = int(people[middle + 1 :].sum()), int(people[:middle].sum())
     yield Notice(
         f"{table.of}: the median of the score is {where}: {above:,} above, "
-        f"{int(people[at]):,} at it, {below:,} below",
+        f"{int(people[middle]):,} at it, {below:,} below",
         Subjects.NEVER,
     )
 
@@ -143,8 +145,8 @@ def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     for given in dict.fromkeys(given for request in requests for given in request.given if given):
         codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
         known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
-        for at, name in enumerate(given):
-            known &= ~np.isin(codes[:, at], list(cube.key(name).unknown))
+        for column, name in enumerate(given):
+            known &= ~np.isin(codes[:, column], list(cube.key(name).unknown))
         strata, index = distinct_rows(codes[known])
         people = np.bincount(index, cube.people[known], minlength=len(strata))
         if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
@@ -197,12 +199,12 @@ def _searched(searched: Searched | None) -> Iterator[Notice]:
         return
     count = len(searched.columns)
     columns = "1 column" if count == 1 else f"{count:,} columns"
-    told = f"Simpson's reversals: searched by {columns} that the spec does not name"
+    text = f"Simpson's reversals: searched by {columns} that the spec does not name"
     listed = [f"{quoted(name)} ({why})" for name, why in searched.left_out.items()]
     if len(listed) > _MOST_LISTED:
         listed[_MOST_LISTED:] = [f"{len(listed) - _MOST_LISTED:,} more"]
-    told += f"; left out: {', '.join(listed)}" if listed else ""
-    yield Notice(told, Subjects.NOBODY)
+    text += f"; left out: {', '.join(listed)}" if listed else ""
+    yield Notice(text, Subjects.NOBODY)
 
 
 def _unpaired(read: Spec) -> Iterator[Notice]:

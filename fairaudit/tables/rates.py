@@ -31,20 +31,22 @@ from fairaudit.metrics import (
     build_disparity,
     describe_group,
     evaluate,
+    find_comparison_id,
     find_eligibility,
     find_group,
     undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.metrics.presets import FairRanges
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
 from fairaudit.tables.evaluations import (
     Tables,
-    find_comparison_id,
     list_places,
     list_rates,
     write_estimate,
 )
+from fairaudit.verdict import Limit
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
@@ -79,7 +81,7 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
     seen: set[tuple[object, ...]] = set()
     for request, by, given in list_places(requests, everybody=True):
         for rate in list_rates(request.metric):
-            key = (rate.id, request.of, by, given, repr(_list_options(request, rate)))
+            key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
                 yield from _rate_rows(rate, request, tables.table(by, given, request.of))
@@ -102,8 +104,8 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
     table, tests = evaluation.table, find_significances(difference)
-    rows, options = [], _list_options(request, rate)
-    people, counted = table.n.tolist(), reading.n.tolist()
+    rows, options = [], request.options_of(rate)
+    people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
     references = difference.second.tolist()
     takes_part = evaluation.takes_part.tolist()
@@ -123,7 +125,7 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
                     group=group,
                     estimate=estimate,
                     standing=find_eligibility(
-                        table, g, counted[z][g], request.terms.minimum, takes_part=takes_part[z][g]
+                        table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
                     ),
                     reference=group_at(table, references[z][g]),
                     difference=differences[z][g],
@@ -169,17 +171,6 @@ def _sort_worst_first(
     return sorted(rows, key=worst_first)
 
 
-def _list_options(request: MetricRequest, quantity: GroupMetric) -> dict[str, object]:
-    """What an entry says of one of its list_rates."""
-    parameters = request.terms.parameters.as_texts().keys()
-    others = {
-        "against",
-        "aggregate",
-        *(name for name in parameters if name not in quantity.takes),
-    }
-    return {name: value for name, value in request.options.items() if name not in others}
-
-
 def _get_values(evaluation: Evaluation) -> GroupValues:
     if evaluation.group_values is None:
         raise ValueError(f"{evaluation.metric.id} is not one quantity")
@@ -194,18 +185,25 @@ def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
     return Reference(ReferencePolicy.LARGEST)
 
 
-def comparisons(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[ComparisonRow]:
-    """A row for each spread, and for each group that is compared with a reference."""
+def comparisons(
+    tables: Tables, requests: tuple[MetricRequest, ...], ranges: FairRanges | None = None
+) -> Iterator[ComparisonRow]:
+    """A row for each spread, and for each group that is compared with a reference.
+
+    Values outside the fair `ranges` are flagged.
+    """
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
             continue
         evaluation = tables.evaluate_request(request, by, given)
         if evaluation is None:
             continue
-        yield from _comparison_rows(request, evaluation)
+        yield from _comparison_rows(request, evaluation, ranges)
 
 
-def _comparison_rows(request: MetricRequest, evaluation: Evaluation) -> Iterator[ComparisonRow]:
+def _comparison_rows(
+    request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
+) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
     table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
@@ -236,4 +234,17 @@ def _comparison_rows(request: MetricRequest, evaluation: Evaluation) -> Iterator
                 second=group_at(table, seconds[z][w]),
                 takes_part=takes_part,
                 averaged=averaged,
+                flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
             )
+
+
+def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:
+    """On which side of the fair range a value lies; None within, and where there is no range."""
+    metric, value = evaluation.metric, float(evaluation.value[z, w])
+    fair = ranges.range_of(metric) if isinstance(metric, Disparity) else None
+    if fair is None or math.isnan(value):
+        return None
+    for limit in (Limit(below=fair[0]), Limit(above=fair[1])):
+        if limit.is_crossed(value, evaluation.exact(z, w)):
+            return str(limit)
+    return None

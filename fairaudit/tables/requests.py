@@ -31,16 +31,16 @@ def check_requests(spec: Spec, cube: Cube) -> None:
 
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` where the groups that a spec asks for are too many to list."""
-    asked = [
+    groupings = [
         tuple(dict.fromkeys((*by, *given)))
         for request in spec.requests for by in request.by for given in request.given
     ]  # fmt: skip
-    if not _exceed(cube, asked, MOST_ROWS):
+    if not _exceed(cube, groupings, MOST_ROWS):
         return
-    widest = max(spec.protected, key=lambda one: len(cube.key(one.name).levels))
+    widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
     levels = len(cube.key(widest.name).levels)
     message = (
-        f"the report would list over {MOST_ROWS:,} groups, in {len({*asked}):,} groupings of "
+        f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings of "
         f"{len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} levels: "
         "say `groups: {by: each}`, name fewer attributes, or make fewer levels by `keep`, `merge` "
         "or `bins`"
@@ -51,10 +51,10 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
 def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
     """Whether all subsets can be looked at, those included that the spec does not ask for."""
     entries = [request for request in shown if request.given == ((),)]
-    asked = {by for entry in entries for by in entry.by}
+    requested = {by for entry in entries for by in entry.by}
     if not cube.has_few_subsets:
         return False
-    others = [by for by in cube.subsets() if by not in asked]
+    others = [by for by in cube.subsets() if by not in requested]
     return not _exceed(cube, [by for by in others for _ in entries], MOST_UNASKED)
 
 
@@ -82,15 +82,17 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
     """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
     shown = tuple(shown)
     faults = [fault for request in shown for fault in _unknown_strata(request, cube)]
-    for one in shown:
-        if one.class_text is None:
+    for request in shown:
+        if request.class_text is None:
             continue
-        axes = [axis for name in (one.of, "label") if (axis := cube.outcome(name)) is not None]
+        axes = [axis for name in (request.of, "label") if (axis := cube.outcome(name)) is not None]
         known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
-        name = one.class_text.value
+        name = request.class_text.value
         if name not in known:
             hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            faults.append(one.class_text.fault(f"no class {quoted(name)} in the {one.of}{hint}"))
+            faults.append(
+                request.class_text.fault(f"no class {quoted(name)} in the {request.of}{hint}")
+            )
     if faults:
         raise SpecError(faults)
 
@@ -112,8 +114,8 @@ def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator
         for given in request.given if request.stratum_texts else ():
             strata = cube.table((), given, request.of).strata
             known = {", ".join(level for _, level in stratum) for stratum in strata} - {UNKNOWN}
-            named = {text.value for text in request.stratum_texts}
-            pairs = (("has no weight", known - named), ("does not occur", named - known))
+            weighted = {text.value for text in request.stratum_texts}
+            pairs = (("has no weight", known - weighted), ("does not occur", weighted - known))
             for what, names in pairs:
                 for name in map(quoted, sorted(names)):
                     text = f"{request.metric.id}: the stratum {name} of {' × '.join(given)} {what}"

@@ -101,17 +101,17 @@ def _calibration(
     """A point for each bin with people whose label is known; none outside [0, 1]."""
     negative, positive = by_label[0], by_label[1]
     middle: Floats = (scores.low + scores.high) / 2
-    for one in np.unique(number[number >= 0]).tolist():
-        mine = number == one
-        people = (positive + negative)[mine]
-        n, hits = int(people.sum()), int(positive[mine].sum())
+    for bin_number in np.unique(number[number >= 0]).tolist():
+        inside = number == bin_number
+        people = (positive + negative)[inside]
+        n, hits = int(people.sum()), int(positive[inside].sum())
         if n:
             low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), alpha)
             yield Calibration(
-                lowest=float(scores.low[mine][people > 0].min()),
-                highest=float(scores.high[mine][people > 0].max()),
+                lowest=float(scores.low[inside][people > 0].min()),
+                highest=float(scores.high[inside][people > 0].max()),
                 n=n,
-                mean_score=float((people * middle[mine]).sum() / n),
+                mean_score=float((people * middle[inside]).sum() / n),
                 share=hits / n,
                 low=float(low),
                 high=float(high),
@@ -121,13 +121,13 @@ def _calibration(
 def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
     """At each threshold the share that is selected, of all and by label."""
     totals = [int(side.sum()) for side in by_label]
-    for at in thresholds.tolist():
-        above = [int(side[at:].sum()) for side in by_label]
+    for threshold in thresholds.tolist():
+        above = [int(side[threshold:].sum()) for side in by_label]
         negative, positive = (
             above[side] / totals[side] if totals[side] else None for side in (0, 1)
         )
         yield Threshold(
-            at=float(scores.low[at]),
+            at=float(scores.low[threshold]),
             selected=sum(above) / sum(totals),
             true_positive_rate=positive,
             false_positive_rate=negative,

@@ -1,4 +1,4 @@
-"""What is asked: limits, the evidence they take, and checks.
+"""The types of what is asked: limits, with the evidence they require, and checks.
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place
-from fairaudit.members import METRIC, RARE, Member, member
+from fairaudit.members import RARE, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
@@ -87,13 +87,13 @@ class Limit:
             sides.append(value - float(self.above))
         return max(sides)
 
-    def reached(self, values: Floats) -> Marks:
+    def mark_reached(self, values: Floats) -> Marks:
         """Which values are beyond a bound, or at it as nearly as floats tell."""
         least = -np.inf if self.below is None else float(self.below)
         most = np.inf if self.above is None else float(self.above)
         return np.asarray((values < least + NEAR) | (values > most - NEAR))
 
-    def crossed(self, value: float, exact: Fraction | None) -> bool:
+    def is_crossed(self, value: float, exact: Fraction | None) -> bool:
         """Whether the value is beyond a bound; `exact` decides where floats cannot."""
         if exact is None or abs(self.excess(value)) > NEAR:
             return self.excess(value) > 0
@@ -105,12 +105,12 @@ class Limit:
         """Whether it asks for evidence."""
         return self.significant or self.conclusive
 
-    def beyond(self, low: float, high: float) -> bool:
+    def excludes(self, low: float, high: float) -> bool:
         """Whether a whole interval lies beyond one bound."""
         too_low = self.below is not None and high < self.below
         return too_low or (self.above is not None and low > self.above)
 
-    def within(self, low: float, high: float) -> bool:
+    def includes(self, low: float, high: float) -> bool:
         """Whether no part of an interval lies beyond a bound."""
         high_enough = self.below is None or low >= self.below
         return high_enough and (self.above is None or high <= self.above)
@@ -149,9 +149,9 @@ class Check:
         return self.terms.inference
 
     @property
-    def family(self) -> tuple[str, str | None, bool]:
-        """Whose tests its own are corrected with: those of the gates on the same outcome."""
-        return self.of, self.against, self.fail is not None
+    def fails(self) -> bool:
+        """Whether it can fail, not only warn: `evidence/families.py` tells its family by that."""
+        return self.fail is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,6 @@ class ReversalLimit:
 class ReversalCheck:
     """A gate on Simpson's reversals: of which kind or stronger none may be found."""
 
-    metric_id: ClassVar[Annotated[Literal["simpson_reversal"], METRIC]] = "simpson_reversal"
     id: str
     rate: Annotated[str, Member("asked.rate")]
     of: str
@@ -177,6 +176,12 @@ class ReversalCheck:
     fail: ReversalLimit | None = None
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
+
+    @property
+    @member("metric")
+    def metric_id(self) -> str:
+        """What stands in place of a metric's id."""
+        return "simpson_reversal"
 
     @property
     @member()
@@ -195,7 +200,6 @@ class ReversalCheck:
 class SubgroupCheck:
     """A gate on subgroups: by how much none that is found may diverge from everybody."""
 
-    metric_id: ClassVar[Annotated[Literal["subgroup_divergence"], METRIC]] = "subgroup_divergence"
     id: str
     rate: Annotated[str, Member("asked.rate")]
     of: str
@@ -203,6 +207,12 @@ class SubgroupCheck:
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+
+    @property
+    @member("metric")
+    def metric_id(self) -> str:
+        """What stands in place of a metric's id."""
+        return "subgroup_divergence"
 
     @property
     @member()

@@ -113,16 +113,17 @@ def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
         return None
     present = table.eligible & (table.n[z] > 0)
     people = f"({_count_people(table, z)})"
-    named = terms.reference.group if terms.reference else ()
-    reference = find_group(table.groups, named) if named else NO_GROUP
+    reference_group = terms.reference.group if terms.reference else ()
+    reference = find_group(table.groups, reference_group) if reference_group else NO_GROUP
     if reference != NO_GROUP and table.known[reference] and not table.eligible[reference]:
         return None
     if present.sum() < 2:
         besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
         reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
         return NotEvaluated((), table.strata[z], reason, blocks=False, tells_people=True)
-    if named and (reference == NO_GROUP or not present[reference]):
-        reason = f"the reference {describe_group(named)} does not occur in the stratum {people}"
+    if reference_group and (reference == NO_GROUP or not present[reference]):
+        name = describe_group(reference_group)
+        reason = f"the reference {name} does not occur in the stratum {people}"
         return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
     return None
 
@@ -222,20 +223,22 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 def _may_cross(check: Check, value: float, doubt: float) -> bool:
     """Whether a value known up to a doubt may lie on either side of a bound."""
-    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
-    return any(bound is not None and abs(value - float(bound)) <= doubt for bound in bounds)
+    return any(abs(value - bound) <= doubt for bound in _list_bounds(check))
 
 
 def _near_a_limit(check: Check, values: Floats) -> Marks:
     """Which values lie so near a bound that fractions decide."""
+    near = np.zeros(values.shape, dtype=np.bool_)
+    for bound in _list_bounds(check):
+        near |= np.abs(values - bound) <= NEAR
+    return near
+
+
+def _list_bounds(check: Check) -> list[float]:
+    """The bounds of both limits."""
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
     bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
-    near = np.zeros(values.shape, dtype=np.bool_)
-    for bound in bounds:
-        if bound is not None:
-            near |= np.abs(values - float(bound)) <= NEAR
-    return near
+    return [float(bound) for bound in bounds if bound is not None]
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
@@ -284,7 +287,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     ]
     fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
     for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
-        beyond = limit.reached(among_large.value[z]) & among_large.judged[z]
+        beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
                 f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "

@@ -19,7 +19,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
-from fairaudit.members import FLAT, FLAT_STATE, GROUP_OR_ALL, LISTED, WITNESS, Member, member
+from fairaudit.members import FLAT, STATED, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -38,7 +38,7 @@ class Breach:
 
     group: Group
     stratum: Annotated[Group, Member("given")]
-    value: Annotated[float, FLAT_STATE]
+    value: Annotated[float, STATED]
     exact: Annotated[Fraction | None, Member(text=True)] = None
     between: tuple[Group, ...] = ()
     backing: Backing = Backing.UNASKED
@@ -73,7 +73,7 @@ class NotEvaluated:
 class Waived:
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
 
-    group: Annotated[Group, GROUP_OR_ALL]
+    group: Group
     reason: str
     approved_by: str
     expires: date
@@ -115,23 +115,23 @@ class Before:
     `reversals` likewise. `between` are the groups that made a spread then, where others do now.
     """
 
-    earlier: Annotated[Earlier, Member(shared="baseline")]
+    earlier: Earlier
     status: str
-    value: Annotated[float | None, Member("value", stated=True, flat=True, none="undefined")]
+    value: Annotated[float | None, STATED]
     worse_by: float | None = None
     worse: tuple[Breach, ...] = ()
-    reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
+    reversals: tuple[Reversal, ...] = ()
     between: tuple[Group, ...] = ()
-    own: Annotated[float | None, Member(stated=True, none="undefined")] = None
-    own_worse: Annotated[tuple[float | None, ...], Member(stated=True, none="undefined")] = ()
+    own: float | None = None
+    own_worse: tuple[float | None, ...] = ()
     decided_by: tuple[Group, ...] = ()
     stratum: Group = ()
 
     def is_decided_alike(self, finding: Finding) -> bool:
         """Whether the same groups in the same stratum decided then as do now."""
         now = [group for group in (finding.first, finding.second) if group]
-        whose = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
-        return whose[0] == whose[1] and frozenset(self.stratum) == frozenset(finding.stratum)
+        deciders = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
+        return deciders[0] == deciders[1] and frozenset(self.stratum) == frozenset(finding.stratum)
 
 
 @declare_subjects(
@@ -171,17 +171,17 @@ class Finding:
     status: Status
     estimate: Annotated[Estimate | None, Member(flat=True, without="reason")]
     limit: Limit | ReversalLimit | None
-    why: Annotated[str, Member("reason", nullable=True)]
+    why: Annotated[str, Member("reason")]
     stratum: Group = ()
-    first: Annotated[Group, WITNESS] = ()
-    second: Annotated[Group, WITNESS] = ()
+    first: Group = ()
+    second: Group = ()
     worse_off: Group = ()
     spread: bool = False
-    decided_by: Annotated[str | None, WITNESS] = None
+    decided_by: str | None = None
     parts: tuple[ComparisonPart, ...] = ()
     crossed: tuple[Breach, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
-    reversals: Annotated[tuple[Reversal, ...], LISTED] = ()
+    reversals: tuple[Reversal, ...] = ()
     backing: Backing = Backing.UNASKED
     practice: PeopleAffected | None = None
     detectable: DetectableGap | None = None

@@ -1,4 +1,4 @@
-"""Judging: the only place where a number becomes pass, warn or fail."""
+"""The finding of a check: its status by limits, doubts and gaps, and all that a report says."""
 
 from __future__ import annotations
 
@@ -66,12 +66,11 @@ def judge(
     limit = check.fail or check.warn
     if limit is None:
         raise ValueError(f"{check.id} has no limit")
-    evidence = (
-        correct_families({check.id: (evaluation, None)})[check.id] if evidence is None else evidence
-    )
+    if evidence is None:
+        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
-    outcome = apply_limits(check, entries, evidence)
+    outcome = apply_limits(check.fail, check.warn, entries, evidence)
     not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
@@ -113,8 +112,8 @@ def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Eviden
     for limit in (check.fail, check.warn):
         if limit is None or not limit.asks:
             continue
-        outcome = apply_limits(replace(check, fail=limit, warn=None), entries, evidence)
-        beyond = any(limit.crossed(entry.value, entry.exact) for entry in outcome.deciding)
+        outcome = apply_limits(limit, None, entries, evidence)
+        beyond = any(limit.is_crossed(entry.value, entry.exact) for entry in outcome.deciding)
         if beyond and outcome.backing in _UNPROVEN:
             return True
     return False
@@ -220,7 +219,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
         one_sided = replace(
             limit, below=bound if side < 0 else None, above=bound if side > 0 else None
         )
-        if bound is None or not one_sided.crossed(value, exact):
+        if bound is None or not one_sided.is_crossed(value, exact):
             continue
         apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
         is_above = is_above == comparison.rescaling.increases

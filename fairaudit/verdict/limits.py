@@ -1,4 +1,4 @@
-"""What limits make of values, and of the evidence for them."""
+"""Which values cross a limit, with which evidence, and the status that follows for the check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fairaudit.arrays import Marks
 from fairaudit.evidence import TOO_LITTLE_VARIATION, Evidence
 from fairaudit.metrics import Evaluation
-from fairaudit.verdict.checks import Backing, Check, Limit, Status
+from fairaudit.verdict.checks import Backing, Limit, Status
 from fairaudit.verdict.entries import Entry
 from fairaudit.verdict.findings import NotEvaluated
 
@@ -32,13 +32,15 @@ class LimitOutcome:
     backings: Sequence[Backing] = ()
 
 
-def apply_limits(check: Check, entries: Sequence[Entry], evidence: Evidence) -> LimitOutcome:
+def apply_limits(
+    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
+) -> LimitOutcome:
     """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
     unproven_outcome = LimitOutcome()
-    for status, limit in ((Status.FAIL, check.fail), (Status.WARN, check.warn)):
+    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
-        beyond = [entry for entry in entries if limit.crossed(entry.value, entry.exact)]
+        beyond = [entry for entry in entries if limit.is_crossed(entry.value, entry.exact)]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
@@ -96,14 +98,16 @@ def _apply_in_doubt(
 
 def _lies_within(entry: Entry, limit: Limit, evidence: Evidence) -> bool:
     ends = evidence.intervals.all_at(entry.z, entry.w)
-    return bool(ends) and all(limit.within(*pair) for pair in ends)
+    return bool(ends) and all(limit.includes(*pair) for pair in ends)
 
 
 def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
     """What the evidence says of the values beyond a limit."""
     if not limit.asks or not entries:
         return [Backing.UNASKED] * len(entries)
-    significant = evidence.mark_significant_beyond(limit.reached) if limit.significant else None
+    significant = (
+        evidence.mark_significant_beyond(limit.mark_reached) if limit.significant else None
+    )
     return [_find_backing(entry, limit, evidence, significant) for entry in entries]
 
 
@@ -122,7 +126,7 @@ def _find_backing(
             if evidence.side_test_leaves_open(z, w)
             else Backing.NOT_SIGNIFICANT
         )
-    if limit.conclusive and not all(limit.beyond(*pair) for pair in ends):
+    if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
         return Backing.NOT_CONCLUSIVE
     return Backing.SUPPORTED
 
@@ -142,7 +146,7 @@ def explain_untested(
             "too few people decide the printed number"
         )
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
-    within = limit is not None and not limit.crossed(entry.value, entry.exact)
+    within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
     why = ("" if within else evidence.tests.why) or (evidence.intervals.why or TOO_LITTLE_VARIATION)
     side = "beyond the limit, but the required evidence"

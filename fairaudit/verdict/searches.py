@@ -58,7 +58,7 @@ def judge_subgroups(
         finding = Finding(check, status, None, limit, "", backing=backing)
         finding = replace(finding, crossed=_list_breaches(tested, listed, limit))
         deciding = _find_farthest(tested, proven if len(proven) else beyond)
-        return _name_deciding(finding, tested, deciding, family)
+        return _add_deciding_subgroup(finding, tested, deciding, family)
 
     finding = _apply_limits(check.fail, check.warn, apply_limit)
     remaining = _exclude_waived(tested, np.arange(len(tested.p)), waived)
@@ -68,7 +68,7 @@ def judge_subgroups(
     assert limit is not None
     backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
     passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
-    return _name_deciding(passed, tested, _find_farthest(tested, remaining), family)
+    return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
 
 
 def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
@@ -102,7 +102,7 @@ def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group
     size, bound = np.abs(tested.divergence), float(limit.above)
     beyond = size > bound
     for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-        beyond[number] = limit.crossed(float(size[number]), abs(tested.exact_divergence(number)))
+        beyond[number] = limit.is_crossed(float(size[number]), abs(tested.exact_divergence(number)))
     return _exclude_waived(tested, np.flatnonzero(beyond), waived)
 
 
@@ -140,7 +140,9 @@ def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple
     return tuple(breaches)
 
 
-def _name_deciding(finding: Finding, tested: TestedSubgroups, number: int, family: int) -> Finding:
+def _add_deciding_subgroup(
+    finding: Finding, tested: TestedSubgroups, number: int, family: int
+) -> Finding:
     """The finding with the subgroup that decides; its value is how far it lies from everybody."""
     chosen = tested.describe(number)
     low, high = chosen.ends
@@ -159,6 +161,17 @@ def _name_deciding(finding: Finding, tested: TestedSubgroups, number: int, famil
     return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)
 
 
+def _list_left_out(scanned: ScanResult) -> list[NotEvaluated]:
+    """Whom a scan could not compare; too many pairs leave the check open."""
+    left_out = [
+        exclude_group(group, (), reason)
+        if group
+        else NotEvaluated((), (), reason.why, blocks=False)
+        for group, reason in scanned.left_out
+    ]
+    return left_out + [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
+
+
 def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
     """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
 
@@ -170,11 +183,7 @@ def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
         for reversal in scanned.found
         if reversal.rate == check.rate and reversal.of == check.of
     ]
-    left_out = [
-        exclude_group(group, (), aside) if group else NotEvaluated((), (), aside.why, blocks=False)
-        for group, aside in scanned.left_out
-    ]
-    left_out += [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
+    left_out = _list_left_out(scanned)
 
     def build(
         status: Status,

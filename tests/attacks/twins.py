@@ -194,7 +194,8 @@ def told_otherwise(published: Any, other: Any, path: str = "") -> Iterator[str]:
 
 
 def _members_told_otherwise(published: Any, other: Any, path: str) -> Iterator[str]:
-    if "suppressed" in {published.get("state"), published.get("standing")}:
+    words = {published.get("state"), published.get("standing")}
+    if "suppressed" in words or published.get("suppressed"):
         return
     for name, value in published.items():
         if name in WORDS or (name == "reason" and published.get("group") == {}):

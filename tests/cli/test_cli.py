@@ -27,6 +27,7 @@ EXIT_CODES = {
     "florida_1987": 0,
     "kidney_admissions": 1,
     "loans": 1,
+    "compas_scores": 1,
     "loans_score": 0,
     "loans_subgroups": 1,
     "titanic": 1,

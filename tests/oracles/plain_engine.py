@@ -66,7 +66,14 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _count(plan: Plan, paths: Sequence[Path]) -> Outcome:
-    if plan.weight or plan.scores or plan.filter or plan.adding.columns or plan.tables:
+    if (
+        plan.weight
+        or plan.scores
+        or plan.filter
+        or plan.adding.columns
+        or plan.tables
+        or plan.models
+    ):
         return UsageError("the plain engine counts cells alone")
     rows = [row for path in paths for row in _rows(path)]
     cells: dict[tuple[str | int | None, ...], list[int]] = defaultdict(lambda: [0, 0])

@@ -6,12 +6,22 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import SAMPLES, SPECS, comparison_of, rate_of
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    precision_score,
+    roc_auc_score,
+)
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairaudit
 from fairaudit.ledger import Ledger
+from fairaudit.report import content
+from fairaudit.report.blocks import Table
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.simpson import Reversal, ReversalKind
 
@@ -276,6 +286,58 @@ def test_compas_medium_or_high(shared: Path, race: str) -> None:
     assert round(100 * values["false_negative_rate"], 2) == fnr
     assert round(values["positive_predictive_value"], 2) == ppv
     assert round(values["negative_predictive_value"], 2) == npv
+
+
+@pytest.mark.parametrize("race", list(COMPAS))
+def test_compas_beside_its_violent_score(shared: Path, race: str) -> None:
+    """The counts that are shipped are ProPublica's file; its decile has the published rates."""
+    rows = pd.read_csv(shared / "compas-scores-two-years.csv").query("race == @race")
+    result = fairaudit.audit(SPECS / "compas_scores.yaml")
+    found = {
+        (row.metric, row.of): row.estimate.value
+        for row in result.rates
+        if dict(row.group) == {"race": race}
+    }
+    *_, fpr, _fnr, ppv, _npv = COMPAS[race]
+    assert round(100 * found["false_positive_rate", "recidivism"], 2) == fpr
+    assert round(found["positive_predictive_value", "recidivism"], 2) == ppv
+    label = rows["two_year_recid"]
+    for model, column in (("recidivism", "decile_score"), ("violence", "v_decile_score")):
+        score, flagged = rows[column], rows[column] >= 5
+        theirs = {
+            "auc": roc_auc_score(label, score),
+            "average_precision": average_precision_score(label, score),
+            "accuracy": accuracy_score(label, flagged),
+            "f1": f1_score(label, flagged),
+            "positive_predictive_value": precision_score(label, flagged),
+        }
+        for metric, value in theirs.items():
+            assert found[metric, model] == pytest.approx(value, abs=1e-12), (metric, model)
+
+
+def test_compas_scores_stand_in_a_grid() -> None:
+    """A row a measure and a column a model, each number the worst of the lattice."""
+    result = fairaudit.audit(SPECS / "compas_scores.yaml")
+    (grid,) = (
+        block
+        for block in content.document(result)
+        if isinstance(block, Table) and [*block.header] == ["measure", "recidivism", "violence"]
+    )
+    cells = {row[0].text: [cell.text for cell in row[1:]] for row in grid.rows}
+    assert cells["FPR ratio to reference"] == ["1.9121 ‹", "2.1280"]
+    assert cells["FPR difference to reference"] == ["0.2139", "0.1751 ‹"]
+    assert "AUC gap" in cells
+    assert "base rate gap" not in cells, "of the label there is one"
+    marked = {
+        (row.metric, row.of)
+        for row in result.comparisons
+        if row.flag and dict(row.group or ()) == {"race": "African-American"}
+    }
+    assert {of for metric, of in marked if metric == "false_positive_rate_ratio"} == {
+        "recidivism",
+        "violence",
+    }
+    assert ("positive_predictive_value_ratio", "recidivism") not in marked
 
 
 def test_compas_everybody(shared: Path) -> None:

@@ -17,13 +17,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import SPECS
+from conftest import SPECS, long
 from json_cases import CASES
 from schemas import validate
 
 import fairaudit
 from fairaudit import codec
-from fairaudit.codec.rows import kind_of
+from fairaudit.codec.rows import row_of
 from fairaudit.errors import (
     AuditFailed,
     DataError,
@@ -47,7 +47,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
-from fairaudit.result import Answer, AuditResult, ComparisonRow
+from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Limit
 
 NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
@@ -58,7 +58,7 @@ Path_ = tuple[str | int, ...]
 def validator() -> jsonschema.Draft202012Validator:
     """Of results alone: among several kinds of document a fault would not be found."""
     tree = report_json.result_schema()
-    return jsonschema.Draft202012Validator({"$ref": "#/$defs/result", "$defs": tree["$defs"]})
+    return jsonschema.Draft202012Validator({"$ref": "#/$defs/typed.Result", "$defs": tree["$defs"]})
 
 
 def pieces(one: object) -> Iterator[tuple[str, object]]:
@@ -73,8 +73,6 @@ def pieces(one: object) -> Iterator[tuple[str, object]]:
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:
     """Where two results differ, to the type and the sign of every number."""
-    if isinstance(one, ComparisonRow) and not one.first and not one.second:
-        one = replace(one, decided_by=None)  # which rate decides where nobody attains a value
     mine, theirs = dict(pieces(one)), dict(pieces(other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         is_other = list(one) != list(other)
@@ -157,7 +155,7 @@ def test_the_law_sees_what_is_lost(tmp_path: Path) -> None:
     }
     for path, other in lossy.items():
         assert any(one.startswith(f".{path}") for one in differences(result, other)), path
-    assert not [one for one in differences(result, replace(result)) if "decided_by" not in one]
+    assert not [*differences(result, replace(result))]
 
 
 @pytest.fixture(scope="module")
@@ -222,18 +220,19 @@ def refusal(tree: dict[str, Any]) -> UsageError | None:
 
 @pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
                                   "suppressed", "missing values"])  # fmt: skip
-def test_damage_is_told_and_never_a_crash(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [80, long(1406)])  # in all 10,402
+def test_damage_is_told_and_never_a_crash(name: str, count: int, tmp_path: Path) -> None:
     tree = json.loads(report_json.render(CASES[name][0](tmp_path)))
-    everywhere, chance = list(places(tree)), random.Random(name)
+    everywhere, chance = list(places(tree)), random.Random(f"{name}{count}")
     told = 0
-    for _ in range(80):
+    for _ in range(count):
         with damaged(tree, chance.choice(everywhere), chance.choice((*JUNK, GONE, GONE))):
             found = refusal(tree)
         if found is not None:
             told += 1
             assert found.message
             assert found.hint
-    assert 20 < told < 80
+    assert count / 4 < told < count
     assert refusal(tree) is None
 
 
@@ -250,7 +249,8 @@ def test_every_member_that_is_missing_is_named(tmp_path: Path) -> None:
             found = refusal(tree)
             if found is None:
                 again = json.loads(report_json.render(report_json.read(tree)))
-                assert again == whole or path[-1] in {"method", "no_interval", "error"}, path
+                is_rare = path[-1] in {"method", "no_interval", "error"}
+                assert again == whole or is_rare or names[-1].endswith("_state"), path
             else:
                 told += 1
                 assert {names[-1], "summary", "fairaudit"} & set(re.findall(r"\w+", str(found)))
@@ -263,9 +263,9 @@ def is_named_freely(path: Path_) -> bool:
 
 
 GONE = object()
-FREE = {"group", "given", "counts", "context", "tested", "left_out", "parameters", "levels", "high",
-        "low", "reference", "between", "stratum", "worse_off", "decided_by"}  # fmt: skip
-
+FREE = {"group", "given", "counts", "context", "tested", "left_out", "parameters", "levels",
+        "first", "second", "reference", "between", "stratum", "worse_off",
+        "decided_by"}  # fmt: skip
 
 STATUSES = "pass, skipped, waived, warn, inconclusive, fail"
 NEAR = "did you mean 'selection_rate'"
@@ -277,13 +277,13 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
     f"checks[0].asked.metric is no metric of this version; {NEAR}": (
         ("checks", 0, "asked", "metric"), "selection_rat"),
     "checks[0].limit is neither limit of the check": (
-        ("checks", 0, "limit"), {"below": 0.81, "below_text": "0.81"}),
+        ("checks", 0, "limit"), {"type": "Limit", "below": 0.81, "below_text": "0.81"}),
     "checks[0].limit.below is not the number of `below_text`: 0.8": (
-        ("checks", 0, "limit"), {"below": 0.8, "below_text": "0.81"}),
+        ("checks", 0, "limit"), {"type": "Limit", "below": 0.8, "below_text": "0.81"}),
     "ledger does not add up": (("ledger", "read"), 1),
     'summary.verdict does not follow from the rest: "pass"': (("summary", "verdict"), "pass"),
     "groups is no list: {}": (("groups",), {}),
-    "checks[0].baseline is set, but the result has no baseline": (("baseline",), None),
+    "checks[0].baseline.earlier is not the baseline of the result": (("baseline",), None),
     'rates[0].metric is not among the definitions: "selection_rate"': (("definitions",), []),
 }  # fmt: skip
 
@@ -324,7 +324,6 @@ def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -
         assert row["description"], name
         for path, member in members_of(row):
             is_plain = "properties" in member or path.endswith((".state", ".value"))
-            is_plain = is_plain or ".properties.witness." in path
             assert "description" in member or "$ref" in member or is_plain, name + path
 
 
@@ -399,8 +398,8 @@ def test_every_record_that_a_check_can_name_is_found_again() -> None:
     several = [*variants()]
     for one in several:
         check = Check("x", one, "label", ("g",), fail=Limit(below=Decimal("0.50")))
-        row = json.loads(json.dumps(kind_of(Check).write(check)))
-        assert kind_of(Check).read(row, {}) == check
+        tree = json.loads(json.dumps(row_of(Check).write(check)))
+        assert row_of(Check).read(tree) == check
     assert len(several) > 10 * len(CATALOGUE)
 
 
@@ -440,7 +439,8 @@ def test_errors_are_read_back(error: FairauditError) -> None:
             texts = [each.render([told], all_rows=all_rows) for told in (one, answer)]
             assert texts[0] == texts[1], each.name
     assert report_json.of_answers([one]) == tree
-    (bare,) = report_json.read_answers(codec.write_error(error))
+    del tree["asked"]
+    (bare,) = report_json.read_answers(tree)
     assert (bare.spec, bare.data, str(bare.found)) == ("", None, str(error))
     assert (str(again), again.message, again.hint) == (str(error), error.message, error.hint)
     assert again.exit_code == error.exit_code

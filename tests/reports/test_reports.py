@@ -82,7 +82,7 @@ def test_infinite_and_undefined_are_null_with_a_state() -> None:
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))
     (check,) = [one for one in document["checks"] if one["status"] == "fail"]
     assert (check["state"], check["value"]) == ("infinite", None)
-    assert check["witness"]["outcome"] == "died"
+    assert check["decided_by"] == "died"
     assert "NaN" not in json.dumps(document)
 
 

@@ -105,7 +105,7 @@ def test_a_failure_as_before_is_a_warning(
     (check,) = document["checks"]
     assert check["baseline"]["value"] == 0.3
     assert (check["baseline"]["worse_by"], check["baseline"]["worse"]) == (0, [])
-    limit = {"below": 0.5, "below_text": "0.5"}
+    limit = {"type": "Limit", "below": 0.5, "below_text": "0.5"}
     assert (check["status"], check["limit"], len(check["crossed"])) == ("warn", limit, 1)
     assert audited({"a": 30, "b": 70}, baseline=before, fail_on="warn").exit_code == 1
 
@@ -604,8 +604,8 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
     before = written(audited({"a": 30, "b": 80}))
     row = before["checks"][0]
     crossing = row["crossed"][0]
-    error = codec.write_error(UsageError("x"))
-    batch = codec.write_answers([Answer("s", None, UsageError("x"))], [error])
+    answer = Answer("s", None, UsageError("x"))
+    error, batch = codec.write_answers([answer]), codec.write_answers([answer, answer])
     cases: list[tuple[dict[str, Any], str]] = [
         ({}, "is no report of fairaudit"),
         (damaged(before, tool={"name": "other"}), "is no report of fairaudit"),
@@ -614,7 +614,7 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
         (damaged(before, schema_version="0.9"), "has the schema version 0.9, not 2.0"),
         (damaged(before, options={"suppress_below": 11}), "is suppressed"),
         (damaged(before, created="yesterday"), "cannot be read: created is no time"),
-        (damaged(before, checks=[{"id": "x"}]), r"checks\[0\].asked is missing"),
+        (damaged(before, checks=[{"id": "x"}]), r"checks\[0\].type is missing"),
         (damaged(before, checks=[{**row, "status": "good"}]), r"checks\[0\].status is none of"),
         (damaged(before, checks=[{**row, "value": 10**400}]), r"checks\[0\].value is no whole"),
         (damaged(before, checks=[{**row, "state": "suppressed"}]), r"\[0\].value is not null"),

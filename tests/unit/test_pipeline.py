@@ -111,6 +111,14 @@ def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
     assert document(conclude(question, months[0] + months[1])) == expected
 
 
+def test_counts_for_another_spec_are_refused() -> None:
+    counts = count(Question.read(SPECS / "loans.yaml"), LOANS)
+    conclude(Question.read(SPECS / "loans.yaml"), counts)
+    for other in (CUT, SEARCHED, SPECS / "loans_score.yaml", SPECS / "titanic.yaml"):
+        with pytest.raises(UsageError, match="do not hold what the spec asks"):
+            conclude(Question.read(other), counts)
+
+
 def test_a_frame_is_counted_like_a_file() -> None:
     question = Question.read(CUT)
     result = document(conclude(question, count(question, pl.read_csv(LOANS))))

@@ -405,7 +405,7 @@ def test_json_holds_every_waiver_with_its_state(judged: Judged) -> None:
     one, two = document["waivers"]
     assert (one["check"], one["group"], one["state"]) == (FLOOR_ID, {"race": "a"}, "applied")
     assert (one["reason"], one["approved_by"]) == ("a new form", "J. Doe")
-    assert (two["group"], two["state"], two["expires"]) == ("all", "expired", "2023-01-01")
+    assert (two["group"], two["state"], two["expires"]) == ({}, "expired", "2023-01-01")
     (check,) = document["checks"]
     assert check["status"] == "fail"
     assert [row["value"] for row in check["crossed"]] == [0.4]
@@ -421,7 +421,7 @@ def test_json_holds_every_waiver_with_its_state(judged: Judged) -> None:
     }  # fmt: skip
     (check,) = whole["checks"]
     assert (check["status"], check["value"]) == ("waived", 0.3)
-    assert check["limit"] == {"below": 0.45, "below_text": "0.45"}
+    assert check["limit"] == {"type": "Limit", "below": 0.45, "below_text": "0.45"}
     assert len(check["crossed"]) == 2
 
 

@@ -266,7 +266,7 @@ def test_a_group_is_compared_with_itself_where_another_was_the_worst() -> None:
     assert own.significance is not None
     p = proportions_ztest([379, 500], [1001, 1000])[1]
     assert own.significance.p == pytest.approx(p, rel=1e-9)
-    assert (own.way, one.is_worse(0.05), one.is_better(0.05)) == (Direction.WORSE, True, False)
+    assert (own.way, one.is_worse, one.is_better) == (Direction.WORSE, True, False)
     text = text_of(changes)
     assert "worst 0.4330 by a before, 0.3786 by b now" in text
     assert "group=b 0.5000 → 0.3786: -0.1214 [" in text
@@ -282,12 +282,12 @@ def test_worse_never_rests_on_different_worst_groups() -> None:
     then = {"a": (500, 1000), "b": (480, 1000)}
     now = {"a": (500, 1001), "b": (480, 1000), "c": (20, 1000)}
     (one,) = compare(audit(hits(then), metric), audit(hits(now), metric)).checks
-    assert (one.is_worse(0.05), one.change.significance) == (False, None)
+    assert (one.is_worse, one.change.significance) == (False, None)
     (one,) = compare(audit(hits(then), spread), audit(hits(now), spread)).checks
-    assert (one.is_worse(0.05), one.change.significance) == (False, None)
+    assert (one.is_worse, one.change.significance) == (False, None)
     assert one.change.why == "not tested: group=c was not judged before"
     (back,) = compare(audit(hits(now), spread), audit(hits(then), spread)).checks
-    assert not back.is_better(0.05)
+    assert not back.is_better
 
 
 def test_a_group_that_is_less_ahead_is_no_worse() -> None:
@@ -297,8 +297,8 @@ def test_a_group_that_is_less_ahead_is_no_worse() -> None:
     now = {"a": (300, 1001), "b": (280, 1001), "c": (500, 1001)}
     (one,) = compare(audit(hits(then), metric), audit(hits(now), metric)).checks
     found = {dict(each.group)["group"]: each.change for each in one.groups}
-    assert (found["c"].way, found["c"].is_significant(0.05)) == (Direction.LOWER, True)
-    assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
+    assert (found["c"].way, found["c"].significant) == (Direction.LOWER, True)
+    assert (one.is_worse, one.is_better) == (False, False)
 
 
 def test_a_group_is_compared_to_the_reference_of_its_own_check() -> None:
@@ -332,7 +332,7 @@ def test_a_stratum_is_compared_with_the_same_stratum() -> None:
     assert found["s"].value == pytest.approx(-0.1)
     assert found["t"].value == pytest.approx(0.2)
     assert found["t"].way is Direction.WORSE
-    assert one.is_worse(0.05)
+    assert one.is_worse
     assert one.change.significance is None
 
 
@@ -368,7 +368,7 @@ def test_a_result_beside_itself_has_no_change() -> None:
     for same in (None, False):
         changes = compare(result, result, same_people=same)
         assert {one.way for one in every(changes)} == {Direction.SAME}
-        assert not any(one.is_significant(0.05) for one in every(changes))
+        assert not any(one.significant for one in every(changes))
         assert not changes.worse + changes.better + changes.reversals + changes.conditions
         assert not changes.new_notices + changes.gone_notices
         assert {row.share_after for row in changes.people[0].groups} == {
@@ -433,10 +433,10 @@ def test_an_interval_excludes_no_change_where_p_is_below_its_level() -> None:
 
 def test_what_got_worse_for_sure_comes_first() -> None:
     changes = compare(audit(MAY), audit(JUNE))
-    sure = [one.change.is_significant(0.05) for one in changes.rates]
+    sure = [one.change.significant for one in changes.rates]
     assert sure == sorted(sure, reverse=True)
     assert (changes.rates[0].change.way, sure[0], sure[-1]) == (Direction.WORSE, True, False)
-    words = [(not one.is_worse(0.05), not one.is_better(0.05)) for one in changes.checks]
+    words = [(not one.is_worse, not one.is_better) for one in changes.checks]
     assert words == sorted(words)
     assert {one.check.id.split("/")[0] for one in changes.worse} >= {
         "selection_rate",
@@ -461,8 +461,8 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
             for _ in range(2)
         ]
         changes = compare(*(audit(rows, spec) for rows in months), same_people=False)
-        found["checks"] += any(one.is_significant(0.05) for one in changes.checks)
-        found["rates"] += any(one.change.is_significant(0.05) for one in changes.rates)
+        found["checks"] += any(one.is_significant for one in changes.checks)
+        found["rates"] += any(one.change.significant for one in changes.rates)
     assert found["checks"] <= 0.12 * pairs
     assert found["rates"] <= 0.12 * pairs
     assert found["rates"] > 0
@@ -524,7 +524,7 @@ def test_the_distance_from_parity_counts_on_either_side(
     (one,) = compare(*sides, same_people=False).checks
     assert one.change.way is way
     assert abs(one.change.value) == pytest.approx(abs(value))
-    assert one.change.is_significant(0.05)
+    assert one.change.significant
     assert one.change.turned is ((before[1] < 500) is not (after[1] < 500))
 
 
@@ -542,10 +542,10 @@ def test_a_status_that_falls_is_worse_whatever_chance_says() -> None:
     sides = [audit(shares(500, each), metric) for each in (301, 299)]
     (one,) = compare(*sides, same_people=False).checks
     assert (one.before.status, one.after.status) == (Status.PASS, Status.FAIL)
-    assert not one.change.is_significant(0.05)
-    assert one.is_worse(0.05)
+    assert not one.change.significant
+    assert one.is_worse
     (back,) = compare(*reversed(sides), same_people=False).checks
-    assert (back.is_worse(0.05), back.is_better(0.05)) == (False, True)
+    assert (back.is_worse, back.is_better) == (False, True)
 
 
 def test_a_group_that_another_hides_is_newly_beyond_its_limit() -> None:
@@ -559,7 +559,7 @@ def test_a_group_that_another_hides_is_newly_beyond_its_limit() -> None:
     worse, as_before = (compare(sides[0], one, same_people=False) for one in sides[1:])
     (one,) = worse.worse
     assert (one.before.status, one.after.status) == (Status.FAIL, Status.FAIL)
-    assert not one.change.is_significant(0.05)
+    assert not one.change.significant
     assert [each.group for each in one.newly_beyond] == [(("group", "b"),)]
     text = " ".join(terminal.render(pages.document(worse)).split())
     assert "newly beyond its limit: group=b 0.3" in text
@@ -585,12 +585,12 @@ def test_what_is_not_evaluated_any_longer_is_worse_even_where_it_failed() -> Non
     bad, none = hits({"a": (100, 300), "b": (20, 300)}), hits({"a": (0, 300), "b": (0, 301)})
     (one,) = compare(audit(bad, [limit]), audit(none, [limit])).checks
     assert (one.before.status, one.after.status) == (Status.FAIL, Status.INCONCLUSIVE)
-    assert one.is_worse(0.05)
+    assert one.is_worse
     for undefined, status in (("skip", Status.SKIPPED), ("warn", Status.WARN)):
         asked = [{**limit, "undefined": undefined}]
         (one,) = compare(audit(bad, asked), audit(none, asked)).checks
         assert one.after.status is status
-        assert (one.is_worse(0.05), one.is_better(0.05)) == (False, False)
+        assert (one.is_worse, one.is_better) == (False, False)
 
 
 def test_what_somebody_accepts_is_not_better() -> None:
@@ -600,14 +600,14 @@ def test_what_somebody_accepts_is_not_better() -> None:
     accepted = Waived((), "known", "J. Doe", date(2026, 1, 1), found.crossed)
     waived = replace(found, status=Status.WAIVED, waived=(accepted,))
     (one,) = compare(before, replace(before, findings=(waived,)), same_people=False).checks
-    assert not one.is_better(0.05)
+    assert not one.is_better
     columns = {"title": "t", "columns": COLUMNS, "metrics": metric}
     baseline = report_json.document(before)
     rows = frame(hits({"a": (500, 1001), "b": (300, 1000)}))
     excused = fairaudit.audit(columns, rows, baseline=baseline)
     (one,) = compare(before, excused, same_people=False).checks
     assert (one.before.status, one.after.status) == (Status.FAIL, Status.WARN)
-    assert not one.is_better(0.05)
+    assert not one.is_better
 
 
 def test_a_gap_that_lost_its_group_is_not_better() -> None:
@@ -625,7 +625,7 @@ def test_a_gap_that_lost_its_group_is_not_better() -> None:
         assert one.lost == ((("group", "b"),),)
         assert one.change.significance is None
         assert one.change.why == "not tested: group=b decided it and is not judged any longer"
-        assert not one.is_better(0.05)
+        assert not one.is_better
     valid(changes)
     small = [audit(hits(each), metrics, groups={"min_size": 50}) for each in (then, now)]
     few = audit(hits({**now, "b": (2, 30)}), metrics, groups={"min_size": 50})
@@ -688,7 +688,7 @@ def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
     (one,) = compare(*sides, same_people=False).checks
     assert one.change.scale is Scale.DIFFERENCE
     assert one.change.value == pytest.approx(-0.96)
-    assert one.change.is_significant(0.05)
+    assert one.change.significant
     assert one.change.way is Direction.WORSE
 
 
@@ -701,13 +701,13 @@ def test_from_a_ratio_of_nothing_to_the_other_side_of_parity_is_told_both_ways()
     assert (there.change.way, back.change.way) == (Direction.BETTER, Direction.WORSE)
     for one in (there, back):
         assert one.change.turned
-        assert one.change.is_significant(0.05)
+        assert one.change.significant
     assert there.change.after.value == pytest.approx(1 / mirrored)
     infinite = audit(hits({"a": (0, 300), "b": (50, 301)}), limit)
     for two in ((nobody, infinite), (infinite, nobody)):
         (one,) = compare(*two).checks
         assert not math.isnan(one.change.value)
-        assert not one.change.is_significant(0.05)
+        assert not one.change.significant
 
 
 def test_a_measure_without_an_interval_is_told_and_not_tested() -> None:
@@ -975,7 +975,7 @@ def test_two_models_are_counted_person_by_person() -> None:
         assert one.change.low is not None
         assert one.change.high is not None
         assert one.change.low < one.change.value < one.change.high
-    assert any(one.change.is_significant(0.05) for one in changes.rates)
+    assert any(one.change.significant for one in changes.rates)
 
 
 def test_two_models_turned_round_change_the_other_way() -> None:

@@ -215,6 +215,7 @@ def test_undefined_says_what_missing_evidence_does() -> None:
 # Evidence that no data could give ------------------------------------------------------------
 
 NO_TEST = {
+    "situation_testing", "situation_testing_reversed",
     "well_calibration", "explained_difference", "differential_fairness_credible",
     "majority_baseline", "score_parity", "score_parity_gap", "test_fairness",
     "between_group_generalized_entropy", "multicalibration",
@@ -222,9 +223,11 @@ NO_TEST = {
 """Of what compares groups: what has neither a test nor an interval to make one of."""
 
 NO_INTERVAL = {
+    "situation_testing", "situation_testing_reversed",
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
-    "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
+    "normalized_mutual_information", "score_mutual_information",
+    "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
     "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
 }  # fmt: skip

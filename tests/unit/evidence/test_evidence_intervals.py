@@ -202,8 +202,12 @@ def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
     if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
+    if Requirement.FEATURES in record.requirements:
+        columns["features"] = {"numeric": ["y"], "categorical": ["z"]}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}
+    if Requirement.ORDER in record.requirements:
+        columns["prediction"]["order"] = [0, 1]
     if numeric:
         columns = {"protected": ["g"], "label": {"column": "u", "number": True}}
         columns["prediction"] = {"column": "v", "number": True}
@@ -224,9 +228,11 @@ def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 WITHOUT = {
+    "situation_testing", "situation_testing_reversed",
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
-    "normalized_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
+    "normalized_mutual_information", "score_mutual_information",
+    "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
     "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
 }  # fmt: skip

@@ -120,6 +120,27 @@ def test_a_threshold_within_a_bin_is_told_and_judged_only_where_it_cannot_matter
     assert row.estimate.error == pytest.approx(0.8), "from 2/10 to 10/10"
 
 
+@pytest.mark.parametrize(
+    ("comparison", "error"),
+    [
+        ("difference", 0.8),
+        ("log_ratio", math.log(5)),
+        ("cohens_h", 2 * math.asin(1) - 2 * math.asin(math.sqrt(0.2))),
+    ],
+)
+def test_what_a_bin_hides_is_told_on_the_scale_of_the_comparison(
+    comparison: str, error: float
+) -> None:
+    """The group's rate lies between 2/10 and 10/10, that of the reference is 5/10."""
+    near = [("a", True, 0.3 - 1e-9, 4), ("a", True, 0.3 + 1e-9, 4), ("a", True, 0.9, 2)]
+    far = [("b", True, 0.1, 5), ("b", True, 0.8, 5), ("b", False, 0.8, 5), ("a", False, 0.1, 1)]
+    metric: dict[str, object] = {"metric": "true_positive_rate", "at": "0.3"}
+    metric |= {"compare": comparison, "reference": {"g": "b"}}
+    result = fairaudit.audit(spec(metrics=[metric]), frame([*near, *far]))
+    (row,) = (row for row in result.comparisons if row.first == (("g", "a"),))
+    assert row.estimate.error == pytest.approx(error)
+
+
 def test_a_value_on_one_side_of_a_split_bin_alone_is_not_judged() -> None:
     """All who are selected are in the bin: with it below the threshold there is nobody."""
     near = [("a", True, 0.3 - 1e-9, 4), ("a", False, 0.3 + 1e-9, 4)]

@@ -214,7 +214,7 @@ def test_a_spec_and_explain_say_why_a_notion_is_not_here(
     assert "test_fairness" not in told
     with pytest.raises(SpecError) as error:
         fairaudit.audit(spec({"metric": "individual_fairness", "fail": {"above": "0.1"}}), DATA)
-    assert "similar for the task" in str(error.value)
+    assert "nearest: consistency" in str(error.value)
     assert "differential_fairness" not in str(error.value)
 
 

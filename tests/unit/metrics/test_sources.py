@@ -14,6 +14,7 @@ from fairaudit import metrics
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 from fairaudit.spec.schema import REFERENCES
 
+SOURCES = ("Fairlearn", "fairMLHealth", "Žliobaitė")
 KINDS = {"measure", "test", "table", "figure", "caution", "procedure"}
 
 
@@ -98,3 +99,17 @@ def test_every_record_of_the_catalogue_has_a_row() -> None:
     named = {name for statement in STATEMENTS for name in statement.names}
     missing = {entry.id for entry in (*CATALOGUE, *COMPARISONS)} - named
     assert not missing
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_source_is_listed_with_its_cautions_and_procedures(source: str) -> None:
+    """Not its measures alone; and no statement stands twice."""
+    rows = [statement for statement in STATEMENTS if statement.section.startswith(source)]
+    assert len({statement.text for statement in rows}) == len(rows)
+    assert {"measure", "caution", "procedure"} <= {statement.kind for statement in rows}
+
+
+def test_every_statement_of_the_sources_is_listed() -> None:
+    """The five sources make 175 statements or more."""
+    rows = [statement for statement in STATEMENTS if statement.section.startswith(SOURCES)]
+    assert len(rows) >= 175

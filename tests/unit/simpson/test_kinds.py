@@ -13,7 +13,7 @@ from evidence_specs import YES
 import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.report import json as report_json
-from fairaudit.report.reversals import sentence
+from fairaudit.report.reversal_sentences import sentence
 from fairaudit.result import AuditResult
 from fairaudit.simpson import ReversalKind
 

@@ -14,6 +14,7 @@ from conftest import ROOT, SPECS
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import FairauditError, SpecError
+from fairaudit.spec import Missing
 from fairaudit.spec.text import read
 
 BAD = sorted((Path(__file__).parent / "bad_specs").glob("*.yaml"))
@@ -71,6 +72,10 @@ def test_a_mapping_means_what_the_text_means() -> None:
     mapping = specs.of_mapping(yaml.safe_load(MINIMAL))
     assert [one.id for one in text.checks] == [one.id for one in mapping.checks]
     assert text.requests == mapping.requests
+
+
+def test_defaults_of_missing_values_are_those_that_fingerprints_leave_out() -> None:
+    assert specs.parse(MINIMAL).missing == Missing()
 
 
 def test_aliases_are_allowed_but_not_endless_ones() -> None:

@@ -199,11 +199,11 @@ class Attacker:
         over, under = RATES[row["metric"]](row["of"])
         for other in same:
             place = self._place(row["given"], row["group"])
-            if row["difference"]["value"] is not None:
-                value = other["value"] + row["difference"]["value"]
+            if row["difference"] is not None:
+                value = other["value"] + row["difference"]
                 self._of_value(value, place, over, under)
-            if row["ratio"]["value"] is not None:
-                self._of_value(other["value"] * row["ratio"]["value"], place, over, under)
+            if row["ratio"] is not None:
+                self._of_value(other["value"] * row["ratio"], place, over, under)
 
     def _read_parts(self, row: Mapping[str, Any], given: Mapping[str, str]) -> None:
         if row["metric"] == "bias_amplification":
@@ -630,14 +630,14 @@ def test_a_suppressed_row_has_no_number_at_all() -> None:
         assert hidden
         for row in hidden:
             assert [row[key] for key in numbers] == [None] * 6
-            assert row["difference"] == row["ratio"] == {"state": "suppressed", "value": None}
+            assert row["difference"] is row["ratio"] is None
             assert row["reason"].startswith("suppressed: fewer than 11 people")
             assert row["standing"] == "suppressed"
         for row in (*tree["comparisons"], *tree["checks"]):
             if row["state"] == "suppressed":
                 assert row["value"] is None
                 assert not row["parts"]
-                assert row["witness"] is None
+                assert row["first"] == row["second"] == {}
 
 
 def test_hidden_rates_stand_last_by_name() -> None:
@@ -775,13 +775,13 @@ def test_scores_of_a_published_report() -> None:
     for row, full in zip(tree["scores"], plain["scores"], strict=True):
         # The lowest score is one person's.
         assert row["lowest"] is row["highest"] is None
-        if row.get("state") == "suppressed":
+        if row["suppressed"]:
             assert row["n"] is row["mean"] is row["median"] is row["auc"] is None
         else:
             assert row["n"] == full["n"] >= 11
             assert row["median"] is None, "a score of four digits, that fewer than 11 people have"
     for one in tree["curves"]:
-        assert (one.get("state") == "suppressed") is (not one["calibration"])
+        assert one["suppressed"] is (not one["calibration"])
         for point in one["calibration"]:
             hits = round(point["share"] * point["n"])
             assert all(count == 0 or count >= 11 for count in (point["n"], hits, point["n"] - hits))

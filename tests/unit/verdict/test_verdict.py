@@ -69,7 +69,7 @@ def test_every_ratio_at_the_limit_is_decided_as_fractions_decide(audit_csv: Audi
     ],
 )
 def test_limits_are_strict_and_know_infinity(limit: Limit, value: float, crossed: bool) -> None:
-    assert limit.crossed(value, None) is crossed
+    assert limit.is_crossed(value, None) is crossed
 
 
 def test_the_smallest_ratio_is_held_against_below(audit_csv: Audit) -> None:

@@ -1,0 +1,255 @@
+"""Metrics of people one by one: whether those who are alike fare alike.
+
+They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, RowTable
+from fairaudit.memoize import memoize
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.row_sides import RowSides
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
+from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.rows.consistency import NOTHING, Mean, consistency
+from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
+from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
+from fairaudit.rows.sampling import ASKED_SEED, hash_rows
+from fairaudit.stats import proportions
+
+NEIGHBOURS = 5
+"""So many neighbours a person is compared with where the spec says nothing."""
+
+MOST_ASKED = 10_000
+"""Of more people than that the neighbours of a sample are looked up, among all people."""
+
+LEAST_ASKED = 1_000
+"""So many of a group are in that sample at least, where it has so many."""
+
+FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
+BY_PEOPLE = "infinitesimal jackknife over people"
+
+Measure = Callable[[RowSides, int, int, Parameters], Mean]
+"""The number of one group in one stratum."""
+
+
+@memoize
+def _measured(sides: RowSides) -> dict[tuple[Measure, Parameters], tuple[Floats, Floats, Ints]]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+def measure_groups(
+    counts: GroupCounts, parameters: Parameters, measure: Measure
+) -> tuple[Floats, Floats, Ints]:
+    """Value, variance and people of every stratum and group, [Z, G]; NaN without rows."""
+    shape = counts.answered.shape
+    if counts.rows is None:
+        nothing = np.full(shape, np.nan)
+        return nothing, nothing, np.zeros(shape, dtype=np.int64)
+    known, key = _measured(counts.rows), (measure, parameters)
+    if key not in known:
+        means = [
+            [measure(counts.rows, z, g, parameters) for g in range(shape[1])]
+            for z in range(shape[0])
+        ]
+        table = np.array(means, dtype=np.float64).reshape(*shape, 3)
+        known[key] = table[..., 0], table[..., 1], table[..., 2].astype(np.int64)
+    return known[key]
+
+
+def _value_of(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
+    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+        value, _, n = measure_groups(counts, parameters, measure)
+        return value, n
+
+    return value_of
+
+
+def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
+    """Wilson's interval of the effective size that a variance over people tells."""
+
+    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+        value, variance, _ = measure_groups(counts, parameters, measure)
+        return _by_effective_size(value, variance, alpha)
+
+    return ends_of
+
+
+def _by_effective_size(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(variance > 0, value * (1 - value) / variance, np.nan)
+    return proportions.wilson(value, size, alpha)
+
+
+@memoize
+def _ranks(table: RowTable) -> Ints:
+    """The people in the order in which they are asked: by a hash of the numbers of their rows."""
+    return np.argsort(hash_rows(table.numbers, ASKED_SEED), kind="stable")
+
+
+def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
+    """The members whose neighbours are looked up: all, or the first of them in a fixed order."""
+    people = len(table.in_stratum(z))
+    if people <= MOST_ASKED:
+        return members
+    place = np.empty(len(table.numbers), dtype=np.int64)
+    place[_ranks(table)] = np.arange(len(place))
+    order = members[np.argsort(place[members])]
+    share = round(len(members) * MOST_ASKED / people)
+    return order[: max(share, min(len(order), LEAST_ASKED))]
+
+
+def _consistency(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
+    table, k = sides.table, parameters.k or NEIGHBOURS
+    neighbours = find_neighbours(table.features, table.in_stratum(z), k, without_self=True)
+    if not neighbours.is_enough:
+        return NOTHING
+    asked = neighbours.ask(choose_asked(table, z, sides.members(z, g)))
+    return consistency(table.outcome, neighbours, asked)
+
+
+def _unawareness(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
+    members = sides.members(z, g)
+    return differing_pairs(
+        locate(sides.table.features).profile[members], sides.table.outcome[members]
+    )
+
+
+def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
+    table, score = sides.table, score_of(sides.table)
+    people = choose_people(table.numbers, sides.members(z, g))
+    slope = 1.0 if parameters.lipschitz is None else float(parameters.lipschitz)
+    return steep_pairs(table.features, score, people[~np.isnan(score[people])], slope)
+
+
+def score_of(table: RowTable) -> Floats:
+    """The score of each person, or the outcome (1 or 0) where there is none."""
+    return table.outcome if table.score is None else table.score
+
+
+def _causal(table: GroupTable, z: int) -> Mean:
+    """Pairs of equal people of two groups that can be compared."""
+    assert table.rows is not None
+    people, group = table.rows.in_stratum(z), table.rows.group
+    people = people[(group[people] != NOWHERE) & table.eligible[group[people]]]
+    profile = locate(table.rows.features).profile
+    return differing_pairs_between(profile[people], table.rows.outcome[people], group[people])
+
+
+def _causal_means(table: GroupTable) -> tuple[Floats, Floats, Ints]:
+    """Value, variance and people [Z, G] of each stratum."""
+    shape = (len(table.strata), len(table.groups))
+    if table.rows is None:
+        nothing = np.full(shape[0], np.nan)
+        return nothing, nothing, np.zeros(shape, dtype=np.int64)
+    means = [_causal(table, z) for z in range(shape[0])]
+    n = [[len(table.rows.members(z, g)) for g in range(shape[1])] for z in range(shape[0])]
+    value, variance = (np.array([mean[at] for mean in means], np.float64) for at in (0, 1))
+    return value, variance, np.array(n, dtype=np.int64).reshape(shape)
+
+
+def _causal_value(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    value, _variance, n = _causal_means(table)
+    takes_part = table.eligible & (table.n > 0) & minimum.admits(n)
+    return TableValue.of(value, takes_part, n)
+
+
+def _causal_ends(table: GroupTable, _: Minimum, __: Parameters, alpha: Alpha) -> Ends:
+    value, variance, _n = _causal_means(table)
+    return _by_effective_size(value, variance, alpha)
+
+
+CONSISTENCY = Formula(
+    id="consistency",
+    title="Consistency",
+    aliases=("consistency_score", "ynn"),
+    family="individual",
+    means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
+    f"their `k` ({NEIGHBOURS}) nearest neighbours.",
+    caution="What is near is what the features say, each standard deviation as much as any other. "
+    "High where neighbours are of one group: outcomes may then differ by group and not by person.",
+    source=works.ZEMEL,
+    elsewhere="AIF360 counts each person among the own neighbours, and takes numbers as they are, "
+    "not standardised; its categories are numbers. fairMLHealth prints AIF360's.",
+    better=Better.HIGHER,
+    formula="1 - mean |ŷ - mean ŷ of the k nearest others|, all who tie at the k-th distance",
+    takes=("k",),
+    requirements=FEATURES,
+    undefined="fewer than k others who have every feature",
+    value_of=_value_of(_consistency),
+    ends_of=_ends_of(_consistency),
+    method=BY_PEOPLE,
+)
+UNAWARENESS_VIOLATIONS = Formula(
+    id="unawareness_violations",
+    title="Unawareness violations",
+    short="unaware. viol.",
+    family="individual",
+    means="Of the pairs of people who are equal in every feature, the share whose outcomes differ: "
+    "no rule of the features alone explains them.",
+    caution="0 where a model reads the features alone, whatever it reads them for. Where nobody "
+    "equals anybody it is undefined: bin the features beforehand.",
+    source=works.GAJANE,
+    better=Better.LOWER,
+    formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
+    requirements=FEATURES,
+    undefined="no two people are equal in every feature",
+    value_of=_value_of(_unawareness),
+    ends_of=_ends_of(_unawareness),
+    method=BY_PEOPLE,
+)
+LIPSCHITZ_VIOLATIONS = Formula(
+    id="lipschitz_violations",
+    title="Lipschitz violations",
+    short="Lipschitz viol.",
+    aliases=("fairness_through_awareness", "lipschitz_fairness"),
+    family="individual",
+    means="Of the pairs of people, the share whose scores (1 and 0 without a score) differ by more "
+    "than `lipschitz` (1) times their distance, in standard deviations of the features.",
+    caution="What it means to be near is declared by the features, and by `lipschitz`; far pairs "
+    f"can hardly violate it. Of more than {MOST_IN_PAIRS:,} people the pairs of a sample are "
+    "looked at.",
+    source=works.DWORK,
+    better=Better.LOWER,
+    formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
+    takes=("lipschitz",),
+    requirements=FEATURES,
+    undefined="fewer than two people who have every feature",
+    value_of=_value_of(_lipschitz),
+    ends_of=_ends_of(_lipschitz),
+    method=BY_PEOPLE,
+)
+CAUSAL_DISCRIMINATION = TableMetric(
+    id="causal_discrimination",
+    title="Causal discrimination",
+    short="causal discr.",
+    family="individual",
+    means="Of the pairs of people who are equal in every feature and of different groups, the "
+    "share whose outcomes differ.",
+    caution="Among people of one group outcomes may differ as often: set `unawareness_violations` "
+    "beside it. Nothing in it is causal but for what the features hold fixed.",
+    source=works.GALHOTRA,
+    elsewhere="Galhotra et al. ask a model for the same input with another attribute; here both "
+    "people are in the data, so the share is of the pairs that occur.",
+    formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
+    bounds=(0, 1),
+    requirements=FEATURES,
+    undefined="no two people of different groups are equal in every feature",
+    value_of=_causal_value,
+    interval=_causal_ends,
+    method=BY_PEOPLE,
+)
+GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
+"""The metrics of people one by one that give each group a number."""
+
+TABLE_METRICS = (CAUSAL_DISCRIMINATION,)
+"""Those that give a whole table one."""

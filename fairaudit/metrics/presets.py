@@ -1,0 +1,131 @@
+"""Presets: measures that go together under one name, and the ranges that a source calls fair.
+
+A preset is printed in every report that uses it. Ranges mark values and never judge them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from fairaudit.metrics import works
+from fairaudit.metrics.definitions import Bounds
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.works import Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Measures that a source uses together; the first is the one that a limit is set on."""
+
+    name: str
+    metrics: tuple[str, ...]
+    why: str
+    source: Citation
+
+
+PRESETS = (
+    Preset(
+        name="survey",
+        metrics=(
+            "normalized_difference",
+            "mean_difference",
+            "between_group_auc_score",
+            "unexplained_difference",
+        ),
+        why="differences are easier to read than ratios, and the normalized one does not hang on "
+        "how many are selected; within uniform segments, for nothing else explains a difference",
+        source=works.ZLIOBAITE,
+    ),
+    Preset(
+        name="fairmlhealth",
+        metrics=(
+            "disparate_impact_ratio",
+            "statistical_parity_difference",
+            "fairmlhealth_equal_odds_ratio",
+            "fairmlhealth_equal_odds_difference",
+            "average_odds_difference",
+            "average_odds_error",
+            "true_positive_rate_ratio",
+            "true_positive_rate_difference",
+            "false_positive_rate_ratio",
+            "false_positive_rate_difference",
+            "positive_predictive_value_ratio",
+            "positive_predictive_value_difference",
+            "balanced_accuracy_ratio",
+            "balanced_accuracy_difference",
+            "mean_prediction_ratio",
+            "mean_prediction_difference",
+            "mae_ratio",
+            "mae_difference",
+            "between_group_generalized_entropy",
+            "generalized_entropy",
+            "base_rate",
+            "accuracy",
+            "f1",
+            "auc",
+            "average_precision",
+            "mean_label",
+            "rmse",
+            "r2",
+        ),
+        why="its fairness table and its performance table, of classes or of numbers",
+        source=works.MLHEALTH,
+    ),
+)
+
+_BY_NAME = {preset.name: preset for preset in PRESETS}
+
+
+def find_preset(name: str) -> Preset | None:
+    """The preset of that name; None where there is none."""
+    return _BY_NAME.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FairRanges:
+    """What a source calls fair: ratios between two bounds, differences up to a part of their range.
+
+    They mark values in a report and are never a limit.
+    """
+
+    name: str
+    ratio: tuple[Decimal, Decimal]
+    part: Decimal
+    source: Citation
+
+    def range_of(self, metric: Disparity) -> tuple[Decimal, Decimal] | None:
+        """Between which bounds a measure is called fair; None where the source says nothing.
+
+        The difference of a number that has no bounds has none here: the source takes the part of
+        the range that was seen.
+        """
+        rate, comparison = metric.parts[0]
+        if comparison.id in _RATIOS:
+            return self.ratio
+        width = _width(rate.bounds) if comparison.id in _DIFFERENCES else None
+        return None if width is None else (-self.part * width, self.part * width)
+
+
+_RATIOS = frozenset({"ratio", "min_ratio"})
+_DIFFERENCES = frozenset({"difference", "gap"})
+
+
+def _width(bounds: Bounds) -> int | None:
+    low, high = bounds
+    return None if low is None or high is None else high - low
+
+
+FAIR_RANGES = (
+    FairRanges(
+        name="fairmlhealth",
+        ratio=(Decimal("0.8"), Decimal("1.2")),
+        part=Decimal("0.1"),
+        source=works.MLHEALTH,
+    ),
+)
+
+
+def find_ranges(name: str | None) -> FairRanges | None:
+    """The ranges of that name; None where there are none."""
+    return next((ranges for ranges in FAIR_RANGES if ranges.name == name), None)

@@ -1,0 +1,101 @@
+"""How well the features tell who belongs to a group: each group against all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
+from fairaudit.memoize import memoize
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.terms import Parameters
+from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
+from fairaudit.rows.sampling import hash_rows
+from fairaudit.stats import mover, proportions
+
+MOST_TOLD_APART = 25_000
+"""Of more people of one side than that a sample is told apart."""
+
+_NOTHING = Errors(np.nan, np.nan, 0, 0)
+
+
+@memoize
+def _find_errors(table: RowTable) -> Floats:
+    """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
+    strata, groups = table.shape
+    found = np.full((strata, groups, len(_NOTHING)), np.nan)
+    for z in range(strata):
+        people = table.in_stratum(z)
+        people = people[table.group[people] != NOWHERE]
+        for g in range(groups):
+            found[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
+            if groups == 2 and g == 0:
+                # Of two groups each is all that the other is not.
+                found[z, 1] = found[z, 0, [1, 0, 3, 2]]
+                break
+    return found
+
+
+def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
+    """The errors of both sides, of as many people as are looked at."""
+    ranks = hash_rows(table.numbers[people], SEED)
+    chosen = [
+        side[np.argsort(ranks[side], kind="stable")[:MOST_TOLD_APART]]
+        for side in (np.flatnonzero(member), np.flatnonzero(~member))
+    ]
+    rows = np.sort(np.concatenate(chosen))
+    return predict_errors(table.features.take(people[rows]), member[rows])
+
+
+def _errors(counts: GroupCounts) -> Floats:
+    """The same; NaN where nobody was read one by one."""
+    if counts.rows is None:
+        return np.full((*counts.answered.shape, len(_NOTHING)), np.nan)
+    return _find_errors(counts.rows.table)
+
+
+def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    errors = _errors(counts)
+    people = np.nan_to_num(errors[..., 2:].sum(axis=-1)).astype(np.int64)
+    return errors[..., :2].mean(axis=-1), people
+
+
+def _ends_of(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends:
+    """Of the mean of two shares of different people, by Wilson's intervals at a reduced size."""
+    rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
+    ends = proportions.wilson(rates, sizes / INFLATION, alpha)
+    _, low, high = mover.total(rates, ends, np.array([0.5, 0.5]))
+    return low, high
+
+
+BALANCED_ERROR_RATE = Formula(
+    id="balanced_error_rate",
+    title="Balanced error rate of telling the group apart",
+    short="BER",
+    aliases=("redlining_potential", "ber"),
+    family="individual",
+    means="How often the features mislead about who belongs to the group: the mean of the shares "
+    "of its people taken for others and of others taken for its people; 0.5 where they tell "
+    "nothing, 0 where they tell all.",
+    caution="No measure of discrimination but of the potential for redlining: whether decisions "
+    "use what the features tell is another question. Another predictor may err less, so the "
+    "features tell at least so much.",
+    source=works.FELDMAN,
+    elsewhere="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
+    "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
+    f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
+    "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
+    better=Better.NEITHER,
+    bounds=(0, 1),
+    formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
+    requirements=frozenset({Requirement.FEATURES}),
+    undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, or "
+    "no feature varies",
+    value_of=_value_of,
+    ends_of=_ends_of,
+    method="Wilson, MOVER",
+    uses_everybody=True,
+)

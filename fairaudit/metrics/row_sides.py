@@ -1,0 +1,47 @@
+"""The people one by one whom a metric looks at: those of each group, or whom it compares with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from fairaudit.cube import NOWHERE, Ints, RowTable
+
+
+class Role(StrEnum):
+    """Who stands at the place of a group: itself, everybody else, or everybody."""
+
+    OWN = "own"
+    REST = "rest"
+    OVERALL = "overall"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class RowSides:
+    """The people of a table, those who stand at the place of each group, aligned [Z, G].
+
+    `group` [Z, 1] is the one group that stands at the place of all.
+    """
+
+    table: RowTable
+    role: Role = Role.OWN
+    group: Ints | None = None
+
+    def to(self, other: Role | Ints) -> RowSides:
+        """The people whom each group is compared with: of one group, or of a role."""
+        if isinstance(other, Role):
+            return replace(self, role=other, group=None)
+        return replace(self, role=Role.OWN, group=other)
+
+    def members(self, z: int, g: int) -> Ints:
+        """The people at a place, in the order of the rows."""
+        if self.group is not None:
+            g = int(self.group[z, 0])
+        if self.role is Role.OWN:
+            return self.table.members(z, g)
+        there = self.table.usable & (self.table.stratum == z) & (self.table.group != NOWHERE)
+        if self.role is Role.REST:
+            there &= self.table.group != g
+        return np.flatnonzero(there)

@@ -1,0 +1,220 @@
+"""People of a group beside people like them in a reference: neighbours, or twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import sub
+
+import numpy as np
+
+from fairaudit.arrays import Alpha
+from fairaudit.cube import Floats, Ints
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.definitions import Better
+from fairaudit.metrics.disparities import Comparison, Disparity, Sides
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.individual import (
+    BY_PEOPLE,
+    FEATURES,
+    NEIGHBOURS,
+    choose_asked,
+    measure_groups,
+)
+from fairaudit.metrics.pair_intervals import Interval
+from fairaudit.metrics.row_sides import RowSides
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.rows.consistency import Mean
+from fairaudit.rows.situation import SAME, neighbour_gaps, twin_difference
+from fairaudit.stats.distributions import normal_critical
+
+THRESHOLD = 0.2
+"""How large a gap between neighbours' rates counts where the spec says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _People(Formula):
+    """The rate of a group's people, with the people one by one for a comparison to look at."""
+
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """The rate of those who have every feature."""
+        values = super(_People, self).compute(counts, parameters)
+        return replace(values, rows=counts.rows, parameters=parameters)
+
+
+def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
+    outcome = sides.table.outcome[sides.members(z, g)]
+    share = float(outcome.mean()) if len(outcome) else np.nan
+    return Mean(share, np.nan, len(outcome))
+
+
+def _rates(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
+    value, _, n = measure_groups(counts, parameters, _rate)
+    return value, n
+
+
+_RATE = _People(
+    id="selection_rate_of_rows",
+    title="Selection rate of those with every feature",
+    family="individual",
+    means="The share of the people who have every feature and a positive outcome.",
+    caution="Only there to be compared.",
+    source=works.LUONG,
+    better=Better.POLARITY,
+    formula="mean ŷ",
+    takes=("k", "t"),
+    requirements=FEATURES,
+    listed=False,
+    undefined="nobody with every feature",
+    value_of=_rates,
+)
+_TWINS_RATE = replace(_RATE, id="selection_rate_of_twins", takes=())
+
+Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
+
+
+def _compare(group: GroupValues, reference: GroupValues, measure: Measure) -> tuple[Floats, Floats]:
+    """Value and variance of each group against its reference, [Z, G]; none against itself."""
+    value, variance = (np.full(group.value.shape, np.nan) for _ in range(2))
+    rows, others = group.rows, reference.rows
+    if rows is None or others is None:
+        return value, variance
+    for z, g in np.ndindex(value.shape):
+        if others.group is None or int(others.group[z, 0]) != g:
+            found = measure(rows, others, z, g, group.parameters)
+            value[z, g], variance[z, g] = found.value, found.variance
+    return value, variance
+
+
+def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
+    """By how much the reference's neighbours of a group's people fare better than their own."""
+    table, members = sides.table, sides.members(z, g)
+    asked = choose_asked(table, z, members)
+    k = parameters.k or NEIGHBOURS
+    people = (asked, members, others.members(z, g))
+    return neighbour_gaps(table.features, table.outcome, *people, k)
+
+
+def _share_beyond(side: int) -> Measure:
+    def share(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
+        gaps = side * find_gaps(sides, others, z, g, parameters)
+        bound = THRESHOLD if parameters.t is None else float(parameters.t)
+        reached = float(np.mean(gaps >= bound - SAME)) if len(gaps) else np.nan
+        return Mean(reached, np.nan, len(gaps))
+
+    return share
+
+
+def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
+    table = sides.table
+    members = sides.members(z, g), others.members(z, g)
+    return twin_difference(table.features, table.outcome, *members)
+
+
+def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
+    return lambda sides: _compare(sides.group, sides.reference, measure)[0]
+
+
+def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval:
+    value, variance = _compare(first, second, _twins)
+    with np.errstate(invalid="ignore"):
+        half = normal_critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
+    return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
+
+
+_BY_CHANCE = (
+    "biased away from 0 by chance: of few neighbours the rates differ on both sides, whoever they "
+    "are"
+)
+_WORSE = Comparison(
+    id="worse_off",
+    title="Share that is worse off than people like them in the reference",
+    means="The share of people whose neighbours in the reference fare better than the own by `t`.",
+    caution="Chance alone gives such a share, and as large a one on the other side.",
+    no_interval=_BY_CHANCE,
+    source=works.LUONG,
+    formula="share with gap ≥ t",
+    apply=sub,
+    rational=False,
+    range=(0, 1),
+    contrast=_contrast(_share_beyond(1)),
+    undefined="a side has fewer than k people who have every feature",
+)
+_BETTER = replace(
+    _WORSE,
+    id="better_off",
+    title="Share that is better off than people like them in the reference",
+    means="The share of people whose own neighbours fare better than the reference's by `t`.",
+    formula="share with gap ≤ -t",
+    contrast=_contrast(_share_beyond(-1)),
+)
+_TWINS = Comparison(
+    id="twins",
+    title="Difference of twins",
+    means="The twins' rate in the reference less the own, over people who have a twin there.",
+    caution="Of people who have a twin only.",
+    source=works.ZLIOBAITE,
+    formula="mean over people of (mean ŷ of the twins - ŷ)",
+    apply=lambda group, reference: reference - group,
+    rational=False,
+    rises_with_rate=False,
+    range=(-1, 1),
+    contrast=_contrast(_twins),
+    interval=_of_twins,
+    interval_name=BY_PEOPLE,
+    undefined="nobody has a twin in the reference",
+)
+_GAP = (
+    f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference less that "
+    "of their own group"
+)
+_TAKEN = (
+    "By chance alone some people have a gap as large, on both sides alike, the more the smaller "
+    "`k` is: read it beside the other side, and with `k` of 16 or more."
+)
+TWIN_TEST = Disparity(
+    id="twin_test",
+    title="Twin test",
+    short="twins",
+    family="individual",
+    means="Of the group's people who have a twin in the reference, equal in every feature: the "
+    "twins' mean outcome less the own. The test is passed at 0; above it twins fare better.",
+    caution="It says nothing of people without a twin, who may be most of them: a notice "
+    "tells how many have one. What is no feature may differ between twins.",
+    source=works.ZLIOBAITE,
+    elsewhere="The direct discrimination of Žliobaitė §2, on exact matches: what is called "
+    "exact matching of the treated elsewhere.",
+    parts=((_TWINS_RATE, _TWINS),),
+)
+DISPARITIES = (
+    Disparity(
+        id="situation_testing",
+        title="Situation testing, worse off",
+        short="situation",
+        aliases=("situation_test",),
+        family="individual",
+        means=f"The share of the group's people for whom {_GAP} is at least `t` ({THRESHOLD}): "
+        "people like them fare better elsewhere.",
+        caution=_TAKEN,
+        source=works.LUONG,
+        elsewhere="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
+        "others; here the reference is a group, or `rest`.",
+        parts=((_RATE, _WORSE),),
+    ),
+    Disparity(
+        id="situation_testing_reversed",
+        title="Situation testing, better off",
+        short="situation, rev.",
+        family="individual",
+        means=f"The share of the group's people for whom {_GAP} is at most -`t`: people like them "
+        "fare worse elsewhere.",
+        caution=_TAKEN,
+        source=works.LUONG,
+        elsewhere="Positive and negative discrimination are handled separately (Žliobaitė §3.4.1).",
+        parts=((_RATE, _BETTER),),
+    ),
+    TWIN_TEST,
+)
+"""The metrics of people beside people like them in a reference."""

@@ -1,0 +1,113 @@
+"""The type of a metric that has one value a table, and the value it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.terms import Minimum, Parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMetric(CatalogueEntry):
+    """A metric of a whole table that is no comparison of rates, such as differential fairness.
+
+    `interval` gives the ends [Z] of its interval, found by the way that `method` names;
+    `independence` the tables [Z, classes, G] in which classes do not depend on groups where there
+    is no disparity, which `information` tests by the likelihood ratio; of two classes they are
+    those of a rate with the `cells`. A limit on one that is `of_log_ratios` is held against each
+    pair's. One that is a test statistic itself is `standard_normal` where there is no disparity.
+    `value_at` reads a number that depends on how sure the audit asks to be: it takes α too.
+    `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
+    a number of the decisions less that of the labels, of those in whom both are known. `parity`
+    says what the value is where groups are equal, where that is no number for all data; `ideal` is
+    none then. One that `judges_all_attributes` is checked by all together where an entry names no
+    grouping.
+    """
+
+    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
+    formula: str
+    requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
+    ideal: int = 0
+    parity: str = ""
+    bounds: Bounds = (0, None)
+    takes: tuple[str, ...] = ()
+    conditional: bool = False
+    undefined: str = "an outcome that never varies, or a group without a known one"
+    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
+    method: str = ""
+    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
+    cells: frozenset[str] = frozenset({"selected", "rejected"})
+    information: bool = False
+    of_log_ratios: bool = False
+    standard_normal: bool = False
+    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
+    varies_by_cluster: bool = False
+    subtracts_label: bool = False
+    judges_all_attributes: bool = False
+
+    def compute(
+        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
+    ) -> TableValue:
+        """Its number on a table, at that α where it depends on it."""
+        if self.value_at is not None:
+            return self.value_at(table, minimum, parameters, alpha)
+        return self.value_of(table, minimum, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class TableValue:
+    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
+
+    Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];
+    `counts` [Z, Y, G] are the outcomes before smoothing, where the value is made of them, and
+    `everybody` [Z, Y, 1] those of all known groups together.
+    """
+
+    value: Floats
+    outcome: Ints
+    highest_group: Ints
+    lowest_group: Ints
+    takes_part: Marks
+    n: Ints
+    counts: Floats
+    outcomes: tuple[str, ...]
+    parts: tuple[tuple[str, TableValue], ...] = ()
+    error: Floats | None = None
+    everybody: Ints | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Floats,
+        takes_part: Marks,
+        n: Ints,
+        *,
+        defined: Marks | None = None,
+        high: Ints | None = None,
+        low: Ints | None = None,
+        error: Floats | None = None,
+    ) -> TableValue:
+        """A number that is not attained by one outcome; nothing where it is not `defined` [Z]."""
+        is_defined = np.ones(len(value), np.bool_) if defined is None else defined
+        nobody = np.full(len(value), -1, dtype=np.int64)
+        highest, lowest = (
+            nobody if index is None else np.where(is_defined, index, -1) for index in (high, low)
+        )
+        counts = n[:, None].astype(np.float64)
+        return cls(
+            np.where(is_defined, value, np.nan),
+            nobody,
+            highest,
+            lowest,
+            takes_part,
+            n,
+            counts,
+            (),
+            error=None if error is None else np.where(is_defined, error, 0.0),
+        )

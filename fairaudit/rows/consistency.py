@@ -1,0 +1,60 @@
+"""Consistency: how far people's outcomes are from those of their nearest neighbours.
+
+Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML, as `yNN`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.rows.neighbours import Neighbours
+
+
+class Mean(NamedTuple):
+    """A mean over people: its value, its variance, and how many people it was taken of."""
+
+    value: float
+    variance: float
+    n: int
+
+
+NOTHING = Mean(np.nan, np.nan, 0)
+
+
+def consistency(outcome: Floats, neighbours: Neighbours, asked: Ints) -> Mean:
+    """One minus the mean distance of an outcome from the mean of its neighbours', and its variance.
+
+    The variance is the infinitesimal jackknife over people, to which a bootstrap tends that holds
+    who is whose neighbour: redrawn people would be neighbours of their own copies. Each person
+    counts twice in it, by the own distance and by what the neighbours' distances owe to it.
+    """
+    if not len(asked) or not neighbours.is_enough:
+        return NOTHING
+    base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
+    positives = np.bincount(place[base], outcome[base], minlength=len(neighbours.among))
+    rows = neighbours.row[neighbours.space.profile[asked]]
+    own, size = outcome[asked], neighbours.sizes[rows]
+    among = (neighbours.sum_over(positives)[rows] - own * neighbours.without_self) / size
+    distance = np.abs(own - among)
+    mean = float(distance.mean())
+    # What a neighbour with and without the positive outcome does to the distances of others.
+    pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
+    on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
+    positive = (outcome > 0).astype(np.int64)
+    influence = np.zeros(len(neighbours.space.profile))
+    influence[base] = on_profiles[positive[base], place[base]]
+    # Nobody is an own neighbour.
+    influence[asked] += distance - mean
+    if neighbours.without_self:
+        influence[asked] -= np.stack(pulls)[positive[asked], np.arange(len(asked))]
+    return Mean(1 - mean, float((influence**2).sum()) / len(asked) ** 2, len(asked))
+
+
+def _pull(among: Floats, size: Ints, outcome: float) -> Floats:
+    """By how much a neighbour's outcome moves a distance from what the other neighbours expect."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = np.where(size > 1, (among * size - outcome) / (size - 1), 0.5)
+    return np.asarray((1 - 2 * others) * (outcome - others) / size)

@@ -1,0 +1,61 @@
+"""The features of people as a matrix: numbers standardised, an indicator for each level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.features import Features
+from fairaudit.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """A matrix [N, D] of the features that vary, and how it reads them.
+
+    First the standardised numbers, then the indicators of one category after the other.
+    """
+
+    matrix: Floats
+    scale: FeatureScale
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no feature varies."""
+        return not self.matrix.size
+
+    def score(self, intercept: float, weights: Floats) -> LinearScore:
+        """The linear score with a weight for each column of the matrix."""
+        values = [float(weight) for weight in weights]
+        start = len(self.scale.numbers)
+        slopes, points = tuple(values[:start]), list[tuple[float, ...]]()
+        for category in self.scale.categories:
+            points.append(tuple(values[start : start + len(category.levels)]))
+            start += len(category.levels)
+        return LinearScore(float(intercept), slopes, tuple(points))
+
+
+def design(features: Features, indicator: float = 1.0) -> Design:
+    """The design of people who have every feature; features that do not vary are left out.
+
+    >>> people = Features(("age",), np.array([[20.0], [40.0]]), ("city",), np.array([[0], [1]]),
+    ...                   (("A", "B"),))
+    >>> design(people).matrix.tolist()
+    [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+    blocks, numbers, categories = [np.zeros((len(features), 0))], [], []
+    for name, values in zip(features.number_names, features.numbers.T, strict=True):
+        deviation = float(values.std()) if len(values) and np.ptp(values) > 0 else 0.0
+        if deviation > 0:
+            numbers.append(NumberScale(name, float(values.mean()), deviation))
+            blocks.append(((values - values.mean()) / deviation)[:, None])
+    for name, codes, levels in zip(
+        features.category_names, features.codes.T, features.levels, strict=True
+    ):
+        present: Ints = np.unique(codes)
+        if len(present) > 1:
+            categories.append(CategoryLevels(name, tuple(levels[code] for code in present)))
+            blocks.append((codes[:, None] == present).astype(np.float64) * indicator)
+    return Design(np.hstack(blocks), FeatureScale(tuple(numbers), tuple(categories)))

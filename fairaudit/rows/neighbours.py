@@ -1,0 +1,184 @@
+"""The nearest neighbours of people, all who tie at the k-th distance among them.
+
+The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
+a category that differs counts as much as a number that is one standard deviation away. People who
+are equal in every feature are one profile, so crowds of equals cost no more than one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.features import Features
+from fairaudit.memoize import memoize
+
+_MATCH = 0.5**0.5
+"""The length of an indicator: two people of different levels are at the distance 1."""
+
+_SAME = 1e-9
+"""Distances that differ by less, relatively, are equal: rounding must not break a tie."""
+
+_CHUNK = 4096
+MOST_LINKS = 2 * 10**7
+"""So many neighbours are held at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """Where people stand: the profile of each of [N] people, and the points [P, D] of profiles.
+
+    `constant` features do not vary and so count for nothing.
+    """
+
+    profile: Ints
+    points: Floats
+    constant: tuple[str, ...]
+
+
+@memoize
+def locate(features: Features) -> Space:
+    """Where people with complete features stand, standardised by all of them."""
+    numbers, constant = features.numbers, list[str]()
+    columns, blocks = list[Ints](), list[tuple[int, Floats]]()
+    for at, name in enumerate(features.number_names):
+        values, codes = np.unique(numbers[:, at], return_inverse=True)
+        if len(values) < 2:
+            constant.append(name)
+            continue
+        columns.append(codes)
+        deviation = float(np.std(numbers[:, at]))
+        blocks.append((at, (values - values[0])[:, None] / deviation))
+    for at, name in enumerate(features.category_names):
+        present, codes = np.unique(features.codes[:, at], return_inverse=True)
+        if len(present) < 2:
+            constant.append(name)
+            continue
+        columns.append(codes)
+        blocks.append((at, np.eye(len(present)) * _MATCH))
+    profile, first = find_profiles(columns, len(numbers))
+    parts = [block[codes[first]] for codes, (_, block) in zip(columns, blocks, strict=True)]
+    points = np.hstack(parts) if parts else np.zeros((len(first), 1))
+    return Space(profile, points, tuple(constant))
+
+
+def find_profiles(columns: list[Ints], size: int) -> tuple[Ints, Ints]:
+    """The profile of each of so many people by the codes of their columns, and one person of each.
+
+    >>> find_profiles([np.array([0, 1, 0]), np.array([2, 2, 2])], 3)[0].tolist()
+    [0, 1, 0]
+    """
+    profile, first = np.zeros(size, dtype=np.int64), np.arange(min(size, 1))
+    for codes in columns:
+        joined = profile * (int(codes.max(initial=0)) + 1) + codes
+        _, first, profile = np.unique(joined, return_index=True, return_inverse=True)
+    return profile, first
+
+
+@dataclass(slots=True, eq=False)
+class Neighbours:
+    """The neighbours of people among `base`, found as they are asked for, by profile.
+
+    `among` [U] are the profiles of the base, `people` how many it has of each; a row of `links`
+    holds the places in `among` of the profiles within the k-th distance, in the row `row` of the
+    asked profile. `sizes` counts the neighbours, the person itself left out where `without_self`.
+    """
+
+    space: Space
+    base: Ints
+    k: int
+    without_self: bool
+    among: Ints = field(init=False)
+    people: Ints = field(init=False)
+    row: Ints = field(init=False)
+    starts: Ints = field(init=False)
+    links: Ints = field(init=False)
+    sizes: Ints = field(init=False)
+    _tree: Any = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.among, self.people = np.unique(self.space.profile[self.base], return_counts=True)
+        self.row = np.full(len(self.space.points), -1, dtype=np.int64)
+        self.starts = np.zeros(1, dtype=np.int64)
+        self.links = np.zeros(0, dtype=np.int64)
+        self.sizes = np.zeros(0, dtype=np.int64)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether anybody has k neighbours."""
+        return len(self.base) >= self.k + self.without_self
+
+    def ask(self, asked: Ints) -> Ints:
+        """Those of the people asked, from the first on, whose neighbours are known now.
+
+        Not all of them where there would be too many neighbours to hold.
+        """
+        profiles = self.space.profile[asked]
+        new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
+        new = new[np.argsort(first)]
+        for start in range(0, len(new), _CHUNK):
+            if len(self.links) > MOST_LINKS:
+                break
+            self._search(new[start : start + _CHUNK])
+        unknown = np.flatnonzero(self.row[profiles] < 0)
+        return asked[: unknown[0]] if len(unknown) else asked
+
+    def _search(self, profiles: Ints) -> None:
+        from scipy.spatial import cKDTree  # SciPy waits until it is called
+
+        if self._tree is None:
+            self._tree = cKDTree(self.space.points[self.among])
+        points, most = self.space.points[profiles], min(len(self.among), self.k + 2)
+        distance, link = self._tree.query(points, k=most, workers=-1)
+        distance, link = distance.reshape(len(points), -1), link.reshape(len(points), -1)
+        counts = self.people[link]
+        if self.without_self:
+            counts = counts - (self.among[link] == profiles[:, None])
+        reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
+        limit = distance[np.arange(len(points)), reached] * (1 + _SAME) + _SAME**2
+        within = distance <= limit[:, None]
+        found = [row[marks] for row, marks in zip(link, within, strict=True)]
+        # Where the last one found ties too, there may be more of them.
+        open_ = np.flatnonzero(within[:, -1] & (most < len(self.among)))
+        if len(open_):
+            balls = self._tree.query_ball_point(points[open_], limit[open_], workers=-1)
+            for at, ball in zip(open_, balls, strict=True):
+                found[at] = np.array(sorted(ball), dtype=np.int64)
+        self._hold(profiles, found)
+
+    def _hold(self, profiles: Ints, found: list[Ints]) -> None:
+        lengths = np.array([len(links) for links in found])
+        links = np.concatenate(found)
+        # Nobody is nearer to a person than the person: where it is of the base, it is among them.
+        own = np.isin(profiles, self.among)
+        sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
+        self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
+        self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(lengths)])
+        self.links = np.concatenate([self.links, links])
+        self.sizes = np.concatenate([self.sizes, sizes - (own & self.without_self)])
+
+    def sum_over(self, values: Floats | Ints) -> Floats:
+        """Of each row the sum of `values` [U] over its neighbours' profiles."""
+        return np.asarray(np.add.reduceat(values[self.links], self.starts[:-1]), dtype=np.float64)
+
+    def spread(self, rows: Ints, values: Floats) -> Floats:
+        """Of each profile [U] the sum of the `values` of the `rows` that have it as a neighbour."""
+        per_row = np.bincount(rows, values, minlength=len(self.sizes))
+        repeated = np.repeat(per_row, np.diff(self.starts))
+        return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)
+
+
+@memoize
+def _known(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # noqa: ARG001  # what it remembers for
+    return {}
+
+
+def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
+    """The neighbours of people among `base`, each search made once."""
+    known, key = _known(features), (base.tobytes(), k, without_self)
+    if key not in known:
+        known[key] = Neighbours(locate(features), base, k, without_self)
+    return known[key]

@@ -1,0 +1,76 @@
+"""Situation testing and twins: each person beside people like it, of the own group and of another.
+
+Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing, KDD,
+doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §3.4.1 and §2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.features import Features
+from fairaudit.rows.consistency import NOTHING, Mean
+from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate
+
+SAME = 1e-9
+"""A gap that misses the threshold by less is at it: 3/5 - 1/5 is 2/5."""
+
+
+def neighbour_gaps(
+    features: Features, outcome: Floats, asked: Ints, members: Ints, others: Ints, k: int
+) -> Floats:
+    """Of each of the members asked, the neighbours' rate among `others` less that among members.
+
+    The person itself is none of the own neighbours. Nobody has a gap where a side has fewer than k.
+    """
+    own = find_neighbours(features, members, k, without_self=True)
+    other = find_neighbours(features, others, k, without_self=False)
+    if not own.is_enough or not other.is_enough:
+        return np.zeros(0)
+    asked = other.ask(own.ask(asked))
+    return _rate(other, outcome, asked) - _rate(own, outcome, asked)
+
+
+def _rate(neighbours: Neighbours, outcome: Floats, asked: Ints) -> Floats:
+    """The mean outcome of the neighbours of each of those asked."""
+    base, profile = neighbours.base, neighbours.space.profile
+    place = np.searchsorted(neighbours.among, profile[base])
+    positives = np.bincount(place, outcome[base], minlength=len(neighbours.among))
+    rows = neighbours.row[profile[asked]]
+    own = outcome[asked] * neighbours.without_self
+    return np.asarray((neighbours.sum_over(positives)[rows] - own) / neighbours.sizes[rows])
+
+
+def count_twins(features: Features, members: Ints, others: Ints) -> tuple[int, int]:
+    """How many members have a twin among `others`, and how many of those are one."""
+    profile = locate(features).profile
+    both = np.intersect1d(profile[members], profile[others])
+    first, second = (int(np.isin(profile[side], both).sum()) for side in (members, others))
+    return first, second
+
+
+def twin_difference(features: Features, outcome: Floats, members: Ints, others: Ints) -> Mean:
+    """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
+
+    Twins are equal in every feature. The variance is over people, who are told from the mean of
+    their twins and from that of the own side.
+    """
+    profile = locate(features).profile
+    both = np.intersect1d(profile[members], profile[others])
+    members, others = (side[np.isin(profile[side], both)] for side in (members, others))
+    if not len(members):
+        return NOTHING
+    own, other = (np.searchsorted(both, profile[side]) for side in (members, others))
+    size, crowd = np.bincount(own), np.bincount(other)
+    rate, twins = (
+        np.bincount(own, outcome[members]) / size,
+        np.bincount(other, outcome[others]) / crowd,
+    )
+    value = float((twins[own] - outcome[members]).mean())
+    # Of one twin alone nothing tells the spread: the own side and the mean gap say what to expect.
+    expected = np.where(crowd > 1, twins, rate + value)
+    spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
+    pull = ((outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]).sum()
+    own_part = ((twins[own] - outcome[members] - value) ** 2).sum()
+    return Mean(value, float(own_part + pull) / len(members) ** 2, len(members))

@@ -1,0 +1,100 @@
+"""Writes an entry of `metrics` that names a preset as one entry for each of its measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.metrics import (
+    Disparity,
+    Preset,
+    ReferencePolicy,
+    Requirement,
+    find_metric,
+    find_preset,
+)
+from fairaudit.spec import schema
+from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, of_numbers
+from fairaudit.spec.fields import GIVEN_MODEL
+from fairaudit.spec.text import Path
+
+_TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
+_OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+
+
+def expand_presets(
+    context: Context, written: Sequence[tuple[Path, schema.Metric]]
+) -> tuple[list[tuple[Path, schema.Metric]], list[Notice]]:
+    """The entries with presets written out, and a notice on each preset.
+
+    A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
+    spec declares no reference, groups are compared with the largest. What it lacks the data for is
+    left out, and told.
+    """
+    entries: list[tuple[Path, schema.Metric]] = []
+    notices = []
+    for path, shape in written:
+        preset = find_preset(shape.metric)
+        if preset is None:
+            entries.append((path, shape))
+            continue
+        for key in sorted(shape.model_fields_set - _TAKEN):
+            what = f"the preset {preset.name} takes no `{key}`: name its measures one by one"
+            context.draft.fault((*path, key), what, key=True)
+        parts = list(_expand(context, path, shape, preset))
+        entries += [(path, part) for part in parts]
+        notices.append(Notice(_describe(preset, parts), Subjects.NOBODY))
+        if (shape.warn or shape.fail) and not any(part.warn or part.fail for part in parts):
+            first = preset.metrics[0]
+            what = f"the limit of {preset.name} is on {first}, which is not of this data"
+            context.draft.fault((*path, "metric"), what)
+    return entries, notices
+
+
+def _expand(
+    context: Context, path: Path, shape: schema.Metric, preset: Preset
+) -> Iterator[schema.Metric]:
+    """The entries of a preset that the spec has the data for."""
+    models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
+    for name in preset.metrics:
+        metric = find_metric(name)
+        assert metric is not None
+        of_label = bool(metric.requirements) and metric.requirements <= _OF_LABEL
+        for of in ["label"] if of_label else models or [context.columns.first]:
+            changes: dict[str, object] = {"metric": name, "of": None if of_label else of}
+            if not isinstance(metric, Disparity) or not metric.to_reference or metric.reference:
+                changes["reference"] = None
+            elif shape.reference is None and not _declares_reference(context):
+                changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
+            if metric.conditional and shape.given is None:
+                changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
+            if name != preset.metrics[0]:
+                changes |= {"warn": None, "fail": None}
+            part = shape.model_copy(update=changes)
+            if _has_data(Entry(context, path, part, metric), of):
+                yield part
+
+
+def _declares_reference(context: Context) -> bool:
+    return any(attribute.reference is not None for attribute in context.columns.protected)
+
+
+def _has_data(entry: Entry, of: str) -> bool:
+    """Whether the spec has what the measure of an entry is computed from."""
+    outcomes = entry.context.outcomes
+    if of not in outcomes:
+        return entry.shape.of is not None  # A fault of its own, with the nearest name.
+    entry = of_numbers(entry, of)
+    if entry.metric.conditional and entry.shape.given is None:
+        return False
+    weighs = entry.context.is_weighted and adds_up(entry, of)
+    return not weighs and find_unmet(entry.metric, of, outcomes) is None
+
+
+def _describe(preset: Preset, parts: Sequence[schema.Metric]) -> str:
+    """What a preset stands for here, and why its source uses it."""
+    used = [name for name in preset.metrics if name in {part.metric for part in parts}]
+    others = [name for name in preset.metrics if name not in used]
+    text = f"preset {preset.name}: {', '.join(used) or 'nothing'}"
+    text += f"; not of this data: {', '.join(others)}" if others else ""
+    return f"{text}. Why: {preset.why} ({preset.source})"

@@ -1,0 +1,105 @@
+"""Models that give each row a stratum: a propensity score cut into bins, or the nearest centre.
+
+Both are made of linear scores of the features, so that any engine can compute them row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+SCORE_DECIMALS = 6
+"""Propensity scores are rounded to so many decimals, so that equal people have equal scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberScale:
+    """A numeric feature, and the mean and deviation that standardise it."""
+
+    column: str
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryLevels:
+    """A categorical feature and the levels that the model knows, in order."""
+
+    column: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureScale:
+    """How a model reads the features; a row that lacks one, or has another level, has no score."""
+
+    numbers: tuple[NumberScale, ...]
+    categories: tuple[CategoryLevels, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScore:
+    """An intercept, a slope for each standardised number, and points for each level."""
+
+    intercept: float
+    slopes: tuple[float, ...]
+    points: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PropensityModel:
+    """The probability of belonging to a group by the features, in bins that begin at `edges`.
+
+    Whoever has a score outside `support`, the range that both sides have in common, has no
+    counterpart, and so no stratum.
+    """
+
+    features: FeatureScale
+    score: LinearScore
+    support: tuple[float, float]
+    edges: tuple[float, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of the strata: `1: under 0.2`, `2: 0.2 to 0.4`, …."""
+        edges = [f"{edge:.{SCORE_DECIMALS}f}".rstrip("0") for edge in self.edges]
+        if not edges:
+            return ("1: all scores",)
+        middle = [f"{low} to {high}" for low, high in pairwise(edges)]
+        names = (f"under {edges[0]}", *middle, f"{edges[-1]} and over")
+        return tuple(f"{number}: {name}" for number, name in number_names(names))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterModel:
+    """Centres of clusters; a row belongs to the one whose score, its distance, is least."""
+
+    features: FeatureScale
+    distances: tuple[LinearScore, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of the strata, the largest cluster first."""
+        names = ("cluster",) * len(self.distances)
+        return tuple(f"{name} {number}" for number, name in number_names(names))
+
+
+StrataModel: TypeAlias = PropensityModel | ClusterModel
+
+
+def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Names with their numbers from 1, as texts that sort as the numbers do."""
+    width = len(str(len(names)))
+    return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedStrata:
+    """A stratum's model as it was fitted, and what a reader should know of it.
+
+    Without a model nobody has a stratum; the `report` says why.
+    """
+
+    model: StrataModel | None
+    report: str

@@ -1,0 +1,182 @@
+"""What a reader should know of metrics of people one by one: who was read, asked, and found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fairaudit.cube import Group, Rows, RowTable
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.metrics import (
+    Evaluation,
+    Metric,
+    Requirement,
+    describe_group,
+)
+from fairaudit.metrics.individual import (
+    CONSISTENCY,
+    LIPSCHITZ_VIOLATIONS,
+    NEIGHBOURS,
+    choose_asked,
+    score_of,
+)
+from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
+from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.rows.lipschitz import choose_people, find_steepest_pair
+from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.situation import count_twins
+from fairaudit.spec import MetricRequest, Spec
+from fairaudit.tables.evaluations import Tables, list_places
+
+_MOST_GROUPS = 10
+"""Of so many groups the gaps or twins are told."""
+
+
+def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator[Notice]:
+    """Notices on people who lack a feature, on samples, and on what the numbers are made of."""
+    if rows is None:
+        return
+    requests = [one for one in spec.requests if one.uses(Requirement.FEATURES)]
+    names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
+    yield _tell(f"{names}: {_describe_reading(rows)}")
+    constant = rows.features.constant
+    if constant:
+        yield _tell(f"{names}: {', '.join(constant)} does not vary, and so tells nobody apart")
+    yield from _warn_of_protected(spec, names)
+    for request in requests:
+        table = tables.table((), (), request.of).rows
+        if table is None:
+            continue
+        if request.metric is BALANCED_ERROR_RATE and len(rows.cells) > MOST_TOLD_APART:
+            yield _tell(
+                f"{request.metric.id} of the {request.of}: of each side {MOST_TOLD_APART:,} people "
+                "at most are told apart, drawn by a hash of their row numbers"
+            )
+        if request.metric is CONSISTENCY:
+            yield from _describe_neighbours(request, table)
+        if request.metric is LIPSCHITZ_VIOLATIONS:
+            yield from _describe_steepest(request, table)
+    yield from _describe_sides(requests, tables)
+
+
+def _tell(text: str) -> Notice:
+    return Notice(text, Subjects.NEVER)
+
+
+def _describe_reading(rows: Rows) -> str:
+    read = f"{rows.complete:,} of {rows.audited:,} people were read one by one"
+    if rows.missing:
+        lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
+        read += f"; the others lack a feature ({lacking}) and are left out"
+    if rows.is_sample:
+        read += (
+            f"; {len(rows.cells):,} of these, drawn by a hash of their row numbers, fit into the "
+            "memory, so neighbours, where they count, are farther apart than in the whole data"
+        )
+    return read
+
+
+def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
+    """A notice where what people are alike in holds the protected attribute itself."""
+    features = {text.value for text in spec.similarity.texts}
+    inside = [one.name for one in spec.protected if one.column.value in features]
+    if inside:
+        listed = " and ".join(inside)
+        yield _tell(
+            f"{names}: {listed} is protected and among the features: people who differ in it are "
+            "not alike, so what it decides counts as explained"
+        )
+
+
+def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
+    """How many neighbours people have for ties, and of whom they were looked up."""
+    k, people = request.terms.parameters.k or NEIGHBOURS, table.in_stratum(0)
+    neighbours = find_neighbours(table.features, people, k, without_self=True)
+    if not neighbours.is_enough:
+        return
+    asked = neighbours.ask(choose_asked(table, 0, people))
+    sizes = neighbours.sizes[neighbours.row[table_profile(table)[asked]]]
+    tied = int((sizes > k).sum())
+    name = f"{request.metric.id} of the {request.of}, k {k}"
+    if tied:
+        yield _tell(
+            f"{name}: for {tied:,} of {len(asked):,} people more than {k} neighbours tie, "
+            f"{int(sizes.max()):,} at most, and all are taken"
+        )
+    if len(asked) < len(people):
+        yield _tell(
+            f"{name}: the neighbours of {len(asked):,} of {len(people):,} people were looked up, "
+            "drawn by a hash of their row numbers, among all of them"
+        )
+
+
+def table_profile(table: RowTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The profile of each person of a table: equal for those who are equal in every feature."""
+    return locate(table.features).profile
+
+
+def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
+    """The pair whose scores differ most for their distance, by the numbers of their rows."""
+    score, people = score_of(table), table.in_stratum(0)
+    people = choose_people(table.numbers, people)
+    pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
+    if pair is None:
+        return
+    first, second = (int(table.numbers[at]) for at in (pair.first, pair.second))
+    gap = abs(score[pair.first] - score[pair.second])
+    ratio = f"{pair.ratio:.4g} times their distance"
+    if np.isinf(pair.ratio):
+        ratio = "though they are equal in every feature"
+    yield _tell(
+        f"{request.metric.id} of the {request.of}: the steepest pair that was looked at are the "
+        f"rows {first:,} and {second:,}, whose scores differ by {gap:.4g}, {ratio}"
+    )
+
+
+def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[Notice]:
+    """How gaps are distributed over a group's people, and how many of them have a twin."""
+    told = set[str]()
+    for request, by, given in list_places(requests):
+        evaluation = None
+        if request.metric in DISPARITIES and not given:
+            evaluation = tables.evaluate_request(request, by, given)
+        if evaluation is None:
+            continue
+        for g in np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist():
+            text = _describe_side(request.metric, evaluation, g)
+            if text and text not in told:
+                told.add(text)
+                yield _tell(text)
+
+
+def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
+    values, others = evaluation.group_values, evaluation.reference_values
+    if values is None or others is None or values.rows is None or others.rows is None:
+        return ""
+    table, group = values.rows.table, evaluation.table.groups[g]
+    members, reference = values.rows.members(0, g), others.rows.members(0, g)
+    against = _name_reference(evaluation, g)
+    if metric is TWIN_TEST:
+        matched = count_twins(table.features, members, reference)
+        return (
+            f"twin_test of the {evaluation.table.of}: {matched[0]:,} of {len(members):,} people of "
+            f"{describe_group(group)} have a twin in {against}, where {matched[1]:,} of "
+            f"{len(reference):,} people are one"
+        )
+    gaps = find_gaps(values.rows, others.rows, 0, g, values.parameters)
+    if not len(gaps):
+        return ""
+    low, first, middle, third, high = np.quantile(gaps, [0, 0.25, 0.5, 0.75, 1]).tolist()
+    return (
+        f"situation testing of the {evaluation.table.of}, k "
+        f"{values.parameters.k or NEIGHBOURS}: the gaps of {len(gaps):,} people of "
+        f"{describe_group(group)} to {against} go from {low:.2f} to {high:.2f}, with quartiles "
+        f"{first:.2f}, {middle:.2f} and {third:.2f}"
+    )
+
+
+def _name_reference(evaluation: Evaluation, g: int) -> str:
+    second = int(evaluation.second[0, g])
+    group: Group | None = evaluation.table.groups[second] if second >= 0 else None
+    return "all others" if group is None else describe_group(group)

@@ -1,0 +1,410 @@
+"""Strata that models make, and what is told of a group by features, against brute force."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit import fitting
+from fairaudit.errors import NothingToAudit, SpecError, UsageError
+from fairaudit.pipeline import Question, conclude, count
+from fairaudit.result import AuditResult
+from fairaudit.verdict import Status
+
+FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}
+PROPENSITY = {"propensity": {"bins": 4}}
+RATE = {"metric": "selection_rate", "by": "g", "given": PROPENSITY}
+
+
+def draw(seed: int, n: int = 400) -> pl.DataFrame:
+    """People of two groups whose features differ, and whose outcome depends on these alone."""
+    generator = np.random.default_rng(seed)
+    member = generator.random(n) < 0.4
+    x = (generator.normal(size=n) + member).round(2)
+    category = np.where(generator.random(n) < 0.3, "u", np.where(member, "v", "t"))
+    return pl.DataFrame(
+        {
+            "g": np.where(member, "b", "a"),
+            "x": x,
+            "w": generator.integers(0, 5, n).astype(np.float64),
+            "c": category,
+            "p": (generator.random(n) < 1 / (1 + np.exp(-x))).astype(int),
+        }
+    )
+
+
+def audit(data: Any, *metrics: Any, **columns: Any) -> AuditResult:
+    """The result of an audit of such people."""
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "prediction": {"column": "p", "positive": 1, "negative": 0},
+            "features": FEATURES,
+            **columns,
+        },
+        "simpson": {"given": []},
+        "metrics": list(metrics),
+    }
+    return fairaudit.audit(spec, data)
+
+
+def score_people(data: pl.DataFrame, ridge: float = 1e-4) -> np.ndarray[Any, Any]:
+    """The propensity of group b, by Newton steps on dummies and plain numbers."""
+    numbers = data.select("x", "w").to_numpy()
+    numbers = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    dummies = [(data["c"] == level).to_numpy().astype(float) for level in sorted(set(data["c"]))]
+    matrix = np.column_stack([np.ones(len(data)), numbers, *dummies])
+    target = (data["g"] == "b").to_numpy().astype(float)
+    weights = np.zeros(matrix.shape[1])
+    penalty = ridge * np.diag([0.0] + [1.0] * (len(weights) - 1))
+    for _ in range(100):
+        chance = 1 / (1 + np.exp(-matrix @ weights))
+        slope = matrix.T @ (target - chance) - penalty @ weights
+        curve = (matrix * (chance * (1 - chance))[:, None]).T @ matrix + penalty
+        weights += np.linalg.solve(curve, slope)
+    return (1 / (1 + np.exp(-matrix @ weights))).round(6)
+
+
+def stratify(data: pl.DataFrame, bins: int) -> list[int | None]:
+    """The stratum of each person; None without a counterpart."""
+    scores = score_people(data)
+    sides = [scores[(data["g"] == level).to_numpy()] for level in "ab"]
+    low, high = max(side.min() for side in sides), min(side.max() for side in sides)
+    inside = sorted(score for score in scores if low <= score <= high)
+    edges = {inside[math.ceil(part * len(inside) / bins) - 1] for part in range(1, bins)}
+    edges -= {inside[0]}
+    return [
+        sum(score >= edge for edge in edges) if low <= score <= high else None for score in scores
+    ]
+
+
+def count_strata(data: pl.DataFrame, strata: list[int | None]) -> dict[tuple[str, str], Any]:
+    """Selected and all people of each group in each stratum, by the stratum's first sign."""
+    counts: dict[tuple[str, str], Any] = {}
+    for group, positive, stratum in zip(data["g"], data["p"], strata, strict=True):
+        name = "(" if stratum is None else str(stratum + 1)
+        selected, people = counts.get((group, name), (0, 0))
+        counts[group, name] = selected + positive, people + 1
+    return counts
+
+
+def told(result: AuditResult, metric: str = "selection_rate") -> dict[tuple[str, str], Any]:
+    """What a result counts of each group in each stratum."""
+    return {
+        (row.group[0][1], row.stratum[0][1][0]): (row.estimate.numerator, row.estimate.denominator)
+        for row in result.rates
+        if row.metric == metric and row.group and row.stratum
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_propensity_strata_are_those_of_newton_steps(seed: int) -> None:
+    data = draw(seed)
+    assert told(audit(data, RATE)) == count_strata(data, stratify(data, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_difference_at_equal_propensity_is_the_pooled_one(seed: int) -> None:
+    data = draw(seed)
+    counts = count_strata(data, stratify(data, 5))
+    names = sorted({name for _, name in counts} - {"("})
+    people = {name: counts["a", name][1] + counts["b", name][1] for name in names}
+    rates = {key: selected / n for key, (selected, n) in counts.items()}
+    expected = sum((rates["a", name] - rates["b", name]) * people[name] for name in names)
+    result = audit(data, {"metric": "propensity_stratified_difference", "by": "g"})
+    (row,) = [row for row in result.comparisons if row.metric == "propensity_stratified_difference"]
+    assert row.estimate.value == pytest.approx(expected / sum(people.values()), abs=1e-12)
+
+
+def test_every_way_to_read_the_same_people_gives_the_same_strata(tmp_path: Path) -> None:
+    data = draw(1)
+    expected = told(audit(data, RATE))
+    data.write_parquet(tmp_path / "people.parquet")
+    data.write_csv(tmp_path / "people.csv")
+    for number in range(3):
+        data[number::3].write_csv(tmp_path / f"part{number}.csv")
+    for name in ("people.parquet", "people.csv", "part*.csv"):
+        assert told(audit(tmp_path / name, RATE)) == expected
+    assert told(audit(data.to_arrow(), RATE)) == expected
+    assert told(audit(data.sample(fraction=1, shuffle=True, seed=3), RATE)) == expected
+
+
+def test_the_names_of_groups_change_nothing() -> None:
+    data = draw(2)
+    renamed = data.with_columns(pl.col("g").replace({"a": "z", "b": "y"}))
+    result = audit(renamed, RATE, protected={"g": {"reference": "z"}})
+    swapped = {("a" if group == "z" else "b", name): n for (group, name), n in told(result).items()}
+    assert swapped == told(audit(data, RATE))
+
+
+def test_whoever_lacks_a_feature_is_in_no_stratum() -> None:
+    data = draw(3).with_columns(
+        x=pl.when(pl.int_range(pl.len()) % 10 > 0).then("x"),
+        c=pl.when(pl.int_range(pl.len()) % 7 > 0).then("c"),
+    )
+    complete = data.drop_nulls()
+    result = audit(data, RATE)
+    strata = count_strata(complete, stratify(complete, 4))
+    found = told(result)
+    inside = {key: counts for key, counts in strata.items() if key[1] != "("}
+    assert {key: counts for key, counts in found.items() if key[1] != "("} == inside
+    assert sum(n for _, n in found.values()) == len(data)
+    lacking = len(data) - len(complete)
+    assert any(f"({lacking} lack a feature and are in no stratum)" in n for n in result.notices)
+
+
+def test_heaps_of_people_are_clusters() -> None:
+    heaps = pl.DataFrame(
+        {
+            "g": ["a", "b"] * 30,
+            "x": [float(10 * (row % 3) + row / 100) for row in range(60)],
+            "w": [0.0] * 60,
+            "c": ["u"] * 60,
+            "p": [row % 5 % 2 for row in range(60)],
+        }
+    )
+    given = {"clusters": {"features": ["x"], "k": 3}}
+    result = audit(heaps, {"metric": "selection_rate", "by": "g", "given": given})
+    rows = [row for row in result.rates if row.stratum and row.group]
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.stratum[0][1]] = counts.get(row.stratum[0][1], 0) + (
+            row.estimate.denominator or 0
+        )
+    assert counts == {"cluster 1": 20, "cluster 2": 20, "cluster 3": 20}
+
+
+def test_a_declared_factor_may_be_a_model() -> None:
+    data = draw(4)
+    strata = {"likely": {"propensity": {"of": "g", "bins": 4}}}
+    declared = audit(data, {**RATE, "given": "likely"}, strata=strata)
+    assert told(declared) == told(audit(data, RATE))
+
+
+def test_groups_that_the_features_tell_apart_have_no_strata_and_never_pass() -> None:
+    data = draw(5).with_columns(x=pl.when(pl.col("g") == "b").then(9.0).otherwise(1.0))
+    metric = "propensity_stratified_difference"
+    limit = {"outside": [-0.9, 0.9]}
+    result = audit(data, {"metric": metric, "by": "g", "fail": limit})
+    assert Status.PASS not in {finding.status for finding in result.findings}
+    assert any("nobody has a counterpart" in notice for notice in result.notices)
+
+
+@pytest.mark.parametrize("features", [["w"], ["x", "c"]])
+def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
+    data = draw(6).with_columns(w=pl.lit(1.0), x=pl.lit(2.0), c=pl.lit("u"))
+    for given in ({"propensity": {"features": features}}, {"clusters": {"features": features}}):
+        result = audit(data, {**RATE, "given": given, "fail": {"below": 0.01}})
+        assert Status.PASS not in {finding.status for finding in result.findings}
+        assert any("no feature varies" in notice for notice in result.notices)
+
+
+def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairaudit.pipeline.MOST_FITTED", 150)
+    assert fitting.MOST_FITTED == 100_000
+    result = audit(draw(7), RATE)
+    assert any("fitted to a sample of 150 of 400 people" in notice for notice in result.notices)
+    assert sum(n for _, n in told(result).values()) == 400
+
+
+def test_one_level_is_told_from_all_others() -> None:
+    data = draw(8).with_columns(
+        g=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("c")).otherwise("g")
+    )
+    with pytest.raises(SpecError, match="g has 3 levels, and a propensity tells one group from"):
+        audit(data, RATE, protected=["g"])
+    given = {"propensity": {"group": "b"}}
+    result = audit(data, {**RATE, "given": given}, protected=["g"])
+    assert any("logistic model of g = b by" in notice for notice in result.notices)
+    with pytest.raises(SpecError, match=r"'bb' is no level of g.*did you mean 'b'"):
+        audit(data, {**RATE, "given": {"propensity": {"group": "bb"}}}, protected=["g"])
+    # With a reference it is everybody else.
+    result = audit(data, RATE)
+    assert any("logistic model of g other than a by" in notice for notice in result.notices)
+
+
+@pytest.mark.parametrize(
+    ("given", "columns", "fault"),
+    [
+        ({"propensity": {}}, {"features": {}}, "a model needs features"),
+        ({"propensity": {"features": ["xx"]}}, {}, "no such feature: 'xx'; did you mean 'x'"),
+        ({"propensity": {"features": []}}, {}, "name at least one feature"),
+        ({"propensity": {"bins": 1}}, {}, "from 2 to 20 strata"),
+        ({"clusters": {"k": 21}}, {}, "from 2 to 20 strata"),
+        ({"propensity": {}, "clusters": {}}, {}, "name one model"),
+        ({"propensities": {}}, {}, "unknown key; did you mean 'propensity'"),
+        ({"propensity": {"of": "h"}}, {}, "no protected attribute 'h'"),
+        (
+            {"propensity": {}},
+            {"features": {"categorical": ["g", "c"]}},
+            "'g' is g itself: leave it out",
+        ),
+        ({"propensity": {}}, {"weight": "w"}, "not fitted to a weighted sample"),
+        ({"propensity": {}}, {"count": "w"}, "a row that stands for several people"),
+        ({"clusters": {}}, {"cluster": "c"}, "rows that belong together"),
+    ],
+)
+def test_what_a_model_cannot_be_is_a_fault(
+    given: dict[str, Any], columns: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(SpecError, match=fault):
+        audit(draw(0), {**RATE, "given": given}, **columns)
+
+
+def test_two_models_of_one_name_are_a_fault() -> None:
+    other = {**RATE, "given": {"propensity": {"bins": 3}}}
+    with pytest.raises(SpecError, match="'propensity of g' stands for another model already"):
+        audit(draw(0), RATE, other)
+    audit(draw(0), RATE, {**RATE, "metric": "selected_share"})  # the same model is no other
+
+
+def test_a_key_that_nobody_writes_is_unknown() -> None:
+    with pytest.raises(SpecError, match="unknown key `given_model`"):
+        audit(draw(0), {"metric": "selection_rate", "given_model": PROPENSITY})
+
+
+def test_equal_propensity_needs_strata_of_it() -> None:
+    given = {"clusters": {"k": 2}}
+    with pytest.raises(SpecError, match="looks within strata of equal propensity"):
+        audit(draw(0), {"metric": "propensity_stratified_difference", "given": given, "by": "g"})
+
+
+def rate_errors(result: AuditResult) -> dict[str, float | None]:
+    """The balanced error rate of each group."""
+    return {
+        row.group[0][1]: row.estimate.value
+        for row in result.rates
+        if row.metric == "balanced_error_rate" and row.group
+    }
+
+
+def test_a_feature_that_is_the_group_leaves_no_error() -> None:
+    data = draw(0).with_columns(c=pl.col("g"))
+    assert rate_errors(audit(data, "balanced_error_rate")) == {"a": 0, "b": 0}
+
+
+def test_the_order_and_the_names_of_people_leave_the_error_alone() -> None:
+    data = draw(1)
+    expected = rate_errors(audit(data, "balanced_error_rate"))
+    assert expected["a"] == expected["b"]
+    shuffled = data.sample(fraction=1, shuffle=True, seed=5)
+    assert rate_errors(audit(shuffled, "balanced_error_rate")) == expected
+    renamed = data.with_columns(pl.col("g").replace({"a": "b", "b": "a"}))
+    assert rate_errors(audit(renamed, "balanced_error_rate")) == expected
+
+
+def test_features_that_tell_nothing_leave_the_interval_around_a_half() -> None:
+    data = draw(2).with_columns(g=pl.col("g").sample(fraction=1, shuffle=True, seed=1))
+    rows = [row for row in audit(data, "balanced_error_rate").rates if row.group]
+    for row in rows:
+        assert row.estimate.low is not None
+        assert row.estimate.high is not None
+        assert row.estimate.low < 0.5 < row.estimate.high
+
+
+@pytest.mark.parametrize("people", [1, 4])
+def test_a_group_too_small_to_be_told_apart_never_passes(people: int) -> None:
+    data = draw(3).with_columns(
+        g=pl.when(pl.int_range(pl.len()) < people).then(pl.lit("b")).otherwise(pl.lit("a"))
+    )
+    result = audit(data, {"metric": "balanced_error_rate", "by": "g", "fail": {"below": 0.01}})
+    assert Status.PASS not in {finding.status for finding in result.findings}
+    assert "fewer than 5 people" in " ".join(map(str, result.findings))
+
+
+def test_specs_and_files_have_models_of_their_own(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        draw(seed).write_csv(tmp_path / f"{seed}.csv")
+    columns = {
+        "protected": {"g": {"reference": "a"}},
+        "prediction": {"column": "p", "positive": 1, "negative": 0},
+        "features": FEATURES,
+    }
+    four, two = (
+        {"columns": columns, "metrics": [{**RATE, "given": {"propensity": {"bins": bins}}}]}
+        for bins in (4, 2)
+    )
+    apart = fairaudit.audit_each(four, str(tmp_path / "*.csv"))
+    for seed in (1, 2):
+        (result,) = [one for name, one in apart.items() if name.endswith(f"{seed}.csv")]
+        assert isinstance(result, AuditResult)
+        assert told(result) == count_strata(draw(seed), stratify(draw(seed), 4))
+    together = fairaudit.audit_together([four, two], tmp_path / "1.csv")
+    for result, bins in zip(together, (4, 2), strict=True):
+        assert isinstance(result, AuditResult)
+        assert told(result) == count_strata(draw(1), stratify(draw(1), bins))
+
+
+def test_counts_outlive_their_data_with_their_models(tmp_path: Path) -> None:
+    draw(1).write_csv(tmp_path / "people.csv")
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "prediction": {"column": "p", "positive": 1, "negative": 0},
+            "features": FEATURES,
+        },
+        "data": str(tmp_path / "people.csv"),
+        "metrics": [RATE],
+    }
+    question = Question.read(spec)
+    counts = count(question)
+    (tmp_path / "people.csv").unlink()
+    assert told(conclude(question, counts)) == count_strata(draw(1), stratify(draw(1), 4))
+    with pytest.raises(UsageError, match="these counts do not hold what the spec asks for"):
+        conclude(question, replace(counts, plan=replace(counts.plan, models={})))
+
+
+def test_without_scikit_learn_the_way_to_install_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for metric in (RATE, "balanced_error_rate", {**RATE, "given": {"clusters": {}}}):
+        with pytest.raises(UsageError, match="needs scikit-learn") as error:
+            audit(draw(0), metric)
+        assert error.value.hint == "pip install 'fairaudit-cli[rows]'"
+
+
+def test_nobody_to_fit_a_model_to_is_no_row_to_audit() -> None:
+    with pytest.raises(NothingToAudit):
+        audit(draw(0).head(0), RATE)
+
+
+def test_a_small_count_is_not_published() -> None:
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "prediction": {"column": "p", "positive": 1, "negative": 0},
+            "features": FEATURES,
+        },
+        "suppress_below": 5,
+    }
+    for metric, what in (
+        (RATE, "tell numbers of few people"),
+        ("balanced_error_rate", "is made of single people"),
+    ):
+        with pytest.raises(SpecError, match=what):
+            fairaudit.audit({**spec, "metrics": [metric]}, draw(0))
+
+
+def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("metrics.redlining", "tables.row_notices"):
+        monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
+    result = audit(draw(1), "balanced_error_rate")
+    assert [row.estimate.n for row in result.rates if row.group] == [200, 200]
+    assert any("of each side 100 people at most" in notice for notice in result.notices)
+
+
+@pytest.mark.parametrize("levels", [20, 60])
+def test_a_feature_may_have_many_levels(levels: int) -> None:
+    data = draw(9, 3000).with_columns(
+        c=((pl.int_range(pl.len()) * 7 + 3 * (pl.col("g") == "b")) % levels).cast(pl.String)
+    )
+    assert told(audit(data, RATE)) == count_strata(data, stratify(data, 4))

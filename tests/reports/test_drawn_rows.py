@@ -1,0 +1,131 @@
+"""Rows of a result with any values that their fields may have are read back as they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import jsonschema
+import pytest
+from conftest import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairaudit.codec.rows import row_of
+from fairaudit.codec.schema import DEFINITIONS, object_of
+from fairaudit.compare.records import PeopleChange, ReversalChange
+from fairaudit.estimate import Significance
+from fairaudit.evidence import MissingBounds
+from fairaudit.evidence.people_affected import DetectableGap, PeopleAffected
+from fairaudit.members import Member
+from fairaudit.metrics.terms import Terms
+from fairaudit.result import (
+    Curve,
+    Definition,
+    EpsilonReading,
+    GroupRow,
+    ModelChange,
+    Provenance,
+    RateRow,
+    ScoreRow,
+    Searched,
+)
+from fairaudit.simpson import Reversal
+from fairaudit.subgroups import Subgroups
+from fairaudit.verdict import Earlier, NotEvaluated, ReversalLimit
+
+ROWS = (
+    Curve,
+    Definition,
+    DetectableGap,
+    Earlier,
+    EpsilonReading,
+    GroupRow,
+    MissingBounds,
+    ModelChange,
+    NotEvaluated,
+    PeopleAffected,
+    PeopleChange,
+    Provenance,
+    RateRow,
+    Reversal,
+    ReversalChange,
+    ReversalLimit,
+    ScoreRow,
+    Searched,
+    Significance,
+    Subgroups,
+    Terms,
+)
+NEAR_ONE = st.decimals("0.5", "0.999", places=3)
+SIMPLE: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: st.text(max_size=4),
+    bool: st.booleans(),
+    float: st.floats(),
+    date: st.dates(),
+    Decimal: st.decimals(allow_nan=False, allow_infinity=False),
+    Fraction: st.fractions(),
+    object: st.text(max_size=4) | st.integers(-9, 9),
+    NoneType: st.none(),
+}
+
+
+def values(hint: Any, mark: Member | None = None) -> st.SearchStrategy[Any]:
+    """Values that a field of a type may have."""
+    mark = mark or Member()
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return values(*arguments[:2])
+    if origin in {Union, UnionType}:
+        return st.one_of(*(values(cls, mark) for cls in arguments))
+    if origin is tuple:
+        return _tuples(arguments, mark)
+    if origin is not None:
+        return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
+    if hint in SIMPLE:
+        return SIMPLE[hint]
+    if hint is int:
+        return st.integers(-(10**6) if mark.least is None else mark.least, 10**6)
+    if issubclass(hint, Enum):
+        return st.sampled_from(list(hint))
+    return rows(hint)
+
+
+def _tuples(arguments: tuple[Any, ...], mark: Member) -> st.SearchStrategy[Any]:
+    item = arguments[0]
+    if arguments[-1] is not Ellipsis:
+        return st.tuples(*(values(each, mark) for each in arguments))
+    if get_origin(item) is tuple and get_args(item)[0] is str:
+        pairs = st.dictionaries(SIMPLE[str], values(get_args(item)[1]), max_size=2)
+        return pairs.map(lambda mapping: tuple(mapping.items()))
+    return st.lists(values(item, mark), max_size=2).map(tuple)
+
+
+def rows(cls: Any) -> st.SearchStrategy[Any]:
+    """Rows of a class; what types alone do not say is kept: a confidence, an open number."""
+    hints = get_type_hints(cls, include_extras=True)
+    names = [field.name for field in fields(cls)] if is_dataclass(cls) else cls._fields
+    drawn = {name: values(hints[name]) for name in names}
+    if "confidence" in drawn:
+        drawn["confidence"] = NEAR_ONE
+    if {"value", "suppressed"} <= drawn.keys():
+        drawn["suppressed"] = st.just(value=False)
+    return st.builds(cls, **drawn)
+
+
+@pytest.mark.parametrize("cls", ROWS, ids=lambda cls: cls.__name__)
+@examples(40)
+@given(data=st.data())
+def test_a_drawn_row_is_read_back(cls: Any, data: st.DataObject) -> None:
+    row, codec = data.draw(rows(cls)), row_of(cls)
+    tree = json.loads(json.dumps(codec.write(row), allow_nan=False))
+    assert repr(codec.read(tree)) == repr(row)
+    schema = {**object_of(codec.members), "$defs": DEFINITIONS}
+    jsonschema.Draft202012Validator(schema).validate(tree)
