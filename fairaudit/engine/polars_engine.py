@@ -170,7 +170,8 @@ def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Pro
     batches = (
         scan.batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
     )
-    return replace(counts, rows_read=rows.read_rows(batches, counts, counts.plan.rows, progress))
+    read = rows.read_rows(batches, counts, counts.plan.rows, progress)
+    return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 
 def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, Outcome]:

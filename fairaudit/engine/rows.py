@@ -30,16 +30,20 @@ from fairaudit.spec import SimilarityColumns, Text
 BUDGET = 2**30
 """So many bytes the people and what is worked out of them may take: 1 GiB."""
 
-_PER_PERSON = 96
+_PER_PERSON = 100
 """The bytes of a person beside the features: cell, row, places, and what a search holds."""
 
 _PER_FEATURE = 32
-"""The bytes of a feature of a person: as read, as coordinates, and in the tree of a search."""
+"""The bytes of a feature of a person, as it is read and kept."""
+
+_PER_COORDINATE = 16
+"""The bytes of a coordinate of a person in a search: a number has one, a category one a level."""
 
 
-def most_people(features: int) -> int:
-    """How many people with so many features the memory holds."""
-    return BUDGET // (_PER_PERSON + _PER_FEATURE * features)
+def most_people(features: int, coordinates: int = 0) -> int:
+    """How many people with so many features, and coordinates made of them, the memory holds."""
+    size = _PER_PERSON + _PER_FEATURE * features + _PER_COORDINATE * coordinates
+    return BUDGET // size
 
 
 def read_rows(
@@ -93,7 +97,7 @@ class _Collected:
         self.held += complete.height
         self.parts.append(complete.with_columns(map(self._code, self._categories(complete))))
         if self.held > 2 * self.most:
-            self._sample()
+            self._sample(self.most)
 
     def _count(self, rows: pl.DataFrame) -> Ints:
         return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
@@ -113,18 +117,20 @@ class _Collected:
             raise SpecError([text.fault(f"{what}: is it an id?")])
         return values.replace_strict(found, codes, return_dtype=pl.Int32)
 
-    def _sample(self) -> None:
+    def _sample(self, most: int) -> None:
         """Keeps those whose rows have the smallest hashes: as good as drawn at random."""
         rows = pl.concat(self.parts)
-        if rows.height > self.most:
+        if rows.height > most:
             hashes = hash_rows(rows[own("row")].to_numpy(), SEED)
-            kept = np.argpartition(hashes, self.most)[: self.most]
+            kept = np.argpartition(hashes, most)[:most]
             rows = rows[kept]
         self.parts, self.held = [rows], rows.height
 
     def finish(self) -> RawRows:
         """All that are kept, in the order of the data."""
-        self._sample()
+        similarity = self.plan.similarity
+        levels_of = sum(len(levels) for levels in self.levels.values())
+        self._sample(most_people(len(similarity.texts), len(similarity.numeric) + levels_of))
         rows = self.parts[0].sort(own("row"))
         self.parts = []
         codes, levels = [], []

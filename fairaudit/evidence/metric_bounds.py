@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
+from fairaudit.arrays import Ends
 from fairaudit.cube import Floats, Marks
 from fairaudit.evidence.missing_people import (
-    Bounds,
+    NoBounds,
+    People,
     Placement,
+    add_visitors,
     bound_rate,
     count_incomplete,
-    count_visitors,
     divide,
     find_contributions,
-    place_in_group,
-    place_in_rest,
-    place_overall,
-    sum_contributions,
 )
 from fairaudit.metrics import (
     Comparison,
-    ComparisonShape,
     Disparity,
     Evaluation,
     GroupMetric,
-    Rate,
     ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.disparities import (
-    FARTHEST_FROM_1,
-    LARGEST_MAGNITUDE,
-    MEAN_MAGNITUDE,
-    REMAINDER,
-)
+from fairaudit.metrics.disparities import MAX, MEAN_MAGNITUDE, MIN, REMAINDER, Fold
 from fairaudit.metrics.evaluation import compare_values
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-
-
-class NoBounds(Exception):
-    """A measure has no bounds; the message says why."""
 
 
 def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
@@ -54,7 +38,7 @@ def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
-def find_bounds(evaluation: Evaluation, placement: Placement) -> Bounds:
+def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds`, with the reason, where there are none."""
     metric = evaluation.metric
     if evaluation.averaged is not None:
@@ -66,83 +50,77 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Bounds:
     if isinstance(metric, Disparity) and metric.mean:
         raise NoBounds("it is a mean over groups")
     if evaluation.parts:
-        ranges = [find_bounds(part, placement) for part in evaluation.parts]
-        # One outcome less another has a fraction of its own, as a fold never has.
-        less = evaluation.fraction is not None
-        return _order_ends(_fold_bounds(evaluation, ranges, less=less), evaluation.value)
-    if isinstance(metric, TableMetric):
-        return _bound_epsilon(metric, evaluation, placement)
-    return _bound_rate(metric, evaluation, placement)
+        parts = [find_bounds(part, placement) for part in evaluation.parts]
+        lows, highs = (np.stack([ends[side] for ends in parts]) for side in (0, 1))
+        fold = metric.fold if isinstance(metric, Disparity) else REMAINDER
+        ends = bound_fold(REMAINDER if evaluation.subtracts else fold, lows, highs)
+    elif isinstance(metric, TableMetric):
+        ends = _bound_epsilon(metric, evaluation, placement)
+    else:
+        ends = _bound_comparison(metric, evaluation, placement)
+    return _order_ends(ends, evaluation.value)
 
 
-def _bound_rate(
+def _bound_comparison(
     metric: GroupMetric | Disparity, evaluation: Evaluation, placement: Placement
-) -> Bounds:
+) -> Ends:
     """The bounds of a rate, or of one comparison of a rate."""
     values = evaluation.group_values
-    people = place_in_group(count_incomplete(evaluation.table), placement)
-    own = None if values is None else bound_rate(values.metric, people)
-    if values is None or own is None:
+    if values is None:
         raise NoBounds("it is no rate of people")
+    group, _, _ = count_incomplete(evaluation.table).place(placement)
+    own = bound_rate(values.metric, group)
     if isinstance(metric, GroupMetric):
         return own
     comparison = metric.comparison
-    if comparison.shape is ComparisonShape.SPREAD:
-        return _bound_spread(comparison, own, evaluation)
+    if comparison.is_spread:
+        return _bound_spread(comparison, own, evaluation.takes_part)
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
-    against = _bound_reference(evaluation, own, placement)
-
-    def corner(group: Floats, reference: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return compare_values(values.metric, comparison, group, reference)
-
+    reference = _bound_reference(values.metric, own, evaluation, placement)
     # Whatever is compared, it moves one way with the group, and the other with the reference.
-    return _order_ends((corner(own[0], against[1]), corner(own[1], against[0])), evaluation.value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (
+            compare_values(values.metric, comparison, own[0], reference[1]),
+            compare_values(values.metric, comparison, own[1], reference[0]),
+        )
 
 
-def _order_ends(ends: Bounds, value: Floats) -> Bounds:
+def _order_ends(ends: Ends, value: Floats) -> Ends:
     """The ends in order; where one is 0/0 there is no value at it, so that of today stands in."""
     first, second = (np.where(np.isnan(end), value, end) for end in ends)
     return np.fmin(first, second), np.fmax(first, second)
 
 
-def _bound_reference(evaluation: Evaluation, own: Bounds, placement: Placement) -> Bounds:
+def _bound_reference(
+    rate: GroupMetric, own: Ends, evaluation: Evaluation, placement: Placement
+) -> Ends:
     """The reference at its lowest, where the group is at its highest, and the other way round."""
-    assert evaluation.group_values is not None
-    rate, cells = evaluation.group_values.metric, count_incomplete(evaluation.table)
     policy = find_policy(evaluation)
     if policy in EXTREME_REFERENCES:
         return _bound_extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
-    if policy is ReferencePolicy.REST:
-        bounds = bound_rate(rate, place_in_rest(cells, placement))
-    elif policy is ReferencePolicy.OVERALL:
-        adds = find_contributions(rate) if isinstance(rate, Rate) else None
-        settled = placement is not Placement.ANYWHERE or not (
-            cells.shown.any() or cells.all_aside.any()
-        )
-        if adds is not None and adds.fixed and settled:
+    group, rest, everybody = count_incomplete(evaluation.table).place(placement)
+    match policy:
+        case ReferencePolicy.REST:
+            return bound_rate(rate, rest)
+        case ReferencePolicy.EVERYBODY:
+            strata = evaluation.table.known_strata
+            masses = (mass[strata].sum(axis=0, keepdims=True) for mass in everybody)
+            return bound_rate(rate, People(*masses))
+        case ReferencePolicy.OVERALL:
+            adds = find_contributions(rate)
+            if adds is None or not adds.fixed or rest.possible.any():
+                return bound_rate(rate, everybody)
             # Who is counted is fixed, so everybody is the group and the rest, at opposite ends.
-            own_people, others = place_in_group(cells, placement), place_in_rest(cells, placement)
-            low = sum_contributions(adds.high, adds.free_high, own_people) + sum_contributions(
-                adds.low, adds.low, others
-            )
-            high = sum_contributions(adds.low, adds.low, own_people) + sum_contributions(
-                adds.high, adds.high, others
-            )
+            low, high = adds.sum(group)[::-1] + adds.sum(rest)
             return divide(low, 0.0), divide(high, 1.0)
-        bounds = bound_rate(rate, place_overall(cells, placement, None))
-    elif policy is ReferencePolicy.EVERYBODY:
-        bounds = bound_rate(rate, place_overall(cells, placement, evaluation.table.known_strata))
-    else:
-        index = np.maximum(evaluation.second, 0)
-        low, high = (np.take_along_axis(end, index, axis=1) for end in own)
-        return low, high
-    assert bounds is not None
-    return bounds
+        case _:
+            index = np.maximum(evaluation.second, 0)
+            low, high = (np.take_along_axis(end, index, axis=1) for end in own)
+            return low, high
 
 
-def _bound_extreme(own: Bounds, takes_part: Marks, *, highest: bool) -> Bounds:
+def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
     """The highest (or lowest) of all groups beside each: the others' ends, and the group's own."""
     low, high = own
     if not highest:
@@ -163,28 +141,32 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
     return np.asarray(np.where(others, np.take_along_axis(marked, largest, axis=1), second))
 
 
-def _bound_spread(comparison: Comparison, own: Bounds, evaluation: Evaluation) -> Bounds:
-    """The smallest and the largest distance between groups: one value a stratum."""
-    if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
-        raise NoBounds(f"no bounds are known for the {comparison.id}")
-    far, near = (
-        _find_widest(own, evaluation.takes_part),
-        _find_narrowest(own, evaluation.takes_part),
-    )
+def _bound_spread(comparison: Comparison, own: Ends, among: Marks) -> Ends:
+    """The smallest and the largest distance between groups, [Z, 1]."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        if comparison.scale is Scale.RATIO:
-            ends = np.fmin.reduce([low / high for high, low in far]), near[1] / near[0]
-            ends = ends[0], np.where(near[1] >= near[0], 1.0, ends[1])
-        else:
-            ends = (
-                np.maximum(near[0] - near[1], 0.0),
-                np.fmax.reduce([high - low for high, low in far]),
-            )
-        ends = tuple(comparison.rescaling.apply(end) for end in ends)
-    return _order_ends((ends[0][:, None], ends[1][:, None]), evaluation.value)
+        match comparison.scale:
+            case Scale.DIFFERENCE:
+                ends = _bound_gap(own, among)
+            case Scale.RATIO:
+                highest, lowest = _find_narrowest(own, among)
+                ends = (
+                    np.fmin.reduce([low / high for high, low in _find_widest(own, among)]),
+                    np.where(lowest >= highest, 1.0, lowest / highest),
+                )
+            case _:
+                raise NoBounds(f"no bounds are known for the {comparison.id}")
+        low, high = (comparison.rescaling.apply(end)[:, None] for end in ends)
+    return low, high
 
 
-def _find_widest(own: Bounds, among: Marks) -> list[tuple[Floats, Floats]]:
+def _bound_gap(own: Ends, among: Marks) -> Ends:
+    """The smallest and the largest gap between the highest group and the lowest, [Z]."""
+    highest, lowest = _find_narrowest(own, among)
+    gaps = [high - low for high, low in _find_widest(own, among)]
+    return np.maximum(highest - lowest, 0.0), np.fmax.reduce(gaps)
+
+
+def _find_widest(own: Ends, among: Marks) -> list[tuple[Floats, Floats]]:
     """Two candidates [Z] for the farthest ends of two different groups: either may give way."""
     top = np.where(among, own[1], -np.inf)
     bottom = np.where(among, own[0], np.inf)
@@ -196,7 +178,7 @@ def _find_widest(own: Bounds, among: Marks) -> list[tuple[Floats, Floats]]:
     ]
 
 
-def _find_narrowest(own: Bounds, among: Marks) -> tuple[Floats, Floats]:
+def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
     """The largest low end and the smallest high end [Z]: groups cannot come closer."""
     return (
         np.where(among, own[0], -np.inf).max(axis=1),
@@ -204,38 +186,25 @@ def _find_narrowest(own: Bounds, among: Marks) -> tuple[Floats, Floats]:
     )
 
 
-def _fold_bounds(evaluation: Evaluation, ranges: Sequence[Bounds], *, less: bool) -> Bounds:
-    """The bounds of what several values are folded to."""
-    lows, highs = (np.stack([bounds[end] for bounds in ranges]) for end in range(2))
-    metric = evaluation.metric
-    if less:
-        return _subtract_bounds(ranges)
-    assert isinstance(metric, Disparity)
-    fold = metric.fold
+def bound_fold(fold: Fold, lows: Floats, highs: Floats) -> Ends:
+    """The ends of what parts are folded to, by the ends of each part along the first axis."""
     if fold is REMAINDER:
-        return _subtract_bounds(ranges)
-    if fold in {LARGEST_MAGNITUDE, FARTHEST_FROM_1}:
+        with np.errstate(invalid="ignore"):
+            low, high = lows[0] - highs[1], highs[0] - lows[1]
+        # ∞ less ∞ may be anything.
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+    if fold in {MAX, MIN}:
+        pick = np.max if fold is MAX else np.min
+        return np.asarray(pick(lows, axis=0)), np.asarray(pick(highs, axis=0))
+    if fold.rank is not None:
         return lows.min(axis=0), highs.max(axis=0)
     if fold is MEAN_MAGNITUDE:
-        apart = np.maximum(np.maximum(lows, -highs), 0.0)
-        return apart.mean(axis=0), np.maximum(np.abs(lows), np.abs(highs)).mean(axis=0)
-    if fold.rank is not None:
-        pick: Callable[..., Any] = np.max if fold.rank(1) > fold.rank(0) else np.min
-        return pick(lows, axis=0), pick(highs, axis=0)
+        least = np.maximum(np.maximum(lows, -highs), 0.0)
+        lows, highs = least, np.maximum(np.abs(lows), np.abs(highs))
     return lows.mean(axis=0), highs.mean(axis=0)
 
 
-def _subtract_bounds(ranges: Sequence[Bounds]) -> Bounds:
-    first, second = ranges
-    with np.errstate(invalid="ignore"):
-        low, high = first[0] - second[1], first[1] - second[0]
-    # ∞ less ∞ may be anything.
-    return np.nan_to_num(low, nan=-np.inf, posinf=np.inf, neginf=-np.inf), np.nan_to_num(
-        high, nan=np.inf, posinf=np.inf, neginf=-np.inf
-    )
-
-
-def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Bounds:
+def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of ε, over all outcomes and pairs of groups."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     if metric is not DIFFERENTIAL_FAIRNESS:
@@ -245,27 +214,17 @@ def _bound_epsilon(metric: TableMetric, evaluation: Evaluation, placement: Place
         raise NoBounds("it is a smoothed ε of a weighted sample")
     own = table.mass.sum(axis=1) / table.scale
     outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
-    shown, aside, share = count_visitors(table, own, outside)
-    free = shown + aside if placement is Placement.ANYWHERE else np.zeros_like(own)
-    required = own + share if placement is Placement.PROPORTIONAL else own
+    (required, free), _, _ = add_visitors(table, own, outside).place(placement)
     known, unknown = required[:, :-1] + smoothing, required[:, -1:]
     all_free, total = free.sum(axis=1, keepdims=True), known.sum(axis=1, keepdims=True) + unknown
     joining = free[:, :-1] + free[:, -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         upper = np.log((known + unknown + joining) / (total + joining))
         lower = np.log(known / (total + all_free - free[:, :-1]))
-        ends = [
-            _bound_log_ratios((lower[:, y], upper[:, y]), evaluation.takes_part)
+        gaps = [
+            _bound_gap((lower[:, y], upper[:, y]), evaluation.takes_part)
             for y in range(len(table.classes))
         ]
-    low, high = (np.max([bounds[end] for bounds in ends], axis=0, initial=0.0) for end in range(2))
-    return _order_ends((low[:, None], high[:, None]), evaluation.value)
-
-
-def _bound_log_ratios(logs: Bounds, among: Marks) -> Bounds:
-    """The least and the largest log-ratio of one outcome; 0 where no group may ever have it."""
-    with np.errstate(invalid="ignore"):
-        wide = np.fmax.reduce([high - low for high, low in _find_widest(logs, among)])
-        largest_low, smallest_high = _find_narrowest(logs, among)
-        least = largest_low - smallest_high
-    return np.nan_to_num(least, nan=0.0, posinf=np.inf), np.nan_to_num(wide, nan=0.0, posinf=np.inf)
+    # Where no group may ever have an outcome there is no gap in it.
+    low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
+    return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

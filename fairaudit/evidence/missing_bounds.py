@@ -14,12 +14,13 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
+from fairaudit.arrays import Ends
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.disclosure import declare_subjects
-from fairaudit.evidence.metric_bounds import NoBounds, find_bounds, find_policy
+from fairaudit.evidence.metric_bounds import find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
-    Bounds,
     Contributions,
+    NoBounds,
     Placement,
     count_by_knowledge,
     find_contributions,
@@ -32,7 +33,6 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Mean,
-    Rate,
     ReferencePolicy,
     Requirement,
     TableMetric,
@@ -99,10 +99,10 @@ class MissingBounds:
 
 @dataclass(frozen=True, slots=True)
 class AllMissingBounds:
-    """The bounds of every value, for each placement: arrays [Z, W]; or why there are none."""
+    """The bounds of every value, [Z, W], for each placement in order; or why there are none."""
 
     evaluation: Evaluation
-    ranges: dict[Placement, Bounds]
+    ranges: dict[Placement, Ends]
     reason: str | None = None
 
     def at(self, z: int, w: int) -> MissingBounds:
@@ -110,10 +110,8 @@ class AllMissingBounds:
         outcome, group = _count_missing(self.evaluation, z, w)
         if not self.ranges:
             return MissingBounds(outcome, group, reason=self.reason)
-        placements = (Placement.ANYWHERE, Placement.APART, Placement.PROPORTIONAL)
         anywhere, apart, proportional = (
-            (float(low[z, w]), float(high[z, w]))
-            for low, high in map(self.ranges.__getitem__, placements)
+            (float(low[z, w]), float(high[z, w])) for low, high in self.ranges.values()
         )
         return MissingBounds(outcome, group, *anywhere, *apart, *proportional)
 
@@ -147,16 +145,11 @@ def judge_missing(
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in all_bounds.ranges[Placement.ANYWHERE])
     value = evaluation.value[entries]
-    swayed = np.zeros(len(value), dtype=np.bool_)
-    worst = best = now = 0
-    for rank, limit in ((1, warn), (2, fail)):
-        if limit is not None:
-            may, must = _may_be_beyond(low, high, limit), _must_be_beyond(low, high, limit)
-            beyond = _is_beyond(value, limit)
-            swayed |= may & ~beyond
-            worst = rank if may.any() else worst
-            best = rank if must.any() else best
-            now = rank if beyond.any() else now
+    now, may, must = (
+        np.stack([_is_beyond(*ends, limit) for limit in (warn, fail)])
+        for ends in ((value, value), (low, high), (high, low))
+    )
+    swayed = (may & ~now).any(axis=0)
     table, places = evaluation.table, np.argwhere(entries)
     others = tuple(
         UncertainValue(
@@ -165,7 +158,7 @@ def judge_missing(
         for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
         if (y, g) != (z, w)
     )
-    turns = worst != now or best != now
+    turns = len(set(map(_find_severest, (now, may, must)))) > 1
     if not (turns or others or anybody):
         return None
     return replace(bounds, turns=turns, others=others)
@@ -182,30 +175,22 @@ def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool | None:
         return None
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)
-    return bool(_may_be_beyond(low, high, limit).any())
+    return bool(_is_beyond(low, high, limit).any())
 
 
-def _is_beyond(value: Floats, limit: _Limited) -> Marks:
-    beyond = np.zeros(value.shape, dtype=np.bool_)
-    if limit.below is not None:
-        beyond |= value < float(limit.below) - _NEAR
-    if limit.above is not None:
-        beyond |= value > float(limit.above) + _NEAR
+def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
+    """Whether a value between two ends may cross a limit; with the ends swapped: must it."""
+    beyond = np.zeros(low.shape, dtype=np.bool_)
+    if limit is not None and limit.below is not None:
+        beyond |= low < float(limit.below) - _NEAR
+    if limit is not None and limit.above is not None:
+        beyond |= high > float(limit.above) + _NEAR
     return beyond
 
 
-def _may_be_beyond(low: Floats, high: Floats, limit: _Limited) -> Marks:
-    return _is_beyond(low, limit) | _is_beyond(high, limit)
-
-
-def _must_be_beyond(low: Floats, high: Floats, limit: _Limited) -> Marks:
-    """Whether no value between both is within the limit."""
-    must = np.zeros(low.shape, dtype=np.bool_)
-    if limit.below is not None:
-        must |= high < float(limit.below) - _NEAR
-    if limit.above is not None:
-        must |= low > float(limit.above) + _NEAR
-    return must
+def _find_severest(beyond: Marks) -> int:
+    """The last of the limits [limits, values] that a value crosses; -1: none."""
+    return int(max(np.flatnonzero(beyond.any(axis=1)), default=-1))
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:
@@ -310,5 +295,5 @@ def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
         for metric in metrics
         for rate in (metric.parts if isinstance(metric, Mean) else (metric,))
     ]
-    contributions = [find_contributions(rate) for rate in rates if isinstance(rate, Rate)]
+    contributions = map(find_contributions, rates)
     return [kind for kind in contributions if kind is not None]

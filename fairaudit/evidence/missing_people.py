@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
+from fairaudit.arrays import Ends
 from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics import GroupMetric, Mean, Rate
@@ -20,21 +21,29 @@ from fairaudit.metrics import GroupMetric, Mean, Rate
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
 
-Bounds: TypeAlias = tuple[Floats, Floats]
-"""The lowest and the highest value, arrays of one shape."""
+
+class NoBounds(Exception):
+    """A measure has no bounds; the message says why."""
 
 
 class Placement(Enum):
-    """Where people of no known group go: nowhere, to groups by their sizes, or anywhere."""
+    """Where people of no known group go: anywhere, nowhere, or to groups by their sizes."""
 
+    ANYWHERE = "anywhere"
     APART = "apart"
     PROPORTIONAL = "proportional"
-    ANYWHERE = "anywhere"
+
+
+class People(NamedTuple):
+    """Those on one side of a comparison, [Z, ..., G]: who is surely there, and who may be."""
+
+    certain: Floats
+    possible: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteCells:
-    """The mass of a table (under weights: times its scale) by what is known, [Z, 3, 3, G].
+    """The mass of a table (under weights: times its scale) by what is known, [Z, ..., G].
 
     `own` are those of each column of the table; `shown` and `aside` those of no known group who may
     belong to it, counted in the rest or not; `share` of both those that its size gives it.
@@ -46,16 +55,31 @@ class IncompleteCells:
     share: Floats
     all_aside: Floats
 
+    def place(self, placement: Placement) -> tuple[People, People, People]:
+        """Who is in each group, in the rest beside it, and in the whole stratum, [Z, ..., 1]."""
+        own, total, nobody = self.own, self.own.sum(axis=-1, keepdims=True), np.zeros_like(self.own)
+        match placement:
+            case Placement.ANYWHERE:
+                return (
+                    People(own, self.shown + self.aside),
+                    People(total - own - self.shown, self.shown + self.all_aside),
+                    People(total, self.all_aside),
+                )
+            case Placement.APART:
+                group, rest = own, total - own
+            case Placement.PROPORTIONAL:
+                total = total + self.all_aside
+                group, rest = own + self.share, total - own - self.share
+                # Shares are fractions: a remainder by rounding is nobody.
+                rest = np.where(rest > _ROUNDING * total, rest, 0.0)
+        return People(group, nobody), People(rest, nobody), People(total, nobody[..., :1])
+
 
 @memoize
 def count_incomplete(table: GroupTable) -> IncompleteCells:
-    """The people of a table by what is known of them; computed once."""
-    own = count_by_knowledge(table, table.mass)
+    """The people of a table by what is known of label and outcome; computed once."""
     outside = None if table.ungrouped is None else count_by_knowledge(table, table.ungrouped.mass)
-    shown, aside, share = count_visitors(table, own, outside)
-    nobody = np.zeros((*own.shape[:3], 1))
-    everybody = nobody if outside is None else outside.sum(axis=3, keepdims=True)
-    return IncompleteCells(own, shown, aside, share, everybody)
+    return add_visitors(table, count_by_knowledge(table, table.mass), outside)
 
 
 def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
@@ -75,12 +99,10 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
     return np.asarray(kind[:, None] == np.arange(3), dtype=np.float64)
 
 
-def count_visitors(
-    table: GroupTable, own: Floats, outside: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """Those of no known group who may belong to each group: shown, aside, and its share of both.
+def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> IncompleteCells:
+    """People by group, [Z, ..., G], with those of no known group who may belong to each.
 
-    Arrays [Z, ..., G]. Who lacks one value of several may only be in groups with the others.
+    Who lacks one value of several may only be in groups with the others.
     """
     shown, aside, share = np.zeros_like(own), np.zeros_like(own), np.zeros_like(own)
     unknown = np.flatnonzero(~table.known)
@@ -91,7 +113,7 @@ def count_visitors(
         sources.append((outside, list(table.ungrouped.groups), aside))
     size = np.where(table.known, table.n, 0).astype(np.float64)
     for cells, groups, sums in sources:
-        patterns = [tuple(level != UNKNOWN for _, level in group) for group in groups]
+        patterns = list(map(_find_pattern, groups))
         for pattern in sorted(set(patterns)):
             columns = [g for g, other in enumerate(patterns) if other == pattern]
             keys: dict[Group, int] = {}
@@ -103,19 +125,25 @@ def count_visitors(
                 part = np.where(total > 0, size / total, 0.0)
             np.add(sums, np.where(table.known, visitors, 0.0), out=sums)
             share += visitors * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
-    return shown, aside, share
+    all_aside = own[..., :0] if outside is None else outside
+    return IncompleteCells(own, shown, aside, share, all_aside.sum(axis=-1, keepdims=True))
+
+
+def _find_pattern(group: Group) -> tuple[bool, ...]:
+    """Which levels of a group are known."""
+    return tuple(level != UNKNOWN for _, level in group)
+
+
+def _select(group: Group, pattern: tuple[bool, ...]) -> Group:
+    """The levels of a group where a pattern looks."""
+    return tuple(pair for pair, looks in zip(group, pattern, strict=True) if looks)
 
 
 def _number_groups(
     groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
 ) -> Ints:
     """A number for each group, equal for those with the same levels where the pattern looks."""
-    numbers = [
-        keys.setdefault(
-            tuple(pair for pair, known in zip(group, pattern, strict=True) if known), len(keys)
-        )
-        for group in groups
-    ]
+    numbers = [keys.setdefault(_select(group, pattern), len(keys)) for group in groups]
     return np.array(numbers, dtype=np.int64)
 
 
@@ -128,27 +156,35 @@ def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """What a person of each kind adds to a rate at its lowest and highest: [2 over/under, 3, 3].
+    """What a person of each kind adds to a rate, [lowest or highest, over or under, 3, 3].
 
-    The `free` ones may also stay out. `open` marks the kinds whose part is not settled, `matters`
-    those that may take part at all; `fixed`: who is counted does not hang on what is not known.
+    Those who are only `possible` may also stay out. `open` marks the kinds whose part is not
+    settled, `matters` those that may take part at all; `fixed`: who is counted does not hang on
+    what is not known.
     """
 
-    low: Floats
-    high: Floats
-    free_low: Floats
-    free_high: Floats
+    certain: Floats
+    possible: Floats
     open: Marks
     matters: Marks
     fixed: bool
 
+    def sum(self, people: People) -> Floats:
+        """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
+        sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
+        # Term by term: the order of a sum must not hang on the machine.
+        for y, p in product(range(3), repeat=2):
+            sums += self.certain[..., y, p, None, None] * people.certain[:, y, p]
+            sums += self.possible[..., y, p, None, None] * people.possible[:, y, p]
+        return sums
 
-def find_contributions(rate: Rate) -> Contributions | None:
-    """None for a rate whose denominator is everybody's."""
-    if rate.cells & {"all_selected", "all_rejected"}:
+
+def find_contributions(rate: GroupMetric) -> Contributions | None:
+    """None for what is no rate, and for a rate whose denominator is everybody's."""
+    if not isinstance(rate, Rate) or rate.cells & {"all_selected", "all_rejected"}:
         return None
-    low, high, free_low, free_high = (np.zeros((2, 3, 3)) for _ in range(4))
-    undecided, matters = (np.zeros((3, 3), dtype=np.bool_) for _ in range(2))
+    certain, possible = np.zeros((2, 2, 2, 3, 3))
+    undecided, matters = np.zeros((2, 3, 3), dtype=np.bool_)
     fixed = True
     for y, p in product(range(3), repeat=2):
         options = {
@@ -156,13 +192,11 @@ def find_contributions(rate: Rate) -> Contributions | None:
             for label in ((y,) if y != _UNKNOWN else (_POSITIVE, _NEGATIVE))
             for outcome in ((p,) if p != _UNKNOWN else (_POSITIVE, _NEGATIVE))
         }
-        low[:, y, p], high[:, y, p] = min(options, key=_rank_effect), max(options, key=_rank_effect)
-        either = options | {(0, 0)}
-        free_low[:, y, p] = min(either, key=_rank_effect)
-        free_high[:, y, p] = max(either, key=_rank_effect)
+        for adds, choices in ((certain, options), (possible, options | {(0, 0)})):
+            adds[:, :, y, p] = min(choices, key=_rank_effect), max(choices, key=_rank_effect)
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
         fixed = fixed and len({under for _, under in options}) == 1
-    return Contributions(low, high, free_low, free_high, undecided, matters, fixed)
+    return Contributions(certain, possible, undecided, matters, fixed)
 
 
 def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
@@ -185,17 +219,6 @@ def _rank_effect(added: tuple[int, int]) -> int:
     return int(not under)
 
 
-def sum_contributions(adds: Floats, free: Floats, people: tuple[Floats, Floats]) -> Floats:
-    """Numerator and denominator [2, Z, G] of those who are in it, and of those who may be."""
-    required, optional = people
-    sums = np.zeros((2, len(required), required.shape[-1]))
-    # Term by term: the order of a sum must not hang on the machine.
-    for y, p in product(range(3), repeat=2):
-        sums += adds[:, y, p, None, None] * required[:, y, p]
-        sums += free[:, y, p, None, None] * optional[:, y, p]
-    return sums
-
-
 def divide(sums: Floats, empty: float) -> Floats:
     """The rate; without anybody in the denominator whatever it can be at most, or at least."""
     over, under = sums
@@ -203,77 +226,24 @@ def divide(sums: Floats, empty: float) -> Floats:
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
-def bound_rate(rate: GroupMetric, people: tuple[Floats, Floats]) -> Bounds | None:
-    """The lowest and the highest value of a rate of some people, [Z, G]; None if not known."""
-    if isinstance(rate, Mean):
-        parts = [bound_rate(part, people) for part in rate.parts]
-        ends = [bounds for bounds in parts if bounds is not None]
-        if len(ends) < len(parts):
-            return None
-        low, high = (np.mean([bounds[end] for bounds in ends], axis=0) for end in range(2))
+def bound_rate(metric: GroupMetric, people: People) -> Ends:
+    """The lowest and the highest value of a rate of some people, [Z, G], or of a mean of rates."""
+    if isinstance(metric, Mean):
+        low, high = np.mean([bound_rate(part, people) for part in metric.parts], axis=0)
         return low, high
-    adds = find_contributions(rate) if isinstance(rate, Rate) else None
+    adds = find_contributions(metric)
     if adds is None:
-        return None
-    top = float("inf") if rate.bounds[1] is None else rate.bounds[1]
-    return (
-        divide(sum_contributions(adds.low, adds.free_low, people), 0.0),
-        divide(sum_contributions(adds.high, adds.free_high, people), top),
-    )
-
-
-def place_in_group(cells: IncompleteCells, placement: Placement) -> tuple[Floats, Floats]:
-    """Who is in each group, and who may be."""
-    match placement:
-        case Placement.APART:
-            return cells.own, np.zeros_like(cells.own)
-        case Placement.PROPORTIONAL:
-            return cells.own + cells.share, np.zeros_like(cells.own)
-        case Placement.ANYWHERE:
-            return cells.own, cells.shown + cells.aside
-
-
-def place_in_rest(cells: IncompleteCells, placement: Placement) -> tuple[Floats, Floats]:
-    """Who is in the rest beside each group, and who may be."""
-    own, total = cells.own, cells.own.sum(axis=3, keepdims=True)
-    match placement:
-        case Placement.APART:
-            return total - own, np.zeros_like(own)
-        case Placement.PROPORTIONAL:
-            everybody = total + cells.all_aside
-            rest = everybody - own - cells.share
-            # Shares are fractions: a remainder by rounding is nobody.
-            return np.where(rest > _ROUNDING * everybody, rest, 0.0), np.zeros_like(own)
-        case Placement.ANYWHERE:
-            return total - own - cells.shown, cells.shown + cells.all_aside
-
-
-def place_overall(
-    cells: IncompleteCells, placement: Placement, strata: Marks | None
-) -> tuple[Floats, Floats]:
-    """Who is in the whole stratum, and who may be; of all the strata that are named, if any."""
-    total, aside = cells.own.sum(axis=3, keepdims=True), cells.all_aside
-    if strata is not None:
-        total, aside = (mass[strata].sum(axis=0, keepdims=True) for mass in (total, aside))
-    total, aside = (np.broadcast_to(mass, cells.own.shape) for mass in (total, aside))
-    nobody = np.zeros_like(cells.own)
-    match placement:
-        case Placement.APART:
-            return total, nobody
-        case Placement.PROPORTIONAL:
-            return total + aside, nobody
-        case Placement.ANYWHERE:
-            return total, aside
+        raise NoBounds("it is no rate of people")
+    low, high = adds.sum(people)
+    return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
     """Which of those with no known group may belong to one of some groups."""
-    possible = np.zeros(len(unknown), dtype=np.bool_)
-    patterns = [tuple(level != UNKNOWN for _, level in group) for group in unknown]
-    for pattern in set(patterns):
-        keys: dict[Group, int] = {}
-        allowed = len(groups) and _number_groups(groups, pattern, keys).max()
-        columns = [g for g, other in enumerate(patterns) if other == pattern]
-        numbers = _number_groups([unknown[column] for column in columns], pattern, keys)
-        possible[columns] = (numbers <= allowed) & bool(groups)
-    return possible
+    patterns = list(map(_find_pattern, unknown))
+    allowed = {p: {_select(group, p) for group in groups} for p in set(patterns)}
+    possible = [
+        _select(group, pattern) in allowed[pattern]
+        for group, pattern in zip(unknown, patterns, strict=True)
+    ]
+    return np.array(possible, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The interval of whatever an audit evaluates, from counts alone; or why there is none.
+"""The interval of each evaluated value, made of those that its groups have; or why there is none.
 
 One value has the interval of its comparison; a maximum over pairs those of all pairs together
 (`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.
@@ -16,6 +16,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.clusters import NoInterval
+from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.simultaneous import (
     find_extreme_interval,
     find_spread_interval,
@@ -267,16 +268,11 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
         weights = np.full((len(parts), 1, 1), 1 / len(parts))
         _, low, high = mover.total(values, (lows, highs), weights)
         return Interval(low, high, "MOVER")
-    if fold is MEAN_MAGNITUDE:
-        sizes = np.abs(np.stack([lows, highs]))
-        least = np.where((lows <= 0) & (highs >= 0), 0.0, sizes.min(axis=0))
-        return Interval(least.mean(axis=0), sizes.max(axis=0).mean(axis=0), f"{method}, together")
-    for known, pick in ((MEAN, np.mean), (MAX, np.max), (MIN, np.min)):
-        if fold is known:
-            return Interval(pick(lows, axis=0), pick(highs, axis=0), method)
+    if fold.rank is None or fold in {MAX, MIN}:
+        together = ", together" if fold is MEAN_MAGNITUDE else ""
+        return Interval(*bound_fold(fold, lows, highs), method + together)
     # The larger of two may be either: printed is the one that decides, whose interval holds
     # together with that of the other.
-    assert fold.rank is not None
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
     low, high = (np.take_along_axis(ends, decides, axis=0)[0] for ends in (lows, highs))
     return Interval(low, high, f"{method}, both rates together")

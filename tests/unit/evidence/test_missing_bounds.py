@@ -487,10 +487,7 @@ def test_a_verdict_turns_where_both_sides_of_the_limit_are_open(
     low: float, high: float, limit: Limit, turns: bool
 ) -> None:
     ends = np.array([low]), np.array([high])
-    may, must = (
-        missing_bounds._may_be_beyond(*ends, limit),
-        missing_bounds._must_be_beyond(*ends, limit),
-    )
+    may, must = (missing_bounds._is_beyond(*pair, limit) for pair in (ends, ends[::-1]))
     assert bool(may[0] and not must[0]) is turns
 
 
