@@ -36,6 +36,13 @@ class Features:
         known = np.isfinite(self.numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
         return np.asarray(known)
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """The features in which nobody differs from anybody."""
+        columns = (*self.numbers.T, *self.codes.T)
+        alike = (not len(self) or bool((values == values[0]).all()) for values in columns)
+        return tuple(name for name, same in zip(self.names, alike, strict=True) if same)
+
     def take(self, rows: Ints | Marks) -> Features:
         """The features of some rows."""
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])

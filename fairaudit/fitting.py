@@ -17,7 +17,7 @@ from fairaudit.rows.propensity import PropensityFit, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 from fairaudit.strata_models import FittedStrata, StrataModel
 
-MOST_FITTED = 200_000
+MOST_FITTED = 100_000
 """A model is fitted to a sample of more people than that."""
 
 _CAUTION = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from typing import TypeVar
 
 import polars as pl
 
-from fairaudit.engine.numbers import Batch, Numbers, as_text
+from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.plan import Plan
 from fairaudit.strata_models import (
     SCORE_DECIMALS,
@@ -17,15 +18,32 @@ from fairaudit.strata_models import (
     StrataModel,
 )
 
+Key = TypeVar("Key", int, str)
+
+_FEW = 32
+"""So many values are looked up one after the other."""
+
 
 def add_strata(batch: Batch, plan: Plan) -> Batch:
     """The batch with a column of levels for each of the plan's models, named as its stratum is."""
     if not plan.models:
         return batch
     numbers = Numbers(batch, plan)
-    columns = [_stratum(fit.model, batch, numbers).alias(name) for name, fit in plan.models.items()]
+    models = {name: fit.model for name, fit in plan.models.items()}
+    # In steps, since a streaming expression is computed anew wherever it is used.
+    frame = batch.frame.with_columns(
+        score.alias(own(f"{name} {at}"))
+        for name, model in models.items()
+        for at, score in enumerate(_score(model, batch, numbers))
+    )
+    frame = frame.with_columns(_place(name, model).alias(name) for name, model in models.items())
+    frame = frame.with_columns(
+        _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
+        for name, model in models.items()
+        if model is not None
+    )
     schema = {**batch.schema, **dict.fromkeys(plan.models, pl.String())}
-    return replace(batch, frame=batch.frame.with_columns(columns), schema=schema)
+    return replace(batch, frame=frame, schema=schema)
 
 
 def category(column: str, batch: Batch, numbers: Numbers) -> pl.Expr:
@@ -35,28 +53,31 @@ def category(column: str, batch: Batch, numbers: Numbers) -> pl.Expr:
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 
 
-def _stratum(model: StrataModel | None, batch: Batch, numbers: Numbers) -> pl.Expr:
-    """The level of a row; null where it has none."""
+def _score(model: StrataModel | None, batch: Batch, numbers: Numbers) -> Iterator[pl.Expr]:
+    """The linear scores of a model."""
+    if isinstance(model, PropensityModel):
+        yield _sum_up(model.score, model.features, batch, numbers)
+    elif model is not None:
+        for distance in model.distances:
+            yield _sum_up(distance, model.features, batch, numbers)
+
+
+def _place(name: str, model: StrataModel | None) -> pl.Expr:
+    """The number of a row's stratum, by its scores; null where it has none."""
     if model is None:
         return pl.lit(None, pl.String)
     if isinstance(model, PropensityModel):
-        place = _propensity_bin(model, batch, numbers)
-    else:
-        scores = [_sum_up(one, model.features, batch, numbers) for one in model.distances]
-        place = pl.concat_list(scores).list.arg_min()
-        place = pl.when(pl.all_horizontal(score.is_not_null() for score in scores)).then(place)
-    places = list(range(len(model.levels)))
-    return place.replace_strict(places, model.levels, default=None, return_dtype=pl.String)
-
-
-def _propensity_bin(model: PropensityModel, batch: Batch, numbers: Numbers) -> pl.Expr:
-    """The number of the bin of a score, null outside the range that both sides have in common."""
-    odds = _sum_up(model.score, model.features, batch, numbers)
-    score = (1 / (1 + (-odds).exp())).round(SCORE_DECIMALS)
-    place = reduce(
-        lambda code, edge: code + (score >= edge).cast(pl.Int16), model.edges, pl.lit(0, pl.Int16)
-    )
-    return pl.when(score.is_between(*model.support)).then(place)
+        score = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
+        passed = pl.lit(0, pl.Int64)
+        for edge in model.edges:
+            passed = passed + (score >= edge).cast(pl.Int64)
+        return pl.when(score.is_between(*model.support)).then(passed)
+    scores = [pl.col(own(f"{name} {at}")) for at in range(len(model.distances))]
+    least = pl.min_horizontal(scores)
+    place: pl.Expr = pl.lit(None, pl.Int64)
+    for at in reversed(range(len(scores))):
+        place = pl.when(scores[at] == least).then(pl.lit(at, pl.Int64)).otherwise(place)
+    return place
 
 
 def _sum_up(score: LinearScore, features: FeatureScale, batch: Batch, numbers: Numbers) -> pl.Expr:
@@ -67,7 +88,27 @@ def _sum_up(score: LinearScore, features: FeatureScale, batch: Batch, numbers: N
         total = total + slope * ((value - scale.mean) / scale.deviation)
     for known, points in zip(features.categories, score.points, strict=True):
         level = category(known.column, batch, numbers)
-        total = total + level.replace_strict(
-            known.levels, points, default=None, return_dtype=pl.Float64
-        )
+        total = total + _look_up(level, known.levels, points)
     return total
+
+
+def _look_up(
+    value: pl.Expr, keys: Sequence[Key], found: Sequence[float] | Sequence[str]
+) -> pl.Expr:
+    """What stands for each key; null for any other value.
+
+    Polars' own look-up holds the whole column in memory, so it is given a chunk at a time.
+    """
+    is_number = isinstance(found[0], float)
+    dtype = pl.Float64() if is_number else pl.String()
+    if len(keys) > _FEW:
+        table = dict(zip(keys, found, strict=True))
+        return value.map_batches(
+            lambda chunk: chunk.replace_strict(table, default=None, return_dtype=dtype),
+            dtype,
+            is_elementwise=True,
+        )
+    chosen: pl.Expr = pl.lit(None, dtype)
+    for key, one in zip(keys, found, strict=True):
+        chosen = pl.when(value == key).then(pl.lit(one, dtype)).otherwise(chosen)
+    return chosen

@@ -16,7 +16,7 @@ from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_err
 from fairaudit.rows.sampling import hash_rows
 from fairaudit.stats import mover, proportions
 
-_MOST = 25_000
+MOST_TOLD_APART = 25_000
 """Of more people of one side than that a sample is told apart."""
 
 _NOTHING = Errors(np.nan, np.nan, 0, 0)
@@ -43,7 +43,7 @@ def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
     """The errors of both sides, of as many people as are looked at."""
     ranks = hash_rows(table.numbers[people], SEED)
     chosen = [
-        side[np.argsort(ranks[side], kind="stable")[:_MOST]]
+        side[np.argsort(ranks[side], kind="stable")[:MOST_TOLD_APART]]
         for side in (np.flatnonzero(member), np.flatnonzero(~member))
     ]
     rows = np.sort(np.concatenate(chosen))

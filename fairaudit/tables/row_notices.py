@@ -21,6 +21,7 @@ from fairaudit.metrics.individual import (
     choose_asked,
     score_of,
 )
+from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.rows.lipschitz import choose_people, find_steepest_pair
 from fairaudit.rows.neighbours import find_neighbours, locate
@@ -39,7 +40,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     requests = [one for one in spec.requests if one.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     yield _tell(f"{names}: {_describe_reading(rows)}")
-    constant = locate(rows.features).constant
+    constant = rows.features.constant
     if constant:
         yield _tell(f"{names}: {', '.join(constant)} does not vary, and so tells nobody apart")
     yield from _warn_of_protected(spec, names)
@@ -47,6 +48,11 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
         table = tables.table((), (), request.of).rows
         if table is None:
             continue
+        if request.metric is BALANCED_ERROR_RATE and len(rows.cells) > MOST_TOLD_APART:
+            yield _tell(
+                f"{request.metric.id} of the {request.of}: of each side {MOST_TOLD_APART:,} people "
+                "at most are told apart, drawn by a hash of their row numbers"
+            )
         if request.metric is CONSISTENCY:
             yield from _describe_neighbours(request, table)
         if request.metric is LIPSCHITZ_VIOLATIONS:
@@ -66,7 +72,7 @@ def _describe_reading(rows: Rows) -> str:
     if rows.is_sample:
         read += (
             f"; {len(rows.cells):,} of these, drawn by a hash of their row numbers, fit into the "
-            "memory, so neighbours are farther apart than in the whole data"
+            "memory, so neighbours, where they count, are farther apart than in the whole data"
         )
     return read
 

@@ -209,7 +209,7 @@ def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairaudit.pipeline.MOST_FITTED", 150)
-    assert fitting.MOST_FITTED == 200_000
+    assert fitting.MOST_FITTED == 100_000
     result = audit(draw(7), RATE)
     assert any("fitted to a sample of 150 of 400 people" in notice for notice in result.notices)
     assert sum(n for _, n in told(result).values()) == 400
@@ -392,3 +392,19 @@ def test_a_small_count_is_not_published() -> None:
     ):
         with pytest.raises(SpecError, match=what):
             fairaudit.audit({**spec, "metrics": [metric]}, draw(0))
+
+
+def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("metrics.redlining", "tables.row_notices"):
+        monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
+    result = audit(draw(1), "balanced_error_rate")
+    assert [row.estimate.n for row in result.rates if row.group] == [200, 200]
+    assert any("of each side 100 people at most" in notice for notice in result.notices)
+
+
+@pytest.mark.parametrize("levels", [20, 60])
+def test_a_feature_may_have_many_levels(levels: int) -> None:
+    data = draw(9, 3000).with_columns(
+        c=((pl.int_range(pl.len()) * 7 + 3 * (pl.col("g") == "b")) % levels).cast(pl.String)
+    )
+    assert told(audit(data, RATE)) == count_strata(data, stratify(data, 4))
