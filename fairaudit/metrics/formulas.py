@@ -212,6 +212,8 @@ class Formula(GroupMetric):
     its `method`.
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
+    `compares`: it says itself how the group differs from all others, so a gap of two such numbers
+    tells nothing.
     """
 
     formula: str
@@ -224,6 +226,7 @@ class Formula(GroupMetric):
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     method: str = ""
     uses_everybody: bool = False
+    compares: bool = False
     sums: str = ""
     cuts_score: bool = False
 
