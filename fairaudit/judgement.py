@@ -102,7 +102,7 @@ class Judge:
         """
         checks = [check for check in self._spec.checks if isinstance(check, Check)]
         return correct_families(
-            {check.id: (self._evaluate(check), check.family) for check in checks}
+            {check.id: (self._evaluate(check), check.fails) for check in checks}
         )
 
     def _evaluate(self, check: Check) -> Evaluation:

@@ -1,6 +1,6 @@
 """How the values of checks changed from one result to another, of each group and of the worst.
 
-When a check is worse or better by that is said by `CheckChange` in `records.py`.
+Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
+from fairaudit.compare.directions import judge_by_limit
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
 from fairaudit.compare.records import (
     Change,
@@ -33,7 +34,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.verdict import AnyCheck, Check, Finding, Limit, ReversalCheck
+from fairaudit.verdict import AnyCheck, Check, Finding, ReversalCheck
 
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
@@ -325,40 +326,4 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
     if _is_simultaneous(finding) and change.significance is not None:
         test = f"{change.significance.test}, simultaneous"
         change = replace(change, significance=replace(change.significance, test=test))
-    return replace(change, way=_judge_direction(change, finding.check, terms))
-
-
-def _judge_direction(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
-    """Worse is farther beyond the limit, or nearer to it."""
-    limit = check.fail or check.warn
-    if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
-        return change.way
-    before, after = change.before.value, change.after.value
-    if terms.middle is None:
-        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
-        if then == now:  # on the side of parity where the limit does not look
-            return Direction.HIGHER if after > before else Direction.LOWER
-        farther = now > then
-    else:
-        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
-        side = before if terms.scale is Scale.RATIO and before == 0 else after
-        rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-        farther = rises is (side > terms.middle)
-    return Direction.WORSE if farther else Direction.BETTER
-
-
-def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
-    """A value, or parity where it lies beyond parity and the limit on the other side.
-
-    A group that is ahead of its reference is no worse off when it is less so.
-    """
-    if not isinstance(check, Check) or check.against is not None:
-        return value
-    if not isinstance(check.asked, Disparity):
-        return value
-    ideal = float(check.asked.ideal)
-    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
-        return min(value, ideal)
-    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
-        return max(value, ideal)
-    return value
+    return replace(change, way=judge_by_limit(change, finding.check, terms))

@@ -1,4 +1,4 @@
-"""The records of a comparison of results, and the rules by which a change is worse or better."""
+"""The records of a comparison of results, and when a whole check counts as worse or better."""
 
 from __future__ import annotations
 

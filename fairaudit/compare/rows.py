@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fairaudit.compare.directions import judge_by_metric
 from fairaudit.compare.records import (
     Change,
     Direction,
@@ -22,7 +23,7 @@ from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
-from fairaudit.metrics import Better, Eligibility, GroupMetric, Rate, find_metric
+from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import EXPECTED
@@ -85,7 +86,7 @@ def _compare_rate(
         group=now.group,
         standing_before=then.standing,
         standing_after=now.standing,
-        change=_judge_direction(change, metric, favourable=favourable),
+        change=replace(change, way=judge_by_metric(change, metric, favourable=favourable)),
         parameters=now.parameters,
         averaged=now.averaged,
     )
@@ -108,23 +109,6 @@ def _counts_people(estimate: Estimate) -> bool:
     """Whether whole people stand behind a share: no survey weights, each counted once."""
     counted = estimate.numerator is not None and estimate.denominator == estimate.n
     return estimate.scale == 1 and counted
-
-
-def _judge_direction(
-    change: Change, metric: GroupMetric | None, *, favourable: bool | None
-) -> Change:
-    """The change with its word: better or worse for the group, where either way is.
-
-    `favourable` is whether the positive is a benefit, None where nobody says, as of one class.
-    """
-    if change.way is Direction.SAME or math.isnan(change.value):
-        return change
-    rises = change.value > (1 if change.scale is Scale.RATIO else 0)
-    better = Better.NEITHER if metric is None else metric.better.given(favourable=favourable)
-    if better is Better.NEITHER:
-        return replace(change, way=Direction.HIGHER if rises else Direction.LOWER)
-    is_better = rises is (better is Better.HIGHER)
-    return replace(change, way=Direction.BETTER if is_better else Direction.WORSE)
 
 
 def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterator[RateChange]:
@@ -165,7 +149,7 @@ def _compare_paired_rate(models: ModelChange, *, favourable: bool, alpha: float)
         group=models.group,
         standing_before=models.standing,
         standing_after=models.standing,
-        change=_judge_direction(change, metric, favourable=favourable),
+        change=replace(change, way=judge_by_metric(change, metric, favourable=favourable)),
     )
 
 

@@ -1,7 +1,7 @@
-"""The evidence for each value a check judges: its interval, its test, its place among all tests.
+"""Which tests are one family, and the evidence for each value, its p-value adjusted within it.
 
-The tests behind the gates of one spec and outcome are one family: their p-values are adjusted for
-how many different ones there are. Gates that only warn are a family of their own.
+The tests behind the gates of one spec and outcome are one family (`find_family`): their p-values
+are adjusted for how many different ones there are. Gates that only warn are a family of their own.
 """
 
 from __future__ import annotations
@@ -62,18 +62,32 @@ class Evidence:
         return bool(side_test.p[z, w] * self.family < self.inference.alpha)
 
 
+def find_family(evaluation: Evaluation, *, fails: bool) -> Hashable:
+    """The family of a check's tests: equal for gates on the same outcome that fail, or only warn.
+
+    `fails` is whether the limit that the values are held against fails the check.
+    """
+    against = evaluation.parts[1].table.of if evaluation.subtracts else None
+    return evaluation.table.of, against, fails
+
+
 def correct_families(
-    evaluations: Mapping[Hashable, tuple[Evaluation, Hashable]],
+    evaluations: Mapping[Hashable, tuple[Evaluation, bool]],
 ) -> dict[Hashable, Evidence]:
-    """The evidence for each evaluation, adjusted within the family that stands beside it."""
+    """The evidence for each evaluation, adjusted within its family; beside it whether it fails."""
     tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
+    family_of = {
+        name: find_family(evaluation, fails=fails)
+        for name, (evaluation, fails) in evaluations.items()
+    }
     families: dict[Hashable, _Family] = {}
-    for name, (evaluation, family) in evaluations.items():
+    for name, (evaluation, _) in evaluations.items():
         correction = evaluation.terms.inference.correction
-        families.setdefault(family, _Family(correction)).add(evaluation, tests[name])
+        families.setdefault(family_of[name], _Family(correction)).add(evaluation, tests[name])
     adjusted = {family: members.adjust() for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
-    for name, (evaluation, family) in evaluations.items():
+    for name, (evaluation, _) in evaluations.items():
+        family = family_of[name]
         adjusted_p = adjusted[family][_identify_test(evaluation, tests[name])]
         p = np.where(_mark_counted(evaluation, tests[name]), adjusted_p, np.nan)
         size, inference = families[family].size, evaluation.terms.inference
@@ -183,6 +197,6 @@ def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
 
     Its p-value is Bonferroni's for that family, an upper bound for every correction on offer.
     """
-    alone = correct_families({"": (evaluation, "")})[""]
+    alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)
     return replace(alone, adjusted=adjusted, family=before.family)

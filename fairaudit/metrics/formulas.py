@@ -1,4 +1,4 @@
-"""The kinds of group metrics: rates, means of rates or over classes, other formulas."""
+"""The kinds of group metrics (rates, means, formulas): how each is computed, with its interval."""
 
 from __future__ import annotations
 

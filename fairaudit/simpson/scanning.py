@@ -29,7 +29,7 @@ from fairaudit.simpson.records import (
     ReversalScan,
     ScanResult,
 )
-from fairaudit.simpson.testing import PairTests, judge_reversals, run_pair_tests
+from fairaudit.simpson.testing import PairTests, add_significances, run_pair_tests
 
 MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are named, not scanned."""
@@ -66,7 +66,7 @@ def scan_reversals(
                 reversals += pairs.reversals()
                 compared[rate.id] += pairs.compared()
                 left_out.update(dict.fromkeys(pairs.left_out()))
-    judged = judge_reversals(reversals, sum(compared.values()), scan.inference)
+    judged = add_significances(reversals, sum(compared.values()), scan.inference)
     listed = list(_drop_repeated(judged, scan.inference.alpha))
     listed.sort(key=lambda reversal: _rank(reversal, scan.inference.alpha))
     repeated = len(reversals) - len(listed)

@@ -149,7 +149,7 @@ def _estimate_variance(share: Floats, size: Floats) -> Floats:
     return np.asarray(drawn * (1 - drawn) / (size + 2))
 
 
-def judge_reversals(
+def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
     """The reversals with their significance among all comparisons of their scan."""

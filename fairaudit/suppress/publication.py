@@ -1,4 +1,4 @@
-"""A result as it may be published: every part of it redacted, the ledger and provenance too."""
+"""A result as it may be published: which counts are hidden, and every part redacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a published report without hidden numbers: groups, rates, comparisons, findings."""
+"""How each row of a published report is written without its hidden numbers."""
 
 from __future__ import annotations
 

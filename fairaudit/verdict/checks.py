@@ -1,4 +1,4 @@
-"""What is asked: limits, the evidence they take, and checks.
+"""The types of what is asked: limits, with the evidence they require, and checks.
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.
@@ -149,9 +149,9 @@ class Check:
         return self.terms.inference
 
     @property
-    def family(self) -> tuple[str, str | None, bool]:
-        """Whose tests its own are corrected with: those of the gates on the same outcome."""
-        return self.of, self.against, self.fail is not None
+    def fails(self) -> bool:
+        """Whether it can fail, not only warn: `evidence/families.py` tells its family by that."""
+        return self.fail is not None
 
 
 @dataclass(frozen=True, slots=True)

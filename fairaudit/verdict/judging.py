@@ -1,4 +1,4 @@
-"""Judging: the only place where a number becomes pass, warn or fail."""
+"""The finding of a check: its status by limits, doubts and gaps, and all that a report says."""
 
 from __future__ import annotations
 
@@ -66,9 +66,8 @@ def judge(
     limit = check.fail or check.warn
     if limit is None:
         raise ValueError(f"{check.id} has no limit")
-    evidence = (
-        correct_families({check.id: (evaluation, None)})[check.id] if evidence is None else evidence
-    )
+    if evidence is None:
+        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)

@@ -1,4 +1,4 @@
-"""What limits make of values, and of the evidence for them."""
+"""Which values cross a limit, with which evidence, and the status that follows for the check."""
 
 from __future__ import annotations
 

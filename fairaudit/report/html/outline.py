@@ -1,4 +1,4 @@
-"""A document as a page has it: sections with headings, pictures side by side, tables folded."""
+"""A document as a page has it: sections, pictures, folds; `page.html.jinja` writes the markup."""
 
 from __future__ import annotations
 
