@@ -208,6 +208,8 @@ class Formula(GroupMetric):
     from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of`.
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
+    `compares`: it says itself how the group differs from all others, so a gap of two such numbers
+    tells nothing.
     """
 
     formula: str
@@ -219,6 +221,7 @@ class Formula(GroupMetric):
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
     uses_everybody: bool = False
+    compares: bool = False
     sums: str = ""
     cuts_score: bool = False
 
