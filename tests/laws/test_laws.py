@@ -54,7 +54,7 @@ UTILITIES = tuple(
     for cell, value in zip(("tp", "fp", "fn", "tn"), (2, 1, -1, 0), strict=True)
 )
 CELL_RATES = [one for one in RATES if isinstance(one, Rate)]
-SHARES = [one for one in CELL_RATES if one.proportion and one.id != "selected_share"]
+SHARES = [one for one in CELL_RATES if one.is_proportion and one.id != "selected_share"]
 
 
 def table_of(groups: Sequence[Four], *, favourable: bool = True) -> GroupTable:
@@ -217,7 +217,7 @@ def test_a_ratio_of_signed_values_is_undefined_unless_both_are_positive(
     [
         one
         for one in RATES
-        if isinstance(one, Rate) and one.proportion and one.id != "selected_share"
+        if isinstance(one, Rate) and one.is_proportion and one.id != "selected_share"
     ],
     ids=lambda one: one.id,
 )
