@@ -32,7 +32,11 @@ def is_numeric(record: Metric) -> bool:
 
 
 COMPARING: list[Disparity | TableMetric] = [
-    metric for metric in CATALOGUE if not isinstance(metric, GroupMetric) and not is_numeric(metric)
+    metric
+    for metric in CATALOGUE
+    if not isinstance(metric, GroupMetric)
+    and not is_numeric(metric)
+    and Requirement.DRAWS not in metric.requirements  # test_draws.py
 ]
 """Every measure that compares groups by outcomes and scores."""
 
