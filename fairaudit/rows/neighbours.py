@@ -44,21 +44,21 @@ def locate(features: Features) -> Space:
     """Where people with complete features stand, standardised by all of them."""
     numbers, constant = features.numbers, list[str]()
     columns, blocks = list[Ints](), list[tuple[int, Floats]]()
-    for at, name in enumerate(features.number_names):
-        values, codes = np.unique(numbers[:, at], return_inverse=True)
+    for number, name in enumerate(features.number_names):
+        values, codes = np.unique(numbers[:, number], return_inverse=True)
         if len(values) < 2:
             constant.append(name)
             continue
         columns.append(codes)
-        deviation = float(np.std(numbers[:, at]))
-        blocks.append((at, (values - values[0])[:, None] / deviation))
-    for at, name in enumerate(features.category_names):
-        present, codes = np.unique(features.codes[:, at], return_inverse=True)
+        deviation = float(np.std(numbers[:, number]))
+        blocks.append((number, (values - values[0])[:, None] / deviation))
+    for number, name in enumerate(features.category_names):
+        present, codes = np.unique(features.codes[:, number], return_inverse=True)
         if len(present) < 2:
             constant.append(name)
             continue
         columns.append(codes)
-        blocks.append((at, np.eye(len(present)) * _MATCH))
+        blocks.append((number, np.eye(len(present)) * _MATCH))
     profile, first = find_profiles(columns, len(numbers))
     parts = [block[codes[first]] for codes, (_, block) in zip(columns, blocks, strict=True)]
     points = np.hstack(parts) if parts else np.zeros((len(first), 1))
@@ -111,12 +111,12 @@ class Neighbours:
         """Whether anybody has k neighbours."""
         return len(self.base) >= self.k + self.without_self
 
-    def ask(self, asked: Ints) -> Ints:
+    def ask(self, people: Ints) -> Ints:
         """Those of the people asked, from the first on, whose neighbours are known now.
 
         Not all of them where there would be too many neighbours to hold.
         """
-        profiles = self.space.profile[asked]
+        profiles = self.space.profile[people]
         new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
         new = new[np.argsort(first)]
         for start in range(0, len(new), _CHUNK):
@@ -124,7 +124,7 @@ class Neighbours:
                 break
             self._search(new[start : start + _CHUNK])
         unknown = np.flatnonzero(self.row[profiles] < 0)
-        return asked[: unknown[0]] if len(unknown) else asked
+        return people[: unknown[0]] if len(unknown) else people
 
     def _search(self, profiles: Ints) -> None:
         from scipy.spatial import cKDTree  # SciPy waits until it is called
@@ -140,18 +140,18 @@ class Neighbours:
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
         limit = distance[np.arange(len(points)), reached] * (1 + _SAME) + _SAME**2
         within = distance <= limit[:, None]
-        found = [row[marks] for row, marks in zip(link, within, strict=True)]
+        links = [row[marks] for row, marks in zip(link, within, strict=True)]
         # Where the last one found ties too, there may be more of them.
         open_ = np.flatnonzero(within[:, -1] & (most < len(self.among)))
         if len(open_):
             balls = self._tree.query_ball_point(points[open_], limit[open_], workers=-1)
-            for at, ball in zip(open_, balls, strict=True):
-                found[at] = np.array(sorted(ball), dtype=np.int64)
-        self._hold(profiles, found)
+            for profile, ball in zip(open_, balls, strict=True):
+                links[profile] = np.array(sorted(ball), dtype=np.int64)
+        self._hold(profiles, links)
 
-    def _hold(self, profiles: Ints, found: list[Ints]) -> None:
-        lengths = np.array([len(links) for links in found])
-        links = np.concatenate(found)
+    def _hold(self, profiles: Ints, links_of: list[Ints]) -> None:
+        lengths = np.array([len(links) for links in links_of])
+        links = np.concatenate(links_of)
         # Nobody is nearer to a person than the person: where it is of the base, it is among them.
         own = np.isin(profiles, self.among)
         sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
