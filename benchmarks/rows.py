@@ -28,6 +28,11 @@ METRICS = {
     "situation testing": [{"metric": "situation_testing", "reference": "rest"}],
     "pairs of equals": ["unawareness_violations", "causal_discrimination"],
     "Lipschitz": ["lipschitz_violations"],
+    "redlining": ["balanced_error_rate"],
+    "propensity strata": [
+        {"metric": "propensity_stratified_difference", "by": "g", "reference": "a"}
+    ],
+    "clusters": [{"metric": "selection_rate", "by": "g", "given": {"clusters": {"k": 5}}}],
 }
 _CHUNK = 1_000_000
 
@@ -82,7 +87,8 @@ def main(folder: str, *sizes: str) -> None:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout.splitlines()[-1])
             print(
-                f"{rows:>10,}  {name:<18} {found['seconds']:6.1f} s  {found['gigabytes']:5.2f} GB"
+                f"{rows:>10,}  {name:<18} {found['seconds']:6.1f} s, of one core "
+                f"{found['busy']:6.1f} s  {found['gigabytes']:5.2f} GiB"
             )
             for text in found["told"]:
                 print(f"            {text}")

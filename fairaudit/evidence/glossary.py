@@ -42,6 +42,13 @@ METHODS = (
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
     ),
     Method(
+        "jackknife of people",
+        "Interval of a number of people one by one: by the variance that leaving out each person "
+        "in turn gives it, while everybody keeps the same neighbours; of a share Wilson's, for as "
+        "many people as have that variance.",
+        Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
+    ),
+    Method(
         "Newcombe",
         "Interval of the difference of two shares, made of the Wilson interval of each.",
         Citation("Newcombe, Stat Med 17:873", 1998),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 
 import numpy as np
 
-from fairaudit.cube import Amount, Floats, GroupTable, Ints, Sum
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, RowTable, Sum
+from fairaudit.features import Features
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
@@ -16,6 +18,7 @@ from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import Parameters, Reference, ReferencePolicy, Terms
@@ -39,6 +42,7 @@ IN_STRATA = (
 )
 SCORED = "; all tp score .8, fp .6, fn .4, tn .2"
 NUMBERED = "; predicted are 8, 6, 4 and 2, the label 10 or 0"
+FEATURED = "; the label is their only feature"
 AGED = "; aged 50, 40, 35 and 30"
 
 
@@ -65,6 +69,8 @@ _WORDS = ("id", "title", "means", "caution", "source", "family")
 def _more(metric: Metric) -> str:
     needs = metric.requirements
     texts = ""
+    if _is_of_rows(metric):
+        texts += FEATURED
     if Requirement.SCORE in needs:
         texts += SCORED
     if needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}:
@@ -81,7 +87,28 @@ def _evaluated(metric: Metric) -> Evaluation:
     if isinstance(metric, Disparity) and metric.to_reference:
         reference = Reference(ReferencePolicy.LEVEL, (("group", "men"),))
     terms = Terms(reference, parameters=Parameters(utilities=_UTILITIES))
-    return evaluate(metric, table if metric.conditional else collapse_strata(table), terms)
+    table = table if metric.conditional else collapse_strata(table)
+    if _is_of_rows(metric):
+        table = replace(table, rows=_rows(table))
+    return evaluate(metric, table, terms)
+
+
+def _is_of_rows(metric: Metric) -> bool:
+    """Whether people one by one give it a value; fitting models takes what may not be installed."""
+    return metric.family == "individual" and metric is not BALANCED_ERROR_RATE
+
+
+def _rows(table: GroupTable) -> RowTable:
+    """The people of the example one by one, whose only feature is the label."""
+    z, y, p, g = np.nonzero(table.people)
+    n = table.people[z, y, p, g]
+    stratum, label, outcome, group = (np.repeat(axis, n) for axis in (z, y, p, g))
+    features = Features(
+        ("label",), label[:, None].astype(np.float64), (), np.zeros((len(label), 0), np.int64), ()
+    )
+    numbers = np.arange(1, len(label) + 1)
+    shape = (table.people.shape[0], table.people.shape[3])
+    return RowTable(features, numbers, stratum, group, outcome.astype(np.float64), None, shape)
 
 
 def _values(evaluation: Evaluation) -> str:

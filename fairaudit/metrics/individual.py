@@ -36,7 +36,7 @@ LEAST_ASKED = 1_000
 """So many of a group are in that sample at least, where it has so many."""
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
-BY_PEOPLE = "infinitesimal jackknife over people"
+BY_PEOPLE = "jackknife of people"
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
 """The number of one group in one stratum."""

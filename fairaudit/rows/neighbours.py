@@ -42,26 +42,30 @@ class Space:
 @memoize
 def locate(features: Features) -> Space:
     """Where people with complete features stand, standardised by all of them."""
-    numbers, constant = features.numbers, list[str]()
-    columns, blocks = list[Ints](), list[tuple[int, Floats]]()
-    for number, name in enumerate(features.number_names):
-        values, codes = np.unique(numbers[:, number], return_inverse=True)
+    columns, widths, constant = list[Ints](), list[int](), list[str]()
+    scaled = list[Floats | None]()
+    for index, name in enumerate(features.names):
+        is_number = index < len(features.number_names)
+        column = (
+            features.numbers[:, index]
+            if is_number
+            else features.codes[:, index - len(features.number_names)]
+        )
+        values, codes = np.unique(column, return_inverse=True)
         if len(values) < 2:
             constant.append(name)
             continue
         columns.append(codes)
-        deviation = float(np.std(numbers[:, number]))
-        blocks.append((number, (values - values[0])[:, None] / deviation))
-    for number, name in enumerate(features.category_names):
-        present, codes = np.unique(features.codes[:, number], return_inverse=True)
-        if len(present) < 2:
-            constant.append(name)
-            continue
-        columns.append(codes)
-        blocks.append((number, np.eye(len(present)) * _MATCH))
-    profile, first = find_profiles(columns, len(numbers))
-    parts = [block[codes[first]] for codes, (_, block) in zip(columns, blocks, strict=True)]
-    points = np.hstack(parts) if parts else np.zeros((len(first), 1))
+        scaled.append((values - values[0]) / float(np.std(column)) if is_number else None)
+        widths.append(1 if is_number else len(values))
+    profile, first = find_profiles(columns, len(features))
+    points, start = np.zeros((len(first), max(sum(widths), 1))), 0
+    for codes, scale, width in zip(columns, scaled, widths, strict=True):
+        if scale is not None:
+            points[:, start] = scale[codes[first]]
+        else:
+            points[np.arange(len(first)), start + codes[first]] = _MATCH
+        start += width
     return Space(profile, points, tuple(constant))
 
 
@@ -130,7 +134,8 @@ class Neighbours:
         from scipy.spatial import cKDTree  # SciPy waits until it is called
 
         if self._tree is None:
-            self._tree = cKDTree(self.space.points[self.among])
+            every = len(self.among) == len(self.space.points)
+            self._tree = cKDTree(self.space.points if every else self.space.points[self.among])
         points, most = self.space.points[profiles], min(len(self.among), self.k + 2)
         distance, link = self._tree.query(points, k=most, workers=-1)
         distance, link = distance.reshape(len(points), -1), link.reshape(len(points), -1)
