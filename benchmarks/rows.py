@@ -28,6 +28,11 @@ METRICS = {
     "situation testing": [{"metric": "situation_testing", "reference": "rest"}],
     "pairs of equals": ["unawareness_violations", "causal_discrimination"],
     "Lipschitz": ["lipschitz_violations"],
+    "redlining": ["balanced_error_rate"],
+    "propensity strata": [
+        {"metric": "propensity_stratified_difference", "by": "g", "reference": "a"}
+    ],
+    "clusters": [{"metric": "selection_rate", "by": "g", "given": {"clusters": {"k": 5}}}],
 }
 _CHUNK = 1_000_000
 

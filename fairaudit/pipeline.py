@@ -374,6 +374,7 @@ def _report(
         ),
         scores=listing.scores,
         features=listing.features,
+        local_rates=listing.local_rates,
         curves=listing.curves,
         fail_on=question.fail_on,
         waivers=waivers,

@@ -351,6 +351,9 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
                 for by in largest
             }
             groupings_of.setdefault(outcome.score.value, {}).update(largest_keys)
+    for outcome, attribute in spec.smoothed:
+        by_outcome = (_find_key(keys, outcome),)
+        groupings_of.setdefault(attribute.column.value, {})[by_outcome] = None
     for text in spec.similarity.numeric if spec.describe else ():
         for attribute in spec.protected:
             groupings_of.setdefault(text.value, {})[(columns[attribute.name],)] = None

@@ -6,16 +6,16 @@ from fairaudit.evidence.families import (
     extend_family,
     find_significances,
 )
+from fairaudit.evidence.method_names import explain_no_interval, explain_no_test
 from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at
 from fairaudit.evidence.value_intervals import (
     TOO_LITTLE_VARIATION,
     Intervals,
-    explain_no_interval,
     find_intervals,
 )
-from fairaudit.evidence.value_tests import explain_no_test, run_mcnemar
+from fairaudit.evidence.value_tests import run_mcnemar
 
 __all__ = [
     "TOO_LITTLE_VARIATION",

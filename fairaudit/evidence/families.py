@@ -13,9 +13,10 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
+from fairaudit.evidence.method_names import has_direct_test
 from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
-from fairaudit.evidence.value_tests import has_direct_test, run_tests
+from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 
@@ -182,7 +183,7 @@ def find_significances(evaluation: Evaluation) -> dict[tuple[int, int], Signific
     metric, correction = evaluation.metric, evaluation.terms.inference.correction
     if evaluation.spread or evaluation.subtracts or not isinstance(metric, Disparity):
         return {}
-    if not all(has_direct_test(part) for part, _ in metric.parts):
+    if not has_direct_test(metric):
         return {}
     tests = run_tests(evaluation)
     return {

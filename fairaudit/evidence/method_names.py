@@ -1,26 +1,13 @@
-"""In words: how a measure gets its interval and its test, whatever the data."""
+"""Which interval and which test a measure gets, whatever the data: in words, or why none."""
 
 from __future__ import annotations
 
-from fairaudit.evidence.simultaneous import SIMULTANEOUS
-from fairaudit.evidence.value_intervals import explain_no_interval
-from fairaudit.evidence.value_tests import explain_no_test, has_direct_test
-from fairaudit.metrics import (
-    Disparity,
-    FirstOf,
-    GroupMetric,
-    Mean,
-    Metric,
-    Rate,
-    ReferencePolicy,
-    TableMetric,
-)
+from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
+from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
 from fairaudit.metrics.comparisons import ODDS_RATIO
-from fairaudit.metrics.disparities import MAX, MEAN, MIN
-from fairaudit.metrics.effect_sizes import Shares
-from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.disparities import MAX, MEAN, MIN, REMAINDER
+from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.scores import Distribution
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import EXPECTED
 
@@ -34,6 +21,74 @@ _SMALL_GROUPS = (
     "corrected for both"
 )
 
+_INTERVALS = {
+    ValueKind.SHARE: "Wilson",
+    ValueKind.OF_SHARE: "Wilson of the share it is made of, mapped",
+    ValueKind.MEAN_OF_SHARES: "MOVER of Wilson's",
+    ValueKind.MEAN: "Student",
+}
+"""Of a value by itself, by its kind; a formula names its own."""
+
+_TESTS = {
+    ValueKind.SHARE: (f"z, or Fisher {_FEW}", f"χ²; {_FEW_GROUPS}"),
+    ValueKind.MEAN: ("Welch (Student on request)", f"Welch's F; {_SMALL_GROUPS}"),
+    ValueKind.RANKS: ("Mann–Whitney", "Mann–Whitney"),
+    ValueKind.CLASSES: ("G", "G"),
+}
+"""Of two sides, and of all groups; what is of another kind is tested by its interval."""
+
+STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
+MEAN_IS_BIASED = "biased away from parity by chance"
+
+
+def has_direct_test(disparity: Disparity) -> bool:
+    """Whether its values can be tested without their intervals."""
+    return all(_TESTS.keys() >= {*part.kinds} for part, _ in disparity.parts)
+
+
+def _name_group_interval(metric: GroupMetric) -> str:
+    """The interval of each kind that a metric can be; empty where it has none."""
+    names = dict.fromkeys(_INTERVALS.get(kind, metric.method) for kind in metric.kinds)
+    return ", or ".join(names) if all(names) else ""
+
+
+def explain_no_interval(metric: Metric) -> str | None:
+    """Why a metric has no interval, whatever the data; None where it has one."""
+    if isinstance(metric, GroupMetric):
+        return None if _name_group_interval(metric) else f"none: {metric.no_interval}"
+    if isinstance(metric, TableMetric):
+        return f"none: {metric.no_interval}" if metric.interval is None else None
+    if metric.mean:
+        return f"none: {MEAN_IS_BIASED}"
+    if metric.fold is REMAINDER:
+        return f"none: {STRATA_ARE_ESTIMATED}"
+    if not metric.comparison.has_interval:
+        return f"none: {metric.comparison.no_interval}"
+    if metric.comparison.contrast is not None:
+        return None
+    return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
+
+
+def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
+    """Why a metric has no test of no disparity, whatever the data; None where it has one.
+
+    The policy is that of its reference: to which group it is compared.
+    """
+    if isinstance(metric, GroupMetric):
+        if metric.is_test:
+            return None
+        return f"{metric.title.lower()} compares nobody: `conclusive` holds it against the limit"
+    if isinstance(metric, TableMetric):
+        has_test = metric.independence is not None or metric.standard_normal
+        return None if has_test else explain_no_interval(metric)
+    if metric.mean and metric.fitted:
+        return explain_no_interval(metric)
+    if metric.fold is not REMAINDER and has_direct_test(metric):
+        return None
+    if policy in EXTREME_REFERENCES and not has_extreme_interval(metric):
+        return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
+    return explain_no_interval(metric)
+
 
 def name_interval(metric: Metric) -> str:
     """The name of the interval of a metric, or why it has none."""
@@ -43,7 +98,7 @@ def name_interval(metric: Metric) -> str:
     if isinstance(metric, TableMetric):
         return metric.method
     if isinstance(metric, GroupMetric):
-        return _name_rate_interval(metric)
+        return _name_group_interval(metric)
     comparison, part = metric.comparison, metric.parts[0][0]
     if comparison.exact_in_strata is not None:
         return comparison.interval_name
@@ -53,15 +108,11 @@ def name_interval(metric: Metric) -> str:
         return f"Koopman, {SIMULTANEOUS}"
     if part.is_proportion or comparison.contrast is not None or comparison.scale is Scale.ODDS:
         name = comparison.interval_name
-    elif isinstance(part, Rate) and part.bounds[1] is None:
+    elif part.is_odds:
         name = ODDS_RATIO.interval_name
     else:
-        is_mean = (
-            _is_number_mean(part)
-            and not comparison.is_spread
-            and comparison.scale is not Scale.RATIO
-        )
-        name = "Welch" if is_mean else "MOVER"
+        plain = not comparison.is_spread and comparison.scale is not Scale.RATIO
+        name = "Welch" if plain and {*part.kinds} == {ValueKind.MEAN} else "MOVER"
     if comparison.is_spread:
         name = f"{name}, {SIMULTANEOUS}"
     if len(metric.parts) > 1:
@@ -88,44 +139,15 @@ def name_test(metric: Metric) -> str:
 
 
 def _name_disparity_test(metric: Disparity) -> str:
-    quantity = metric.parts[0][0]
-    is_spread = metric.comparison.is_spread
-    if not all(has_direct_test(part) for part, _ in metric.parts):
+    part, comparison = metric.parts[0]
+    if not has_direct_test(metric):
         return "its interval"
     if metric.conditional and metric.averages:
-        side_test = "; Cochran–Mantel–Haenszel stands beside it" if quantity.is_proportion else ""
+        side_test = "; Cochran–Mantel–Haenszel stands beside it" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
         return "its interval; that of both rates, Šidák over both, stands beside it"
-    test = "Welch (Student on request)"
-    if quantity.is_proportion:
-        test = f"χ²; {_FEW_GROUPS}" if is_spread else f"z, or Fisher {_FEW}"
-    elif isinstance(quantity, Distribution):
-        test = "Mann–Whitney"
-    elif isinstance(quantity, Shares):
-        test = "G"
-    elif is_spread:
-        test = f"Welch's F; {_SMALL_GROUPS}"
+    test = _TESTS[part.kinds[0]][comparison.is_spread]
     if metric.reference in EXTREME_REFERENCES:
         return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
-
-
-def _name_rate_interval(metric: GroupMetric) -> str:
-    if isinstance(metric, FirstOf):
-        return ", or ".join(dict.fromkeys(map(_name_rate_interval, metric.options)))
-    if metric.is_proportion:
-        return "Wilson"
-    if isinstance(metric, Rate):
-        return "Wilson of the share it is made of, mapped"
-    if isinstance(metric, Mean):
-        return "MOVER of Wilson's"
-    if isinstance(metric, Formula) and metric.deviation_of is None:
-        return metric.method
-    return "Student"
-
-
-def _is_number_mean(metric: GroupMetric) -> bool:
-    if isinstance(metric, FirstOf):
-        return all(map(_is_number_mean, metric.options))
-    return isinstance(metric, Formula) and metric.deviation_of is not None

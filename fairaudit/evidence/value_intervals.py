@@ -16,6 +16,7 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.clusters import NoInterval
+from fairaudit.evidence.method_names import MEAN_IS_BIASED, STRATA_ARE_ESTIMATED
 from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.simultaneous import (
     find_extreme_interval,
@@ -27,12 +28,8 @@ from fairaudit.metrics import (
     Comparison,
     Disparity,
     Evaluation,
-    FirstOf,
     GroupMetric,
     GroupValues,
-    Mean,
-    Metric,
-    Rate,
     ReferencePolicy,
     TableMetric,
 )
@@ -47,7 +44,6 @@ from fairaudit.metrics.disparities import (
     ComparisonShape,
 )
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
-from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import (
     Interval,
@@ -63,8 +59,6 @@ from fairaudit.metrics.terms import (
 from fairaudit.stats import mover, multiplicity
 
 TOO_LITTLE_VARIATION = "none: too little variation to test"
-_REMAINDER = "how the strata are filled is estimated too"
-_MEAN_OF_GROUPS = "biased away from parity by chance"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,32 +128,6 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     return Intervals(low, high, interval.method, why if lacking.all() else "", other)
 
 
-def explain_no_interval(metric: Metric) -> str | None:
-    """Why a metric has no interval, whatever the data; None where it has one."""
-    if not isinstance(metric, Disparity):
-        return None if _has_interval(metric) else f"none: {metric.no_interval}"
-    if metric.mean:
-        return f"none: {_MEAN_OF_GROUPS}"
-    if metric.fold is REMAINDER:
-        return f"none: {_REMAINDER}"
-    if not metric.comparison.has_interval:
-        return f"none: {metric.comparison.no_interval}"
-    if metric.comparison.contrast is not None:
-        return None
-    return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
-
-
-def _has_interval(metric: GroupMetric | TableMetric) -> bool:
-    if isinstance(metric, TableMetric):
-        return metric.interval is not None
-    if isinstance(metric, FirstOf):
-        return all(map(_has_interval, metric.options))
-    if isinstance(metric, Formula):
-        known = (metric.ends_of, metric.deviation_of)
-        return metric.is_proportion or any(function is not None for function in known)
-    return isinstance(metric, Rate | Mean)
-
-
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     metric = evaluation.metric
     if evaluation.subtracts:
@@ -172,7 +140,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
             raise NoInterval(metric.no_interval)
         return Interval(*values.ends(alpha), values.method)
     if not isinstance(metric, Disparity) or metric.mean:
-        raise NoInterval(_MEAN_OF_GROUPS)
+        raise NoInterval(MEAN_IS_BIASED)
     if evaluation.parts:
         return _fold_parts(metric, evaluation.parts, alpha)
     return _find_comparison_interval(evaluation, alpha)
@@ -256,7 +224,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     """Of what is made of several rates, by their intervals."""
     fold = disparity.fold
     if fold is REMAINDER:
-        raise NoInterval(_REMAINDER)
+        raise NoInterval(STRATA_ARE_ESTIMATED)
     # Rates of the same clusters go together: their variances do not add up.
     adds = fold is MEAN and disparity.to_reference and not clusters.is_clustered(parts[0])
     count = 1 if adds else len(parts)

@@ -15,6 +15,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.evidence import averages, clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
+from fairaudit.evidence.method_names import STRATA_ARE_ESTIMATED
 from fairaudit.evidence.pair_tests import (
     Sample,
     choose_pair_test,
@@ -24,7 +25,6 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_to_extreme,
 )
-from fairaudit.evidence.simultaneous import has_extreme_interval
 from fairaudit.evidence.tests import (
     IsBeyond,
     PairFilter,
@@ -35,24 +35,19 @@ from fairaudit.evidence.tests import (
     find_test_key,
 )
 from fairaudit.evidence.tests_by_interval import invert_intervals
-from fairaudit.evidence.value_intervals import explain_no_interval, pair_outcomes
+from fairaudit.evidence.value_intervals import pair_outcomes
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
-    FirstOf,
     GroupMetric,
     GroupValues,
-    Metric,
     PairedCounts,
     ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
-from fairaudit.metrics.effect_sizes import Shares
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
-from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.scores import Distribution
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
@@ -66,36 +61,6 @@ def run_tests(evaluation: Evaluation) -> Tests:
         tests = _choose_tests(evaluation)
     lacking = np.isnan(evaluation.value) | clusters.has_few_clusters(evaluation)
     return replace(tests, p=np.where(lacking, np.nan, tests.p))
-
-
-def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
-    """Why a metric has no test of no disparity, whatever the data; None where it has one.
-
-    The policy is that of its reference: to which group it is compared.
-    """
-    if isinstance(metric, GroupMetric):
-        if metric.is_test:
-            return None
-        return f"{metric.title.lower()} compares nobody: `conclusive` holds it against the limit"
-    if isinstance(metric, TableMetric):
-        has_test = metric.independence is not None or metric.standard_normal
-        return None if has_test else explain_no_interval(metric)
-    if metric.mean and metric.fitted:
-        return explain_no_interval(metric)
-    if metric.fold is not REMAINDER and all(has_direct_test(part) for part, _ in metric.parts):
-        return None
-    if policy in EXTREME_REFERENCES and not has_extreme_interval(metric):
-        return f"the {policy} group is chosen from the same data: `conclusive` allows for that"
-    return explain_no_interval(metric)
-
-
-def has_direct_test(metric: GroupMetric) -> bool:
-    """Whether its values can be tested without their interval: shares, means, ranks, classes."""
-    if isinstance(metric, FirstOf):
-        return all(map(has_direct_test, metric.options))
-    if isinstance(metric, Formula) and metric.deviation_of is not None:
-        return True
-    return metric.is_proportion or isinstance(metric, Distribution | Shares)
 
 
 def _choose_tests(evaluation: Evaluation) -> Tests:
@@ -135,8 +100,7 @@ def _read_goodness_of_fit(values: GroupValues) -> Tests:
 
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
     if disparity.fold is REMAINDER:
-        why = explain_no_interval(disparity) or ""
-        return Tests.none(evaluation, why.removeprefix("none: "))
+        return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
     if evaluation.parts:
         may_cancel = disparity.fold is MEAN and disparity.to_reference
         return _test_mean_of_parts(evaluation) if may_cancel else _combine_parts(evaluation)

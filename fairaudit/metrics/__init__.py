@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
+from types import MappingProxyType
 
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
@@ -42,8 +44,9 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
-from fairaudit.metrics.rates import RATES
+from fairaudit.metrics.rates import RATES, SELECTION_RATE
 from fairaudit.metrics.reasons import (
     Ineligibility,
     describe_group,
@@ -75,6 +78,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
     *SCORES,
     *calibration.CALIBRATION,
+    POOLED_SELECTION_RATE,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
     *individual.GROUP_METRICS,
@@ -93,6 +97,7 @@ DISPARITIES: tuple[Disparity, ...] = (
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
     *differential_fairness.TABLE_METRICS,
+    DIFFERENTIAL_FAIRNESS_POOLED,
     association.TOTAL_VARIATION,
     *association.TABLE_METRICS,
     *score_parity.TABLE_METRICS,
@@ -104,6 +109,21 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
 
 CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
 """Everything a spec can name under `metric`, in display order."""
+
+MODELS: Mapping[str, Mapping[str, Metric]] = MappingProxyType(
+    {
+        "pooled": {
+            differential_fairness.DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_POOLED,
+            SELECTION_RATE.id: POOLED_SELECTION_RATE,
+        },
+        "credible": {
+            differential_fairness.DIFFERENTIAL_FAIRNESS.id: (
+                differential_fairness.DIFFERENTIAL_FAIRNESS_CREDIBLE
+            ),
+        },
+    }
+)
+"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
 
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
 _COMPARISONS = {record.id: record for record in COMPARISONS}
@@ -214,6 +234,7 @@ __all__ = [
     "FAIR_RANGES",
     "FAMILIES",
     "GROUP_METRICS",
+    "MODELS",
     "NO_GROUP",
     "NO_MINIMUM",
     "NO_PARAMETERS",

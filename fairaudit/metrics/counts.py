@@ -14,6 +14,7 @@ from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
 from fairaudit.metrics.row_sides import Role, RowSides
+from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
@@ -190,7 +191,9 @@ class GroupCounts:
     `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
-    known. `rows` are the people one by one, where a metric asks for them.
+    known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
+    selected by partial pooling, of each stratum, where a metric is of them; of several groups
+    together there are none.
     """
 
     people: ConfusionCounts
@@ -207,6 +210,7 @@ class GroupCounts:
     by_class: tuple[GroupCounts, ...] = ()
     clusters: PooledClusters | None = None
     unknown_clusters: bool = False
+    pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
 
     def overall(self) -> GroupCounts:
@@ -252,7 +256,12 @@ class GroupCounts:
             return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
 
         rows = self.rows and self.rows.to(index)
-        return self.changed(take, self.clusters and self.clusters.at(index), rows)
+        pooled = tuple(
+            shares and shares.of_group(int(g))
+            for shares, g in zip(self.pooled, index[:, 0], strict=True)
+        ) if self.pooled else ()  # fmt: skip
+        changed = self.changed(take, self.clusters and self.clusters.at(index), rows)
+        return replace(changed, pooled=pooled)
 
     def of_group(self, z: int, g: int) -> GroupCounts:
         """What is counted of one group, as Python integers."""
@@ -285,6 +294,7 @@ class GroupCounts:
             scores=None if self.scores is None else self.scores.map(change),
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
             clusters=clusters,
+            pooled=(),
             rows=rows,
         )
 

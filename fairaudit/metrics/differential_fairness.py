@@ -209,6 +209,14 @@ def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
     return [replace(plain, counts=counts)]
 
 
+def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
+    """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
+
+    `takes_part` says who is compared.
+    """
+    return _all_people(table, minimum)[0]
+
+
 def _each_label(table: GroupTable, minimum: Minimum) -> list[TableValue]:
     return _of_each_label(table, minimum, NO_PARAMETERS)
 
@@ -282,6 +290,7 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     value_of=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
     independence=class_counts,
@@ -305,6 +314,7 @@ BIAS_AMPLIFICATION = TableMetric(
     bounds=(None, None),
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of_amplification,
     method=_SIMULTANEOUS,
 )
@@ -321,6 +331,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of(_each_label),
     method=_SIMULTANEOUS,
     independence=_counts_of(_each_label),
@@ -340,6 +351,7 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     interval=_interval_of(_positives),
     method=_SIMULTANEOUS,
     independence=_counts_of(_positives),
@@ -366,6 +378,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",
     takes=_PSEUDO_COUNTS,
+    judges_all_attributes=True,
     version=2,
     no_interval="it is the end of a credible region itself",
 )

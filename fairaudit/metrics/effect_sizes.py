@@ -25,13 +25,15 @@ from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.group_metrics import GroupValues, ValueKind
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares(Formula):
     """The probabilities of all classes of an outcome."""
+
+    kind: ValueKind = ValueKind.CLASSES
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a known outcome, and the probability of each class, [Z, P, G]."""

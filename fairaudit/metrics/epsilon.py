@@ -101,6 +101,19 @@ def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[In
     ]
 
 
+def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, float]:
+    """The ends of the largest log-ratio over outcomes and pairs, of ends [Y, G] that all hold.
+
+    At least the largest that one group's end lies above another's, and never below 0.
+    """
+    widest = least = 0.0
+    for lower, upper in zip(low, high, strict=True):
+        least = max(least, float(lower[among].max() - upper[among].min()))
+        for top, bottom in candidate_pairs(upper[None], lower[None], among[None]):
+            widest = max(widest, float(upper[top[0]] - lower[bottom[0]]))
+    return least, widest
+
+
 def interval_of_epsilon(
     epsilon_value: TableValue, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
 ) -> Ends:

@@ -17,6 +17,7 @@ from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.pooling import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.retabulate import one_against_rest
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
@@ -209,6 +210,8 @@ def compute(
 
 def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
     """The cells of a table as a metric needs them: some need each class against the rest."""
+    if metric is POOLED_SELECTION_RATE:
+        return pooled_counts(table)
     return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
 
 

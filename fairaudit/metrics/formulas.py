@@ -17,6 +17,7 @@ from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,
     GroupMetric,
     GroupValues,
+    ValueKind,
     count_effective,
     effective_n,
     sum_cells,
@@ -29,7 +30,7 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(GroupMetric):
-    """A ratio of sums of cells; `proportion` where it is a share of people (so: binomial).
+    """A ratio of sums of cells, which is a share of people (so: binomial) if its `kind` says so.
 
     Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
     are in them that share is binomial, and so gives the ratio its interval.
@@ -38,19 +39,14 @@ class Rate(GroupMetric):
     over: tuple[str, ...]
     under: tuple[str, ...]
     example: Example
-    proportion: bool = True
+    kind: ValueKind = ValueKind.SHARE
     hits: tuple[str, ...] = ()
     of_share: Callable[[Floats], Floats] | None = None
 
     @property
     def of_group(self) -> bool:
         """Whether it is a share of the group's own people, not of everybody's."""
-        return self.proportion and not any(cell.startswith("all_") for cell in self.under)
-
-    @property
-    def is_proportion(self) -> bool:
-        """Whether it is a share of people."""
-        return self.proportion
+        return self.is_proportion and not any(cell.startswith("all_") for cell in self.under)
 
     @property
     def is_odds(self) -> bool:
@@ -80,7 +76,7 @@ class Rate(GroupMetric):
         size = count_effective(counts, counted)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = over / under
-            share = value if self.proportion else (
+            share = value if self.is_proportion else (
                 sum_cells(counts.weighted, self.hits) / sum_cells(counts.weighted, counted)
             )  # fmt: skip
         clustered = None
@@ -88,7 +84,7 @@ class Rate(GroupMetric):
         if by_clusters:
             clustered, size = self._clustered(counts, share, size)
         with np.errstate(invalid="ignore"):
-            deviation = size * value * (1 - value) if self.proportion else None
+            deviation = size * value * (1 - value) if self.is_proportion else None
         weight = None if counts.squares is None else under
         of_share = self.of_share
 
@@ -125,14 +121,14 @@ class Rate(GroupMetric):
         of_all = any(cell.startswith("all_") for cell in under)
         if counts.clusters is None or of_all:
             return None, np.full_like(size, np.nan)
-        over = self.over if self.proportion else self.hits
+        over = self.over if self.is_proportion else self.hits
         mass = np.asarray(sum_cells(counts.weighted, under), dtype=np.float64) / counts.scale
         return ClusteredShare.of(counts.clusters.totals(over, under), share, mass, size)
 
     @property
     def _counted(self) -> list[str]:
         """The cells of the share, each once: one may stand twice in a formula (f1)."""
-        return sorted(set(self.under) if self.proportion else self.cells)
+        return sorted(set(self.under) if self.is_proportion else self.cells)
 
     def exact(
         self,
@@ -155,6 +151,7 @@ class Mean(GroupMetric):
     """The plain mean of several rates of one group: a formula of parts, not a share of people."""
 
     parts: tuple[Rate, ...]
+    kind: ValueKind = ValueKind.MEAN_OF_SHARES
 
     @property
     def requirements(self) -> frozenset[Requirement]:
@@ -208,10 +205,11 @@ class Formula(GroupMetric):
     `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
     survey weights; `exact_of` the value of one group as a fraction, where it is rational.
     `undefined` says why there may be no value. A mean over people has the sum of squared deviations
-    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of` and
-    its `method`.
+    from it by `deviation_of`, and by that Student's interval; any other has one by `ends_of`.
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
+    `compares`: it says itself how the group differs from all others, so a gap of two such numbers
+    tells nothing.
     """
 
     formula: str
@@ -222,8 +220,8 @@ class Formula(GroupMetric):
     exact_of: Callable[[GroupCounts, Parameters], Fraction | None] | None = None
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
-    method: str = ""
     uses_everybody: bool = False
+    compares: bool = False
     sums: str = ""
     cuts_score: bool = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -24,16 +25,31 @@ CLUSTER_ROBUST = "cluster-robust"
 """What is added to the name of an interval or a test whose variance is that of clusters."""
 
 
+class ValueKind(StrEnum):
+    """What kind of number a metric is: by that its values get their interval and their test."""
+
+    SHARE = "share of people"
+    OF_SHARE = "made of one share of people"
+    MEAN_OF_SHARES = "mean of several shares"
+    MEAN = "mean over people"
+    RANKS = "ranks of a score"
+    CLASSES = "shares of all classes"
+    FORMULA = "any other number"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMetric(CatalogueEntry, ABC):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
+    `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that departs from it on either side. One that is not
     `listed` is only there to be compared; one that is `conditional` only has a
     meaning given strata.
     """
 
     better: Better
+    kind: ValueKind = ValueKind.FORMULA
+    method: str = ""
     bounds: Bounds = (0, 1)
     takes: tuple[str, ...] = ()
     best: int | None = None
@@ -58,9 +74,14 @@ class GroupMetric(CatalogueEntry, ABC):
         """The formula in cells."""
 
     @property
+    def kinds(self) -> tuple[ValueKind, ...]:
+        """The kinds of number that it can be, by what the data have."""
+        return (self.kind,)
+
+    @property
     def is_proportion(self) -> bool:
         """Whether it is a share of people."""
-        return False
+        return self.kind is ValueKind.SHARE
 
     @property
     def is_odds(self) -> bool:

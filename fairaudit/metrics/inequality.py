@@ -18,7 +18,7 @@ from fairaudit.metrics.counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import are_comparable
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.group_metrics import ValueKind, count_effective
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.stats import distributions, proportions
@@ -262,6 +262,7 @@ EXPECTED_UTILITY = Formula(
     requirements=_BOTH,
     value_of=_utility,
     exact_of=_exact_utility,
+    kind=ValueKind.MEAN,
     deviation_of=_deviation_of_utility,
 )
 

@@ -14,7 +14,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, count_effective
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _SCORE = frozenset({Requirement.SCORE})
@@ -39,6 +39,7 @@ def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of
         sums=of,
         value_of=lambda counts, _: (counts.sums[of].mean, np.asarray(counts.sums[of].n)),
         exact_of=lambda counts, _: counts.sums[of].exact_mean,
+        kind=ValueKind.MEAN,
         deviation_of=lambda counts, _: counts.sums[of].deviation,
         **(defaults | words),
     )
@@ -51,6 +52,11 @@ class FirstOf(GroupMetric):
     options: tuple[GroupMetric, ...]
     formula: str
     requirements: frozenset[Requirement]
+
+    @property
+    def kinds(self) -> tuple[ValueKind, ...]:
+        """The kinds of its options, in their order."""
+        return tuple(kind for option in self.options for kind in option.kinds)
 
     def _chosen(self, counts: GroupCounts) -> GroupMetric:
         return next(
@@ -179,6 +185,7 @@ MAE = Formula(
     requirements=_BOTH_NUMBERS,
     value_of=_mae,
     exact_of=_exact_mae,
+    kind=ValueKind.MEAN,
     deviation_of=_deviation_of_sizes,
 )
 RMSE = Formula(
@@ -266,6 +273,7 @@ CALIBRATION_IN_THE_LARGE = Formula(
     sums="score",
     value_of=_large,
     exact_of=_exact_large,
+    kind=ValueKind.MEAN,
     deviation_of=_deviation_of_misses,
 )
 
@@ -301,6 +309,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     value_of=_mean_residual_of_counts,
     exact_of=_exact_residual_of_counts,
     weighted_n_of=lambda mass: mass.labelled,
+    kind=ValueKind.MEAN,
     deviation_of=_deviation_of_counts,
 )
 MEAN_RESIDUAL = FirstOf(

@@ -9,7 +9,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.definitions import Better, Example
 from fairaudit.metrics.formulas import Mean, Rate
-from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 
 _CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
@@ -206,7 +206,7 @@ F1 = Rate(
     over=("tp", "tp"),
     under=("tp", "tp", "fp", "fn"),
     example=_example(60, 90),
-    proportion=False,
+    kind=ValueKind.OF_SHARE,
     hits=("tp",),
     of_share=lambda share: 2 * share / (1 + share),
 )
@@ -223,7 +223,7 @@ ERROR_TYPE_RATIO = Rate(
     over=("fn",),
     under=("fp",),
     example=_example(20, 10),
-    proportion=False,
+    kind=ValueKind.OF_SHARE,
     hits=("fn",),
     of_share=lambda share: share / (1 - share),
     bounds=(0, None),

@@ -98,4 +98,5 @@ BALANCED_ERROR_RATE = Formula(
     ends_of=_ends_of,
     method="Wilson, MOVER",
     uses_everybody=True,
+    compares=True,
 )

@@ -169,7 +169,7 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
     """The people of a rate by both outcomes of a table; None where the rate is of other people."""
     if table.pairs is None or table.positive is None or not isinstance(metric, Rate):
         return None
-    if not metric.proportion or frozenset(metric.under) not in _CELLS:
+    if not metric.is_proportion or frozenset(metric.under) not in _CELLS:
         return None
     classes = len(table.classes)
     mass = table.pairs.mass[:, :, :classes]

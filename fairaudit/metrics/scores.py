@@ -17,7 +17,7 @@ from fairaudit.metrics.counts import GroupCounts, ScoreCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
 from fairaudit.metrics.numbers import (
     _TRUSTS_THE_LABEL,
     CALIBRATION_IN_THE_LARGE,
@@ -56,11 +56,6 @@ class Ranked(Formula):
     errors_of: Callable[[GroupCounts], Floats]
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
 
-    @property
-    def is_proportion(self) -> bool:
-        """Whether it is a share of people."""
-        return self.counts_of is not None
-
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -88,6 +83,8 @@ class Ranked(Formula):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution(Formula):
     """The whole histogram of a score."""
+
+    kind: ValueKind = ValueKind.RANKS
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """The people with a score, and their histogram."""
@@ -294,6 +291,7 @@ SCORING_RATE = Ranked(
     requirements=_DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
+    kind=ValueKind.SHARE,
     counts_of=_scoring_counts,
 )
 

@@ -26,7 +26,8 @@ class TableMetric(CatalogueEntry):
     `varies_by_cluster`: its variance is known where rows come in clusters. `subtracts_label`: it is
     a number of the decisions less that of the labels, of those in whom both are known. `parity`
     says what the value is where groups are equal, where that is no number for all data; `ideal` is
-    none then.
+    none then. One that `judges_all_attributes` is checked by all together where an entry names no
+    grouping.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -48,6 +49,7 @@ class TableMetric(CatalogueEntry):
     value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
     varies_by_cluster: bool = False
     subtracts_label: bool = False
+    judges_all_attributes: bool = False
 
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float

@@ -33,6 +33,7 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
+from fairaudit.recode.attributes import AttributeNumbers, attribute_numbers
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
 from fairaudit.recode.described import Described, describe
 from fairaudit.recode.groups import candidate_axis, group_axis
@@ -64,6 +65,7 @@ class Cubes:
     left_out: LeftOut | None = None
     rows: Rows | None = None
     described: tuple[Described, ...] = ()
+    attributes: tuple[AttributeNumbers, ...] = ()
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -96,8 +98,18 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
     rows = None if counts.rows_read is None else _audited_rows(counts, counts.rows_read, axes)
-    described = tuple(describe(counts, spec, axis_of))
-    return Cubes(cube, notices, scores, tables, searched_cubes, columns, left_out, rows, described)
+    return Cubes(
+        cube,
+        notices,
+        scores,
+        tables,
+        searched_cubes,
+        columns,
+        left_out,
+        rows,
+        described=tuple(describe(counts, spec, axis_of)),
+        attributes=tuple(attribute_numbers(counts, spec, axis_of)),
+    )
 
 
 def _audited_rows(counts: Counts, read: RawRows, axes: Sequence[Axis]) -> Rows:

@@ -10,6 +10,7 @@ from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
+from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import (
     baseline,
     evidence,
@@ -190,6 +191,8 @@ def _derivation(finding: Finding) -> str:
         return ""
     if check.terms.parameters.as_texts().get("smoothing"):
         return "before smoothing"
+    if check.asked is DIFFERENTIAL_FAIRNESS_POOLED:
+        return "before pooling"
     comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is None:
         return ""

@@ -5,15 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from fairaudit import names
 from fairaudit.cube import Grouping
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.report import metric_titles, numbers, pictures
-from fairaudit.report.blocks import Figure
-from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
+from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
+from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
 from fairaudit.result import AuditResult, RateRow
 from fairaudit.verdict import Check, Finding, Limit
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+
+
+def local_rates(result: AuditResult) -> Iterator[Block]:
+    """How the selection rate runs along each numeric attribute, in words and as a picture."""
+    for curve in result.local_rates:
+        if not curve.points:
+            continue
+        attribute, of = names.name(curve.attribute), names.name(curve.of)
+        lowest, highest = (f(curve.points, key=lambda point: point.rate) for f in (min, max))
+        ends = [
+            f"{numbers.percent(point.rate)} [{numbers.percent(point.low)}, "
+            f"{numbers.percent(point.high)}] near {numbers.number(point.at, 3)}"
+            for point in (lowest, highest)
+        ]
+        words = f"Selection rate of the {of} along {attribute}: from {ends[0]} to {ends[1]}"
+        level = numbers.confidence(result.provenance.inference)
+        note = (
+            f"Smoothed by a Gaussian kernel of width {numbers.number(curve.bandwidth, 2)}; the "
+            f"band is a {level} interval of the smoothed rate at each place by itself."
+        )
+        yield Paragraph(f"{words}. {note}", Tone.MUTED)
+        points = [Point(point.at, point.rate, point.low, point.high) for point in curve.points]
+        yield Figure(
+            f"Selection rate of the {of} along {attribute}",
+            f"{words}.",
+            Lines(attribute, "selection rate", [Line(of, points)], percent=True),
+            note=note,
+        )
 
 
 def rates(result: AuditResult) -> Iterator[Figure]:

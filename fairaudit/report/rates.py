@@ -37,6 +37,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
+    yield from rate_figures.local_rates(result)
 
 
 def _first_groupings(result: AuditResult, rows: Sequence[RateRow]) -> list[RateRow]:

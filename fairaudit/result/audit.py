@@ -31,6 +31,7 @@ from fairaudit.result.rows import (
     FeatureRow,
     GroupRow,
     LatticeRow,
+    LocalRates,
     ModelChange,
     RateRow,
     ScoreRow,
@@ -122,10 +123,10 @@ class Provenance:
 @declare_subjects(
     nobody="definitions fail_on earlier searched burdens",
     anybody="compared",  # counts the groups that are large enough
-    never="subgroups model_changes features",
+    never="subgroups model_changes features local_rates",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
-    hidden={"model_changes": (), "features": ()},
+    hidden={"model_changes": (), "features": (), "local_rates": ()},
 )
 @dataclass(frozen=True, slots=True)
 class AuditResult:
@@ -160,6 +161,7 @@ class AuditResult:
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
+    local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

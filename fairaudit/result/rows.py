@@ -242,6 +242,29 @@ class FeatureRow:
     entropy: float | None = None
 
 
+@declare_subjects(never="at rate low high people")
+@dataclass(frozen=True, slots=True)
+class LocalRate:
+    """The selection rate near a value of a numeric attribute, of so many people's worth."""
+
+    at: float
+    rate: float
+    low: float
+    high: float
+    people: float
+
+
+@declare_subjects(never="attribute of bandwidth points")
+@dataclass(frozen=True, slots=True)
+class LocalRates:
+    """How the selection rate runs along a numeric attribute: a smoother, and its band."""
+
+    attribute: str
+    of: str
+    bandwidth: float
+    points: tuple[LocalRate, ...]
+
+
 @declare_subjects(row="lowest highest n mean_score share low high")
 @dataclass(frozen=True, slots=True)
 class Calibration:

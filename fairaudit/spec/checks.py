@@ -184,7 +184,9 @@ def _make_checks(
 ) -> list[Check]:
     """One check for each grouping and conditioning of an entry with a limit."""
     context, shape = entry.context, entry.shape
-    default = [["full"]] if "smoothing" in entry.metric.takes else [["each"]]
+    metric = entry.metric
+    is_whole = isinstance(metric, TableMetric) and metric.judges_all_attributes
+    default = [["full"]] if is_whole else [["each"]]
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
     checks = []

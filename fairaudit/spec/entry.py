@@ -9,6 +9,7 @@ from functools import cached_property
 from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
+    MODELS,
     Disparity,
     GroupMetric,
     Metric,
@@ -124,6 +125,12 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
     draft, metric = context.draft, find_metric(shape.metric)
     if metric is None:
         return None
+    if shape.model is not None:
+        modelled = MODELS[shape.model].get(metric.id)
+        if modelled is None:
+            draft.fault((*path, "model"), f"{metric.id} takes no {shape.model} model", key=True)
+            return None
+        metric = modelled
     if shape.of_class == MACRO:
         mean = average_classes(metric)
         if mean is None:

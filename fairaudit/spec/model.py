@@ -420,6 +420,22 @@ class Spec:
             return ()
         return tuple(column for column in self.groupable if column.is_cut)
 
+    @property
+    def smoothed(self) -> tuple[tuple[Outcome, Protected], ...]:
+        """The outcomes of two classes, and the attributes along whose numbers they are drawn.
+
+        None where small counts are hidden: a local rate is one of few people.
+        """
+        if self.suppress_below is not None:
+            return ()
+        return tuple(
+            (outcome, attribute)
+            for outcome in self.predictions
+            if outcome.has_classes and outcome.binary
+            for attribute in self.attributes_measured(outcome)
+            if attribute in self.protected
+        )
+
     def _uses(self, outcome: Outcome, requirement: Requirement) -> bool:
         """Whether a metric of an outcome is computed from that."""
         return any(

@@ -300,6 +300,7 @@ class Metric(_Strict):
     t: Number | None = None
     lipschitz: Number | None = None
     average: Average | None = None
+    model: Literal["pooled", "credible"] | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
     sd: Literal["pooled", "total"] | None = None

@@ -231,13 +231,13 @@ class CellSets:
         everybody = [name for name in (*rate.over, *rate.under) if name.startswith("all_")]
         sides = (rate.over, rate.under)
         twice = any(len(set(side)) < len(side) for side in sides)
-        apart = twice or not rate.proportion
+        apart = twice or not rate.is_proportion
         own = [name for name in (*rate.over, *rate.under) if name not in everybody]
         parts = [tuple(n for n in side if n not in everybody) for side in sides]
         marks = [cell(name) for name in dict.fromkeys(own)] if apart else [
             reduce(or_, map(cell, side)) for side in parts if side
         ]  # fmt: skip
-        under = parts[1] if rate.proportion else tuple(own)
+        under = parts[1] if rate.is_proportion else tuple(own)
         return MetricCells(
             tuple(marks),
             tuple(cell(name.removeprefix("all_")) for name in dict.fromkeys(everybody)),

@@ -16,6 +16,7 @@ from fairaudit.result import (
     FeatureRow,
     GroupRow,
     LatticeRow,
+    LocalRates,
     ModelChange,
     RateRow,
     ScoreRow,
@@ -25,6 +26,7 @@ from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.features import features
 from fairaudit.tables.lattice import epsilons, lattice
+from fairaudit.tables.local_rates import local_rates
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
 from fairaudit.tables.requests import check_requests, has_room_for_lattice
@@ -49,6 +51,7 @@ class Listing:
     scores: tuple[ScoreRow, ...]
     curves: tuple[Curve, ...]
     features: tuple[FeatureRow, ...] = ()
+    local_rates: tuple[LocalRates, ...] = ()
 
 
 def tabulate(
@@ -88,6 +91,7 @@ def tabulate(
             curve for name, summary in summaries.items() for curve in curves(name, summary, alpha)
         ),
         features=tuple(features(cubes)),
+        local_rates=tuple(local_rates(cubes, alpha)),
     )
 
 

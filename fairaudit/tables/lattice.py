@@ -20,6 +20,7 @@ from fairaudit.evidence.appearances import (
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
+    Formula,
     GroupMetric,
     Metric,
     Rate,
@@ -50,7 +51,12 @@ def lattice(
 
     Without the `whole` lattice, a row for each grouping that an entry asks for.
     """
-    unconditional = [request for request in requests if request.given == ((),)]
+    unconditional = [
+        request
+        for request in requests
+        if request.given == ((),)
+        and not (isinstance(request.metric, Formula) and request.metric.compares)
+    ]
     titles = _titles(unconditional)
     subsets = (
         tables.cube.subsets()

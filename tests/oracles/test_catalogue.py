@@ -645,6 +645,8 @@ def test_no_record_of_the_catalogue_is_left_out() -> None:
         "between_group_auc_ordinal",
         "mean_difference_of_numbers",
         "regression_slope",  # test_regression.py
+        "pooled_selection_rate",  # test_pooled_rates.py
+        "differential_fairness_pooled",
         "propensity_stratified_difference",  # test_modelled_strata.py
         "scoring_impact_ratio",
     }

@@ -41,6 +41,7 @@ RULE: dict[str, tuple[str, str]] = {
 """Of each rate of cells: who is worse off of a benefit, and of a burden."""
 ELSEWHERE = {
     "scoring_rate": (LOW, HIGH),
+    "pooled_selection_rate": (LOW, HIGH),
     "auc": (LOW, LOW),
     "average_precision": (LOW, LOW),
     "r2": (LOW, LOW),

@@ -24,15 +24,21 @@ from fairaudit.errors import SpecError
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
+    GROUP_METRICS,
     Disparity,
+    FirstOf,
+    Formula,
     Parameters,
+    Rate,
     Reference,
     ReferencePolicy,
     Requirement,
     Terms,
     evaluate,
 )
+from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.scores import Ranked
 from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
 from fairaudit.spec import fields
@@ -233,3 +239,20 @@ def test_names_are_alike_in_more_than_their_common_words(name: str, near: str) -
     """A slip of the pen is told; a name that shares only `fairness` or `parity` is not."""
     told = metrics.suggest(name)
     assert (near in told) if near else not told
+
+
+def test_the_kind_of_a_number_says_what_is_known_of_it() -> None:
+    """Whoever declares a mean knows its deviations, whoever a share of a score its hits."""
+    options = [
+        option
+        for metric in GROUP_METRICS
+        for option in (metric.options if isinstance(metric, FirstOf) else (metric,))
+    ]
+    for metric in options:
+        if isinstance(metric, Formula):
+            assert (metric.deviation_of is not None) == (metric.kind is ValueKind.MEAN), metric.id
+            assert (metric.ends_of is not None) == bool(metric.method), metric.id
+        if isinstance(metric, Ranked):
+            assert (metric.counts_of is not None) == metric.is_proportion, metric.id
+        if isinstance(metric, Rate):
+            assert (metric.of_share is None) == metric.is_proportion, metric.id

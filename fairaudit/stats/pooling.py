@@ -1,0 +1,228 @@
+"""Shares of groups by partial pooling: main effects of their attributes, shrunken intersections.
+
+J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional fairness: the variance of
+bias, arXiv:1811.07255. The logit of a group's share is a constant, an effect of each of its levels,
+and a deviation of its own with standard deviation τ: a group of few people is drawn to what its
+attributes say, one of many is left where it is. Deterministic: expectation propagation (T. Minka,
+UAI 2001; C. Rasmussen & C. Williams, Gaussian Processes for Machine Learning, §3.6) for each τ on a
+grid, and over all τ by their evidence. Each group's own likelihood is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints
+
+CONSTANT_DEVIATION = 5.0
+LEVEL_DEVIATION = 2.5
+"""Prior standard deviations on the logit scale: of the constant, and of the effect of a level."""
+LARGEST_TAU = 3.0
+"""The largest τ that is looked at; its own prior is half-normal, with standard deviation 1."""
+
+_TAUS = 21
+_STEPS = 60
+_MODE_STEPS = 40
+_MOST = 40_000
+_CLOSE = 1e-6
+_DAMPING = 0.8
+_COARSE, _FINE = (np.sinh(np.linspace(-4.5, 4.5, count))[:, None] for count in (101, 401))
+"""Places around the middle, in standard deviations: fine inside, and 45 of them wide."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledShares:
+    """The posterior of each group's share: its mean [G], and the logit's distribution [Q, G].
+
+    `below` and `above` are the logarithms of the probability on either side of each logit.
+    """
+
+    mean: Floats
+    logit: Floats
+    below: Floats
+    above: Floats
+
+    def ends(self, alpha: Floats | float) -> tuple[Floats, Floats]:
+        """The equal-tailed credible interval of each share; open where the grid ends."""
+        with np.errstate(divide="ignore"):
+            tails = np.log(np.broadcast_to(alpha, self.mean.shape) / 2)
+        low, high = np.empty_like(self.mean), np.empty_like(self.mean)
+        for g, tail in enumerate(tails.tolist()):
+            logit = self.logit[:, g]
+            low[g] = np.interp(tail, self.below[:, g], logit, left=-np.inf)
+            high[g] = np.interp(tail, self.above[::-1, g], logit[::-1], left=np.inf)
+        return _expit(low), _expit(high)
+
+    def of_group(self, g: int) -> PooledShares:
+        """The posterior of one group, beside every group."""
+        parts = (self.mean, self.logit, self.below, self.above)
+        return PooledShares(*(np.broadcast_to(part[..., g : g + 1], part.shape) for part in parts))
+
+
+def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
+    """The posterior of each group's share; `levels` [A, G] are its levels of each attribute.
+
+    Of one attribute the groups are its levels, which are then shrunken to a common share.
+    """
+    model = _Model(hits, trials, _design(levels))
+    taus = LARGEST_TAU * np.linspace(0, 1, _TAUS) ** 2
+    # As many τ at a time as memory allows.
+    pieces = np.array_split(taus, max(1, min(_TAUS, _TAUS * len(hits) // _MOST)))
+    posteriors = [model.propagate(piece[:, None]) for piece in pieces]
+    mean, variance, cavity, cavity_variance, evidence = (
+        np.concatenate(parts) for parts in zip(*posteriors, strict=True)
+    )
+    # Trapezoids of a grid that is finer near 0, and the half-normal prior of τ.
+    height = evidence - taus**2 / 2
+    weights = np.gradient(taus) * np.exp(height - height.max())
+    posterior = _Posterior(mean, variance, cavity, cavity_variance, evidence)
+    return model.mix(posterior, weights / weights.sum())
+
+
+def _design(levels: Ints) -> Floats:
+    """A constant, and with several attributes a column for each level of each; [G, P]."""
+    columns = [np.ones((levels.shape[1], 1))]
+    if len(levels) > 1:
+        columns += [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in levels]
+    return np.concatenate(columns, axis=1)
+
+
+class _Sites(NamedTuple):
+    """What each group's people say of its logit, as a Gaussian: its precision, and times mean."""
+
+    precision: Floats
+    shift: Floats
+
+
+class _Posterior(NamedTuple):
+    """The logits at each τ, [T, G]: mean and variance, and those that all others leave to each.
+
+    `evidence` [T] is log P(data | τ).
+    """
+
+    mean: Floats
+    variance: Floats
+    cavity: Floats
+    cavity_variance: Floats
+    evidence: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """Hits and trials of the groups, and the effects that make up their logits."""
+
+    hits: Floats
+    trials: Floats
+    design: Floats
+
+    def propagate(self, tau: Floats) -> _Posterior:
+        """The posterior at each τ [T, 1], by sites that agree with each group's own likelihood."""
+        sites = self._first_sites(len(tau))
+        for _ in range(_STEPS):
+            mean, variance, _ = self._combine(tau, sites)
+            cavity = self._leave_out(mean, variance, sites)
+            new_mean, new_variance, _ = self._tilt(*cavity)
+            precision = np.maximum(1 / new_variance - 1 / cavity[1], 0.0)
+            shift = new_mean * (precision + 1 / cavity[1]) - cavity[0] / cavity[1]
+            moved = np.abs(new_mean - mean) / np.sqrt(variance)
+            sites = _Sites(
+                sites.precision + _DAMPING * (precision - sites.precision),
+                sites.shift + _DAMPING * (shift - sites.shift),
+            )
+            if moved.max() < _CLOSE:
+                break
+        mean, variance, evidence = self._combine(tau, sites)
+        cavity = self._leave_out(mean, variance, sites)
+        normalizer = self._tilt(*cavity)[2]
+        own = np.log(variance / cavity[1]) + mean**2 / variance - cavity[0] ** 2 / cavity[1]
+        return _Posterior(mean, variance, *cavity, evidence + (normalizer - own / 2).sum(axis=1))
+
+    def _first_sites(self, count: int) -> _Sites:
+        """The likelihoods as Gaussians around the observed shares, [T, G]."""
+        share = (self.hits + 0.5) / (self.trials + 1)
+        weight = self.trials * share * (1 - share)
+        logit = np.log(share) - np.log1p(-share)
+        shift = weight * logit + self.hits - self.trials * share
+        return _Sites(np.tile(weight, (count, 1)), np.tile(shift, (count, 1)))
+
+    def _combine(self, tau: Floats, sites: _Sites) -> tuple[Floats, Floats, Floats]:
+        """Mean and variance of each logit, and the log of the integral of all sites."""
+        design, square = self.design, tau * tau
+        prior = np.full(design.shape[1], LEVEL_DEVIATION**-2)
+        prior[0] = CONSTANT_DEVIATION**-2
+        kept = 1 / (1 + square * sites.precision)
+        weighed = design.T * (sites.precision * kept)[:, None, :]
+        information = weighed @ design + np.diag(prior)
+        solved = np.linalg.solve(information, np.broadcast_to(design.T, weighed.shape))
+        effects = (solved @ (sites.shift * kept)[..., None])[..., 0]
+        mean = kept * (square * sites.shift + effects @ design.T)
+        variance = square * kept + kept**2 * np.einsum("gp,tpg->tg", design, solved)
+        determinant = np.linalg.slogdet(information)[1] - np.log(prior).sum()
+        determinant -= np.log(kept).sum(axis=1)
+        return mean, variance, ((sites.shift * mean).sum(axis=1) - determinant) / 2
+
+    @staticmethod
+    def _leave_out(mean: Floats, variance: Floats, sites: _Sites) -> tuple[Floats, Floats]:
+        """Mean and variance of each logit without its own site."""
+        precision = np.maximum(1 / variance - sites.precision, 1e-10)
+        return (mean / variance - sites.shift) / precision, 1 / precision
+
+    def _tilt(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats, Floats]:
+        """Mean, variance and log of the integral of each group's likelihood times the others'."""
+        mode, deviation = self._find_mode(cavity, cavity_variance)
+        logit = mode + deviation * _COARSE[..., None]
+        log_density = self._log_likelihood(logit) - (logit - cavity) ** 2 / (2 * cavity_variance)
+        top = log_density.max(axis=0)
+        density = np.exp(log_density - top) * np.gradient(_COARSE, axis=0)[..., None]
+        total = density.sum(axis=0)
+        mean = (density * logit).sum(axis=0) / total
+        variance = (density * (logit - mean) ** 2).sum(axis=0) / total
+        integral = total * deviation / np.sqrt(2 * np.pi * cavity_variance)
+        return mean, variance, top + np.log(integral)
+
+    def _find_mode(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats]:
+        """Where that product is largest, and how wide it is there: Newton's method, halving."""
+        # Its slope falls from above 0 to below 0 between these, for hits are 0 to `trials`.
+        low = cavity - cavity_variance * (self.trials - self.hits)
+        high = cavity + cavity_variance * self.hits
+        mode = np.clip(cavity, low, high)
+        for _ in range(_MODE_STEPS):
+            share = _expit(mode)
+            slope = self.hits - self.trials * share - (mode - cavity) / cavity_variance
+            curvature = self.trials * share * (1 - share) + 1 / cavity_variance
+            low, high = np.where(slope > 0, mode, low), np.where(slope > 0, high, mode)
+            step = mode + slope / curvature
+            inside = (step >= low) & (step <= high)
+            mode = np.where(inside, step, (low + high) / 2)
+            if np.abs(slope / np.sqrt(curvature)).max() < _CLOSE:
+                break
+        return mode, 1 / np.sqrt(curvature)
+
+    def _log_likelihood(self, logit: Floats) -> Floats:
+        return np.asarray(self.hits * logit - self.trials * np.logaddexp(0, logit))
+
+    def mix(self, posterior: _Posterior, weights: Floats) -> PooledShares:
+        """Each group's own likelihood times what the others say of it, over all τ."""
+        middle = weights @ posterior.mean
+        spread = weights @ (posterior.variance + (posterior.mean - middle) ** 2)
+        logit = middle + np.sqrt(spread) * _FINE
+        own = self._log_likelihood(logit)
+        density = np.zeros_like(logit)
+        parts = zip(weights.tolist(), posterior.cavity, posterior.cavity_variance, strict=True)
+        for weight, cavity, variance in parts:
+            log_density = own - (logit - cavity) ** 2 / (2 * variance)
+            part = np.exp(log_density - log_density.max(axis=0)) * np.gradient(_FINE, axis=0)
+            density += weight * part / part.sum(axis=0)
+        half = density / 2
+        below = np.cumsum(density, axis=0) - half
+        above = np.cumsum(density[::-1], axis=0)[::-1] - half
+        mean = (density * _expit(logit)).sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return PooledShares(mean, logit, np.log(below), np.log(above))
+
+
+def _expit(logit: Floats) -> Floats:
+    return np.asarray(np.exp(-np.logaddexp(0, -logit)))
