@@ -13,8 +13,8 @@ from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry
 
-_BESIDE = 5
-"""So many measures, or models, beside each other fit 80 columns."""
+_BESIDE = 4
+"""So many measures, or models, beside each other leave room for names in 80 columns."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
