@@ -27,17 +27,17 @@ _NOTHING = Errors(np.nan, np.nan, 0, 0)
 def _find_errors(table: RowTable) -> Floats:
     """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
     strata, groups = table.shape
-    found = np.full((strata, groups, len(_NOTHING)), np.nan)
+    errors = np.full((strata, groups, len(_NOTHING)), np.nan)
     for z in range(strata):
         people = table.in_stratum(z)
         people = people[table.group[people] != NOWHERE]
         for g in range(groups):
-            found[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
+            errors[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
             if groups == 2 and g == 0:
                 # Of two groups each is all that the other is not.
-                found[z, 1] = found[z, 0, [1, 0, 3, 2]]
+                errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
-    return found
+    return errors
 
 
 def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
