@@ -64,7 +64,7 @@ def _fit_propensity(
     key = cubes.cube.keys[place]
     codes = cubes.cube.codes[rows.cells, place]
     known = np.asarray((codes >= 0) & ~np.isin(codes, list(key.unknown)))
-    attribute = next(one for one in spec.protected if one.name == wanted.of)
+    attribute = next(protected for protected in spec.protected if protected.name == wanted.of)
     code, is_group = _choose_group(stratum, wanted, attribute, key, codes)
     member = codes[known] == code if is_group else codes[known] != code
     fit = fit_propensity(rows.features.take(known), member, wanted.bins)
@@ -118,9 +118,9 @@ def _describe_overlap(fit: PropensityFit, names: tuple[str, str]) -> Iterator[st
     if fit.members is None or fit.others is None:
         return
     sides = list(zip(names, (fit.members, fit.others), strict=True))
-    yield "scores " + ", ".join(f"{name} {one.low:.4g} to {one.high:.4g}" for name, one in sides)
+    yield "scores " + ", ".join(f"{name} {side.low:.4g} to {side.high:.4g}" for name, side in sides)
     alone = " and ".join(
-        f"{one.without_counterpart:,} of {one.people:,} {name}" for name, one in sides
+        f"{side.without_counterpart:,} of {side.people:,} {name}" for name, side in sides
     )
     yield f"without a counterpart on the other side, and so in no stratum: {alone}"
 

@@ -176,8 +176,8 @@ class Plan:
 
     def covers(self, other: Plan) -> bool:
         """Whether the counts for this plan hold all that another one asks."""
-        both = united([self, replace(other, search=other.search and self.search)])
-        return both is not None and both.keys == self.keys and both.adding == self.adding
+        joint = united([self, replace(other, search=other.search and self.search)])
+        return joint is not None and joint.keys == self.keys and joint.adding == self.adding
 
     def counts_like(self, other: Plan) -> bool:
         """Whether another plan counts the same, whichever candidates its search found."""

@@ -77,7 +77,7 @@ def read_request(words: Sequence[str]) -> Request:
     rest = list(words)
     if name in commands:
         rest.remove(name)
-    options, left, _ = command.make_parser(context).parse_args(rest)
+    options, rest, _ = command.make_parser(context).parse_args(rest)
     arguments = [
         word
         for parameter in command.params
@@ -86,7 +86,7 @@ def read_request(words: Sequence[str]) -> Request:
     ]
     return Request(
         command=name if name in commands else "",
-        arguments=tuple(word for word in (*arguments, *left) if not word.startswith("-")),
+        arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
         data=options.get("data"),
         baseline=options.get("baseline"),
         format_name=options.get("format_name") or "terminal",

@@ -64,5 +64,5 @@ class Bar(Progress):
             return
         task = self._tasks[unit]
         self._bars.advance(task, done)
-        speed = next(one.speed for one in self._bars.tasks if one.id == task) or 0.0
+        speed = next(bar.speed for bar in self._bars.tasks if bar.id == task) or 0.0
         self._bars.update(task, rate=f"{speed / 1e6:.1f}M {unit}/s" if speed else "")

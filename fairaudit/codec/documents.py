@@ -109,28 +109,28 @@ def write_result(result: AuditResult) -> Tree:
 
 def write_answers(answers: Sequence[Answer]) -> Tree:
     """One answer as the document of its result, or error; several as one document of them all."""
-    asked = [Asked(answer.spec, answer.data) for answer in answers]
+    questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
-        document = _document_of(answers[0].found, asked[0])
+        document = _document_of(answers[0].found, questions[0])
         return write_document(one_of(Result, Failure), document)
     codes = [answer.exit_code for answer in answers]
     counted = {str(code): codes.count(code) for code in sorted(set(codes))}
     listed = tuple(
-        ListedAnswer(which, answer.exit_code, _document_of(answer.found))
-        for which, answer in zip(asked, answers, strict=True)
+        ListedAnswer(question, answer.exit_code, _document_of(answer.found))
+        for question, answer in zip(questions, answers, strict=True)
     )
     row = one_of(Answers)
     return write_document(row, Answers(HEAD, version(), exit_code(answers), counted, listed))
 
 
 def _document_of(
-    found: AuditResult | FairauditError, asked: Asked | None = None
+    outcome: AuditResult | FairauditError, question: Asked | None = None
 ) -> Result | Failure:
-    if isinstance(found, AuditResult):
-        return Result(HEAD, found, asked)
-    faults = found.faults if isinstance(found, SpecError) else ()
-    kind, said = type(found).__name__, (found.message, found.hint, faults)
-    return Failure(HEAD, version(), "error", found.exit_code, kind, *said, asked)
+    if isinstance(outcome, AuditResult):
+        return Result(HEAD, outcome, question)
+    faults = outcome.faults if isinstance(outcome, SpecError) else ()
+    kind, said = type(outcome).__name__, (outcome.message, outcome.hint, faults)
+    return Failure(HEAD, version(), "error", outcome.exit_code, kind, *said, question)
 
 
 def parse(text: str | bytes) -> Tree:
@@ -181,10 +181,10 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
     read = _read(one_of(Result, Failure, Answers), document, "the result", AGAIN)
     if not isinstance(read, Answers):
-        found = _outcome(read)
-        spec = found.provenance.spec_path if isinstance(found, AuditResult) else ""
-        asked = read.asked or Asked(spec, None)
-        return [Answer(asked.spec, asked.data, found)]
+        outcome = _outcome(read)
+        spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
+        question = read.asked or Asked(spec, None)
+        return [Answer(question.spec, question.data, outcome)]
     if not read.answers:
         raise UsageError("the result cannot be read: answers is empty", AGAIN)
     return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]

@@ -129,7 +129,7 @@ def one_of(*classes: Any) -> Slot:
         return row.read(tree)
 
     every = (row.members for row in rows.values())
-    members = reduce(lambda one, other: join(one, other, either=True), every)
+    members = reduce(lambda first, other: join(first, other, either=True), every)
     words = "Which of the types of a result it is."
     return Slot(write, read, {"type": ({"enum": [*rows], "description": words}, True), **members})
 

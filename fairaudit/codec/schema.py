@@ -83,12 +83,12 @@ def define(cls: type, members: Members, package: str = "") -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def join(one: Members, other: Members, *, either: bool = False) -> Members:
+def join(row: Members, other: Members, *, either: bool = False) -> Members:
     """The members of a row that has both, or of `either` of two rows."""
-    joined = {**one, **other}
+    joined = {**row, **other}
     for name in joined:
-        if name in one and name in other:
-            (first, is_first), (second, is_second) = one[name], other[name]
+        if name in row and name in other:
+            (first, is_first), (second, is_second) = row[name], other[name]
             always = is_first and is_second if either else is_first or is_second
             joined[name] = (_both(first, second, either=either), always)
         elif either:
@@ -96,13 +96,13 @@ def join(one: Members, other: Members, *, either: bool = False) -> Members:
     return joined
 
 
-def _both(one: Schema, other: Schema, *, either: bool) -> Schema:
+def _both(first: Schema, other: Schema, *, either: bool) -> Schema:
     """One of two schemas of a member; of objects the members of both."""
-    if "properties" in one and "properties" in other:
-        return {**one, **object_of(join(_members(one), _members(other), either=either))}
-    if {**one, "description": ""} == {**other, "description": ""}:
-        return one
-    return {"anyOf": [*one.get("anyOf", [one]), *other.get("anyOf", [other])]}
+    if "properties" in first and "properties" in other:
+        return {**first, **object_of(join(_members(first), _members(other), either=either))}
+    if {**first, "description": ""} == {**other, "description": ""}:
+        return first
+    return {"anyOf": [*first.get("anyOf", [first]), *other.get("anyOf", [other])]}
 
 
 def _members(schema: Schema) -> Members:

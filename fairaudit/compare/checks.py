@@ -102,7 +102,7 @@ def compare_checks(
     With `renamed` two outcomes are compared, whose columns are none of each other's.
     """
     then, now = _Side.of(before), _Side.of(after)
-    both, otherwise = [], []
+    compared, otherwise = [], []
     for name in (name for name in now.findings if name in then.findings):
         was, finding = then.findings[name], now.findings[name]
         why = _explain_difference(was.check, finding.check, then.definitions, now.definitions)
@@ -111,9 +111,9 @@ def compare_checks(
             continue
         change = _compare_findings(was, finding, then, now, terms)
         recast = was.definition != finding.definition and not renamed
-        both.append(replace(change, recast=recast))
+        compared.append(replace(change, recast=recast))
     return ComparedChecks(
-        tuple(both),
+        tuple(compared),
         tuple(otherwise),
         tuple(finding for name, finding in then.findings.items() if name not in now.findings),
         tuple(finding for name, finding in now.findings.items() if name not in then.findings),
@@ -160,10 +160,10 @@ def _compare_groups(
     was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
 ) -> Iterator[GroupChange]:
     """How the value of each group changed that the check judged in both results."""
-    both = pair_values(was, finding, rows)
-    if both is None:
+    values = pair_values(was, finding, rows)
+    if values is None:
         return
-    then, now = both
+    then, now = values
     decided, decides = find_deciding_group(was), find_deciding_group(finding)
     for key, (group, stratum, value) in now.items():
         if key in then:

@@ -63,8 +63,8 @@ class RowTable:
     def members(self, z: int, g: int) -> Ints:
         """The people of a group in a stratum, in the order of the rows."""
         order, starts = _by_group(self)
-        at = z * self.shape[1] + g
-        return order[starts[at] : starts[at + 1]]
+        cell = z * self.shape[1] + g
+        return order[starts[cell] : starts[cell + 1]]
 
     def in_stratum(self, z: int) -> Ints:
         """Everybody in a stratum, whether or not the group is known."""

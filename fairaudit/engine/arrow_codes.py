@@ -86,12 +86,12 @@ class _Texts(KeyCoder):
         return codes
 
     def _read(self, dictionary: pa.Array) -> None:
-        found = dictionary.to_pylist()
-        known = set(found)
-        if None in known or len(known) < len(found):
+        texts = dictionary.to_pylist()
+        known = set(texts)
+        if None in known or len(known) < len(texts):
             raise NotServed
-        self._dictionary, self._size = dictionary, len(found)
-        self._name((*found, *(level for level in self.levels if level not in known)))
+        self._dictionary, self._size = dictionary, len(texts)
+        self._name((*texts, *(level for level in self.levels if level not in known)))
 
 
 class _Truths(KeyCoder):
@@ -172,11 +172,11 @@ def different(array: pa.Array, most: int) -> set[str]:
         return {array.dictionary[code].as_py() for code in used}
     if not _is_number(kind):
         raise NotServed
-    found = np.unique(_numbers(array)[known])
-    found = found[~np.isnan(found)][: most + 1].tolist()
-    if not _is_whole(kind) and len(found) <= most:
+    numbers = np.unique(_numbers(array)[known])
+    numbers = numbers[~np.isnan(numbers)][: most + 1].tolist()
+    if not _is_whole(kind) and len(numbers) <= most:
         raise NotServed
-    return {str(one) for one in found}
+    return {str(number) for number in numbers}
 
 
 def floats(array: pa.Array) -> NDArray[np.float64]:

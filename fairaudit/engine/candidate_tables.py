@@ -82,19 +82,19 @@ class CandidateTables:
             self._index = np.empty(len(groups), dtype=np.intp)
         add = self._sums.add
         together = _Together(len(self._groups))
-        for at in self._order:
-            column = candidate(self._names[at]) if self._lookups[at] is not None else None
+        for number in self._order:
+            column = candidate(self._names[number]) if self._lookups[number] is not None else None
             if column is None:
-                self._lookups[at] = None
+                self._lookups[number] = None
                 continue
-            self._widths[at] = len(column[1])
+            self._widths[number] = len(column[1])
             if isinstance(self._sums, Rows) and together.holds(column):
                 if not together.has_room(column):
                     self._add_together(together.taken(), groups)
-                together.columns[at] = column
+                together.columns[number] = column
                 continue
             index = self._index[: len(groups)]
-            if self._place(at, *column, index):
+            if self._place(number, *column, index):
                 index += groups
                 add(index)
                 add = self._sums.beside
@@ -136,35 +136,35 @@ class CandidateTables:
             cells = begins[:, None] + np.arange(wide)
             self._sums.add_counted(cells.reshape(-1), rows[seen].reshape(-1))
 
-    def _place(self, at: int, codes: Codes, levels: tuple[Level, ...], out: Ints) -> bool:
+    def _place(self, number: int, codes: Codes, levels: tuple[Level, ...], out: Ints) -> bool:
         """Where in the table the level of each row begins; False where there are too many."""
-        np.take(self._begins(at, levels), codes, out=out, mode="clip")
+        np.take(self._begins(number, levels), codes, out=out, mode="clip")
         if int(out.min()) >= 0:
             return True
-        return self._name(at, levels, np.unique(codes[out < 0])) and self._place(
-            at, codes, levels, out
+        return self._name(number, levels, np.unique(codes[out < 0])) and self._place(
+            number, codes, levels, out
         )
 
-    def _begins(self, at: int, levels: tuple[Level, ...]) -> NDArray[np.intp]:
+    def _begins(self, number: int, levels: tuple[Level, ...]) -> NDArray[np.intp]:
         """Where in the table each level begins; negative where it has no row yet."""
-        lookup = self._lookups[at]
+        lookup = self._lookups[number]
         assert lookup is not None
         if not lookup.is_of(levels, self._shape[1]):
-            known = [self._rows.get((at, self._level(level)), -1) for level in levels]
+            known = [self._rows.get((number, self._level(level)), -1) for level in levels]
             lookup.follow(levels, known, self._shape[1])
         return lookup.begins
 
-    def _name(self, at: int, levels: tuple[Level, ...], codes: Codes) -> bool:
+    def _name(self, number: int, levels: tuple[Level, ...], codes: Codes) -> bool:
         """Gives levels their rows; False where the candidate has too many."""
-        lookup = self._lookups[at]
+        lookup = self._lookups[number]
         assert lookup is not None
         for code in codes.tolist():
             level = self._level(levels[code])
-            if (at, level) not in self._rows:
+            if (number, level) not in self._rows:
                 lookup.size += level is not None
-                self._rows[at, level] = len(self._rows)
+                self._rows[number, level] = len(self._rows)
         if lookup.size > MOST_LEVELS:
-            self._lookups[at] = None
+            self._lookups[number] = None
             return False
         self._make_room(len(self._rows), len(self._groups))
         lookup.forget()
@@ -210,7 +210,7 @@ class CandidateTables:
         row, group = np.divmod(cells, self._shape[1])
         self._shape = (0, 0)
         names = list(self._rows)
-        owner = np.array([at for at, _ in names], dtype=np.int64)
+        owner = np.array([candidate for candidate, _ in names], dtype=np.int64)
         shared = self._groups.keys(self._search.keys)
         for number, name in enumerate(self._names):
             own = np.flatnonzero(owner[row] == number)
@@ -282,30 +282,31 @@ class KeyCombinations:
 
     def numbers(self, shared: Sequence[Column]) -> NDArray[np.intp]:
         """The number of each row's combination."""
-        levels = tuple(one for _, one in shared)
+        levels = tuple(known for _, known in shared)
         shape = tuple(map(len, levels))
         place = np.zeros(len(shared[0][0]), dtype=np.intp)
         for codes, named in shared:
             place *= len(named)
             place += codes
         if math.prod(shape) > _MOST_LOOKED_UP:
-            different, which = np.unique(place, return_inverse=True)
-            return self._told(different, levels)[which]
+            different, place_of_row = np.unique(place, return_inverse=True)
+            return self._told(different, levels)[place_of_row]
         if levels != self._levels:
             self._levels = levels
             self._lookup = np.full(math.prod(shape), -1, dtype=np.intp)
-        found = np.take(self._lookup, place)
-        if len(found) and int(found.min()) < 0:
-            unseen = np.unique(place[found < 0])
+        numbers = np.take(self._lookup, place)
+        if len(numbers) and int(numbers.min()) < 0:
+            unseen = np.unique(place[numbers < 0])
             self._lookup[unseen] = self._told(unseen, levels)
-            found = np.take(self._lookup, place)
-        return found
+            numbers = np.take(self._lookup, place)
+        return numbers
 
     def _told(self, places: Ints, levels: tuple[tuple[Level, ...], ...]) -> NDArray[np.intp]:
         """The numbers of combinations that are told by mixed radix; a new one gets the next."""
-        each = np.stack(np.unravel_index(places, tuple(map(len, levels))), axis=1).tolist()
+        combinations = np.stack(np.unravel_index(places, tuple(map(len, levels))), axis=1).tolist()
         names = (
-            tuple(one[code] for one, code in zip(levels, codes, strict=True)) for codes in each
+            tuple(named[code] for named, code in zip(levels, codes, strict=True))
+            for codes in combinations
         )
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
         return np.array(numbers, dtype=np.intp)
@@ -328,9 +329,9 @@ def _coded(column: Sequence[Level], *, is_text: bool) -> tuple[Ints, tuple[str |
     """A column of levels as codes, and the texts they stand for; intervals are codes already."""
     if not is_text:
         return np.array(column, dtype=np.int64), ()
-    levels = list(dict.fromkeys(None if one is None else str(one) for one in column))
+    levels = list(dict.fromkeys(None if level is None else str(level) for level in column))
     place = {level: number for number, level in enumerate(levels)}
-    codes = [place[None if one is None else str(one)] for one in column]
+    codes = [place[None if level is None else str(level)] for level in column]
     return np.array(codes, dtype=np.int64), tuple(levels)
 
 
@@ -356,16 +357,16 @@ def _finer(sums: Sums, plan: Plan) -> Sums:
         return Exact(plan)
 
 
-def _part(measures: Measures, at: Ints) -> Measures:
+def _part(measures: Measures, cells: Ints) -> Measures:
     """The measures of some of the cells."""
 
     def both(sums: tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
-        first, second = ([one[i] for i in at.tolist()] if one else [] for one in sums)
+        first, second = ([values[i] for i in cells.tolist()] if values else [] for values in sums)
         return first, second
 
     return Measures(
-        measures.rows[at],
-        measures.people[at],
+        measures.rows[cells],
+        measures.people[cells],
         both(measures.weights),
         both(measures.squares),
         measures.largest_weight,

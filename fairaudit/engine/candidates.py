@@ -66,16 +66,16 @@ def why_dropped(search: Search, levels: Mapping[str, Iterable[str | None]]) -> d
 
     Missing values are no level.
     """
-    found = {}
+    reasons = {}
     for name in search.candidates:
         known = {level for level in levels.get(name, ()) if level is not None}
         if name not in levels or len(known) > MOST_LEVELS:
-            found[name] = f"{TOO_MANY}, though not in the first {FIRST_ROWS:,} rows"
+            reasons[name] = f"{TOO_MANY}, though not in the first {FIRST_ROWS:,} rows"
         elif len(known) < 2:  # one level makes no condition
-            found[name] = "one level alone" if known else "no value at all"
+            reasons[name] = "one level alone" if known else "no value at all"
         elif UNKNOWN in known:
-            found[name] = f"a level {UNKNOWN!r}, the name of those who are not known"
-    return found
+            reasons[name] = f"a level {UNKNOWN!r}, the name of those who are not known"
+    return reasons
 
 
 def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]]) -> Plan:
@@ -104,14 +104,14 @@ def _with_few_levels(
     """The columns that have few levels in the first rows."""
     from fairaudit.engine.polars_route import collect
 
-    found: dict[str, set[str]] = {name: set() for name in names}
+    levels: dict[str, set[str]] = {name: set() for name in names}
     for batch in batches:
-        left = [name for name in names if len(found[name]) <= MOST_LEVELS]
-        if left:
-            first = collect(batch.frame.select(left).head(FIRST_ROWS), batch)
-            for name in left:
-                found[name] |= _levels(first[name], tokens)
-    return [name for name in names if len(found[name]) <= MOST_LEVELS]
+        remaining = [name for name in names if len(levels[name]) <= MOST_LEVELS]
+        if remaining:
+            first = collect(batch.frame.select(remaining).head(FIRST_ROWS), batch)
+            for name in remaining:
+                levels[name] |= _levels(first[name], tokens)
+    return [name for name in names if len(levels[name]) <= MOST_LEVELS]
 
 
 def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
@@ -139,16 +139,16 @@ def of_few_levels(
     from fairaudit.engine.arrow_codes import NotServed, different
 
     missing = {"", *tokens}
-    found: dict[str, set[str]] = {name: set() for name in names}
+    levels: dict[str, set[str]] = {name: set() for name in names}
     try:
         for file in sources:
-            left = [name for name in names if len(found[name]) <= MOST_LEVELS]
-            for batch in _first(file, left):
+            remaining = [name for name in names if len(levels[name]) <= MOST_LEVELS]
+            for batch in _first(file, remaining):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    found[name] |= different(column, MOST_LEVELS + len(missing)) - missing
+                    levels[name] |= different(column, MOST_LEVELS + len(missing)) - missing
     except (NotServed, pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
         return None
-    return [name for name in names if len(found[name]) <= MOST_LEVELS]
+    return [name for name in names if len(levels[name]) <= MOST_LEVELS]
 
 
 def _first(file: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -157,10 +157,10 @@ def _first(file: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
     if not names:
         return
-    left = FIRST_ROWS
+    remaining = FIRST_ROWS
     with pq.ParquetFile(file.path, read_dictionary=names, pre_buffer=False) as opened:
         for batch in opened.iter_batches(FIRST_ROWS, columns=names, use_threads=False):
-            yield batch.slice(0, left)
-            left -= batch.num_rows
-            if left <= 0:
+            yield batch.slice(0, remaining)
+            remaining -= batch.num_rows
+            if remaining <= 0:
                 return

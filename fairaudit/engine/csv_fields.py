@@ -61,14 +61,14 @@ class FieldCoder:
         starts, lengths = self._bounds(buffer, end)
         words = np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,))
         self._widths = np.maximum(self._widths, -(-lengths.max(axis=1) // 8))
-        found = np.empty(starts.shape, dtype=np.int16)
+        codes = np.empty(starts.shape, dtype=np.int16)
         for width in np.unique(self._widths).tolist():
             own = np.flatnonzero(self._widths == width)
             if width > _WIDEST:
                 self._give_up(own)
             else:
-                found[own] = self._coded(own, width, starts[own], lengths[own], words, buffer)
-        return found
+                codes[own] = self._coded(own, width, starts[own], lengths[own], words, buffer)
+        return codes
 
     def _bounds(self, buffer: bytearray, end: int) -> tuple[Fixed, Fixed]:
         """Where the fields of the columns begin, and how long they are, [columns, rows]."""
@@ -97,9 +97,9 @@ class FieldCoder:
         """The codes of columns of one width; new levels are learnt, and all is looked up again."""
         parts = [words[starts] & np.take(_MASKS, lengths, mode="clip")]
         for more in range(1, width):
-            left = lengths - 8 * more
-            parts.append(words[np.where(left > 0, starts + 8 * more, 0)]
-                         & np.take(_MASKS, left, mode="clip"))  # fmt: skip
+            remaining = lengths - 8 * more
+            parts.append(words[np.where(remaining > 0, starts + 8 * more, 0)]
+                         & np.take(_MASKS, remaining, mode="clip"))  # fmt: skip
         mixed = parts[0]
         for number, part in enumerate(parts[1:]):
             mixed = mixed ^ part * SECOND[number]
@@ -116,12 +116,12 @@ class FieldCoder:
                 return codes
 
     def _learn(
-        self, own: Fixed, mixed: Words, same: NDArray[np.bool_], at: tuple[Fixed, Fixed],
+        self, own: Fixed, mixed: Words, same: NDArray[np.bool_], bounds: tuple[Fixed, Fixed],
         buffer: bytearray,
     ) -> bool:  # fmt: skip
         """Takes up the levels that are new; whether there were any in columns that still count."""
         learnt = False
-        starts, lengths = at
+        starts, lengths = bounds
         for row in np.flatnonzero(~same.all(axis=1)).tolist():
             column = int(own[row])
             if self.levels[column] is None:
@@ -147,8 +147,8 @@ class FieldCoder:
         texts = [text.ljust(8 * _WIDEST, b"\0") for text in self._texts[column]]
         parts = np.array([np.frombuffer(text, dtype="<u8") for text in texts]).T
         mixed = parts[0].copy()
-        for at in range(1, width):
-            mixed ^= parts[at] * SECOND[at - 1]
+        for number in range(1, width):
+            mixed ^= parts[number] * SECOND[number - 1]
         for factor in FACTORS:
             places = ((mixed * factor) >> SHIFT).view(np.int64)
             if len(np.unique(places)) == len(places):

@@ -46,9 +46,9 @@ def count(file: SourceFile, plan: Plan, progress: Progress) -> list[PartialCount
     work = _Work(file, plan, plan.search, progress)
     with ThreadPoolExecutor(len(ranges)) as pool:
         try:
-            found = pool.map(lambda ends: work.count(*ends), ranges)
+            counted = pool.map(lambda ends: work.count(*ends), ranges)
             # A part, or the whole file, may have no row.
-            return [one for one in found if one is not None] or None
+            return [part for part in counted if part is not None] or None
         except NotServed:
             return None
         except OSError as error:
@@ -119,20 +119,22 @@ class _Counter:
     def add(self, codes: NDArray[np.int16], fields: FieldCoder) -> None:
         """Counts the rows of a batch, [columns, rows]."""
 
-        def column(at: int) -> Column | None:
-            levels = fields.levels[at]
+        def column(number: int) -> Column | None:
+            levels = fields.levels[number]
             if levels is None:
                 return None
-            cut = self._cuts.get(at)
-            return (codes[at], levels) if cut is None else cut.column(codes[at], levels)
+            cut = self._cuts.get(number)
+            return (codes[number], levels) if cut is None else cut.column(codes[number], levels)
 
         kept = np.zeros(codes.shape[1], dtype=np.int16), (1,)
-        keys = [one for at in range(len(self._plan.keys)) if (one := column(at)) is not None]
+        keys = [
+            key for number in range(len(self._plan.keys)) if (key := column(number)) is not None
+        ]
         numbers = self._groups.numbers([kept, *keys])
         rows = np.bincount(numbers, minlength=len(self._rows))
         rows[: len(self._rows)] += self._rows
         self._rows = rows
-        shared = [kept, *(keys[at] for at in self._shared)]
+        shared = [kept, *(keys[number] for number in self._shared)]
         measured: Mapping[str, pa.Array] = {"": codes[0]}
         self._crossing.add(shared, lambda name: column(self._places[name]), measured)
 
@@ -170,6 +172,6 @@ class CutCoder:
         sound = texts.select(numbers.sound(self._key.column)).to_series()
         if not sound.all():
             raise NotServed  # the other route tells which row it is
-        found = texts.select(interval(self._key, batch, numbers)).to_series()
-        self._codes = found.fill_null(self._last).to_numpy().astype(np.int16)
+        codes = texts.select(interval(self._key, batch, numbers)).to_series()
+        self._codes = codes.fill_null(self._last).to_numpy().astype(np.int16)
         self._of = levels

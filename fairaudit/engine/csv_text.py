@@ -124,10 +124,10 @@ def fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tupl
     if quotes and not re.search(record(separator, "*", multiline=multiline), text):
         hint = 'a field with quotes is written "…" with inner quotes doubled'
         return "quotes inside a field", hint
-    found = re.sub(_QUOTED_ON_MORE_LINES, "", text).count(separator) + 1
-    plural = "" if found == 1 else "s"
+    count = re.sub(_QUOTED_ON_MORE_LINES, "", text).count(separator) + 1
+    plural = "" if count == 1 else "s"
     hint = "check the line, or `format: {separator: …}`"
-    return f"{found} field{plural} where the header has {fields}", hint
+    return f"{count} field{plural} where the header has {fields}", hint
 
 
 def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def count(
         or plan.models
     ):
         return {}
-    tasks = [task for name, one in files.items() for task in _tasks(one, name, plan)]
+    tasks = [task for name, source in files.items() for task in _tasks(source, name, plan)]
     if not tasks:
         return {}
     work = _Work(tasks, plan, progress)
@@ -82,17 +82,17 @@ def count(
         # After an interruption, or a fault, nobody waits for the row groups that are left.
         work.stopped = True
         pool.shutdown(wait=False, cancel_futures=True)
-    return {name: found for name, found in work.found.items() if name not in work.refused}
+    return {name: parts for name, parts in work.found.items() if name not in work.refused}
 
 
-def _tasks(one: SourceFile, name: str, plan: Plan) -> list[_Task]:
+def _tasks(source: SourceFile, name: str, plan: Plan) -> list[_Task]:
     """The row groups of a file; none where the file is not served."""
-    layout = one.layout
+    layout = source.layout
     if layout is None:
         return []
     try:
-        with pq.ParquetFile(one.path) as opened:
-            file = _File(one.path, name, layout, opened.metadata)
+        with pq.ParquetFile(source.path) as opened:
+            file = _File(source.path, name, layout, opened.metadata)
             schema = opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
@@ -110,7 +110,9 @@ def _tasks(one: SourceFile, name: str, plan: Plan) -> list[_Task]:
 
 def _is_coded(group: RowGroup, names: set[str]) -> bool:
     """Whether pyarrow reads its texts as dictionary codes; of the delta encodings it does not."""
-    return not any(one.encodings & DELTA_TEXTS for one in group.of(names) if one.leaf.kind == TEXT)
+    return not any(
+        chunk.encodings & DELTA_TEXTS for chunk in group.of(names) if chunk.leaf.kind == TEXT
+    )
 
 
 def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, KeyCoder]]:
@@ -124,14 +126,14 @@ def _candidates(plan: Plan) -> list[Key]:
 def _columns(plan: Plan) -> list[str]:
     """Every column to read, each once."""
     measured = [name for name in (plan.count, plan.weight) if name is not None]
-    found = plan.search.candidates if plan.search else ()
-    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *found]))
+    candidates = plan.search.candidates if plan.search else ()
+    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *candidates]))
 
 
 def _thread_count() -> int:
     """As many threads as Polars takes: the machine's, or as its variable says."""
-    asked = os.environ.get("POLARS_MAX_THREADS", "")
-    return int(asked) if asked.isdecimal() and int(asked) else os.cpu_count() or 1
+    setting = os.environ.get("POLARS_MAX_THREADS", "")
+    return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1
 
 
 class _Work:
@@ -190,8 +192,8 @@ class _Counter:
         self._reader = pq.ParquetFile(
             file.path, metadata=file.meta, read_dictionary=names, pre_buffer=False
         )
-        found = plan.search.candidates if plan.search else ()
-        self._names = [name for name in names if name not in found]
+        candidates = plan.search.candidates if plan.search else ()
+        self._names = [name for name in names if name not in candidates]
         every = _axes(self._reader.schema_arrow, plan, plan.every_key)
         self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
@@ -213,11 +215,11 @@ class _Counter:
     def add(self, batch: pa.RecordBatch) -> None:
         """Counts the rows of a batch."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        codes = [one.codes(columns[key.column]) for key, one in self._axes]
+        codes = [coder.codes(columns[key.column]) for key, coder in self._axes]
         while not self._sums.take(columns):
             self._close()
             self._sums = self._sums.finer()
-        levels = tuple(one.levels for _, one in self._axes)
+        levels = tuple(coder.levels for _, coder in self._axes)
         if not self._sums.has_room:
             self._close()
         if not self._levels:
@@ -228,15 +230,15 @@ class _Counter:
             self._rearrange(levels)
         cell = self._cell[: batch.num_rows]
         cell[:] = codes[0]
-        for one, named in zip(codes[1:], levels[1:], strict=True):
-            cell *= len(named)
-            cell += one
+        for key_codes, known in zip(codes[1:], levels[1:], strict=True):
+            cell *= len(known)
+            cell += key_codes
         index = self._index[: batch.num_rows]
         index[:] = cell
         self._sums.add(index)
         if self._scores or self._tables:
             read = zip(self._axes, codes, levels, strict=True)
-            keys = {key: (mine, theirs) for (key, _), mine, theirs in read}
+            keys = {key: (key_codes, key_levels) for (key, _), key_codes, key_levels in read}
             for column, counted in self._scores.items():
                 counted.add(keys, scores(columns[column]), self._sums.people)
             self._add_tables(keys, columns)
@@ -247,8 +249,8 @@ class _Counter:
         """Counts the tables beside; where their dictionaries are too wide, the other route does."""
         if self._tables is None:
             return
-        others = {key: (one.codes(columns[key.column]), one) for key, one in self._others}
-        read = {key: (codes, one.levels) for key, (codes, one) in others.items()}
+        others = {key: (coder.codes(columns[key.column]), coder) for key, coder in self._others}
+        read = {key: (codes, coder.levels) for key, (codes, coder) in others.items()}
         self._tables.add({**keys, **read}, self._sums.people)
         if self._tables.too_wide is not None:
             raise NotServed
@@ -257,7 +259,9 @@ class _Counter:
         """What was counted."""
         self._close()
         if self._scores and self._closed:
-            parts = {column: one.closed() for column, one in self._scores.items()}
+            parts = {
+                column: score_counter.closed() for column, score_counter in self._scores.items()
+            }
             self._closed[0] = replace(self._closed[0], scores=parts)
         if self._tables and self._closed:
             self._closed[0] = replace(self._closed[0], tables=self._tables.closed())
@@ -289,8 +293,8 @@ class _Counter:
         cells, measures = self._sums.close()
         codes = np.unravel_index(cells, tuple(map(len, self._levels)))
         keys = (
-            _raw_key(key, levels, mine)
-            for (key, _), levels, mine in zip(self._axes, self._levels, codes, strict=True)
+            _raw_key(key, levels, key_codes)
+            for (key, _), levels, key_codes in zip(self._axes, self._levels, codes, strict=True)
         )
         kept = np.ones(len(cells), dtype=np.int64)
         self._closed.append(PartialCounts(tuple(keys), kept, measures))
@@ -310,7 +314,7 @@ class _Search:
     def __init__(self, schema: pa.Schema, plan: Plan) -> None:
         assert plan.search is not None
         axes = _axes(schema, plan, _candidates(plan))
-        self._axes = {key.column: one for key, one in axes}
+        self._axes = {key.column: coder for key, coder in axes}
         self._shared = [plan.keys.index(key) for key in plan.search.keys]
         self._crossing = CandidateTables(plan, plan.search, _BATCH)
         self._read: dict[str, Iterator[pa.RecordBatch]] = {}
@@ -332,11 +336,11 @@ class _Search:
             batch = next(self._read[name], None)
             if batch is None or batch.num_rows != rows:
                 raise NotServed
-            one = self._axes[name]
-            return one.codes(batch.column(0)), one.levels
+            coder = self._axes[name]
+            return coder.codes(batch.column(0)), coder.levels
 
         kept = np.zeros(rows, dtype=np.intp), (1,)
-        shared = [kept, *((codes[at], levels[at]) for at in self._shared)]
+        shared = [kept, *((codes[number], levels[number]) for number in self._shared)]
         self._crossing.add(shared, candidate, measured)
 
     def counted(self) -> dict[str, list[PartialCounts] | None]:
@@ -349,4 +353,4 @@ def _raw_key(key: Key, levels: tuple[Level, ...], codes: NDArray[np.intp]) -> Ra
         return RawKey(key, np.array(levels, dtype=np.int64)[codes])
     # A dictionary may hold levels that no row has; they are none of the data's.
     used, codes = np.unique(codes, return_inverse=True)
-    return RawKey(key, codes, tuple(levels[at] for at in used.tolist()))
+    return RawKey(key, codes, tuple(levels[code] for code in used.tolist()))

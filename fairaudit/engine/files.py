@@ -24,16 +24,16 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
     `DataError` where a named file is missing.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     notices: list[Notice] = []
     for entry in entries:
         try:
-            found += _named_by(entry, base, notices)
+            files += _named_by(entry, base, notices)
         except OSError as error:
             raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
-    once = {os.path.realpath(path): path for path in reversed(found)}
-    if len(once) < len(found):
-        what = f"{len(found) - len(once)} files are named twice and read once"
+    once = {os.path.realpath(path): path for path in reversed(files)}
+    if len(once) < len(files):
+        what = f"{len(files) - len(once)} files are named twice and read once"
         notices.append(Notice(what, Subjects.NOBODY))
     return list(reversed(once.values())), notices
 
@@ -63,9 +63,11 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     if path.is_file():
         return [path]
     if path.is_dir():
-        everything = [one for name in ("*", ".*") for one in _matches(path, ("**", name))]
-        inside = [one for one in everything if not one.is_dir()]
-        known = [one for one in inside if format_of(one) and not one.name.startswith((".", "~"))]
+        everything = [entry for name in ("*", ".*") for entry in _matches(path, ("**", name))]
+        inside = [entry for entry in everything if not entry.is_dir()]
+        known = [
+            entry for entry in inside if format_of(entry) and not entry.name.startswith((".", "~"))
+        ]
         if len(known) < len(inside):
             what = f"{len(inside) - len(known)} other files in {entry} are not read"
             notices.append(Notice(what, Subjects.NOBODY))
@@ -74,13 +76,13 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         pattern = Path(entry)
         start = Path(pattern.anchor) if pattern.is_absolute() else base
         parts = pattern.parts[1:] if pattern.is_absolute() else pattern.parts
-        found = list(_matches(start, parts))
-        folders = [one for one in found if one.is_dir()]
+        matches = list(_matches(start, parts))
+        folders = [entry for entry in matches if entry.is_dir()]
         if folders and "**" not in parts:
-            names = ", ".join(repr(one.name) for one in folders[:3])
+            names = ", ".join(repr(entry.name) for entry in folders[:3])
             what = f"the glob {entry} also finds folders, which are not read: {names}"
             notices.append(Notice(what, Subjects.NOBODY))
-        files = [one for one in found if one not in folders]
+        files = [entry for entry in matches if entry not in folders]
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
     try:
         path.stat()
@@ -122,8 +124,8 @@ def _folders(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
     """What a folder holds, by name: either what begins with a dot, or all else."""
     with os.scandir(folder) as entries:
-        found = [entry for entry in entries if entry.name.startswith(".") is hidden]
-    return sorted(found, key=lambda entry: entry.name)
+        shown = [entry for entry in entries if entry.name.startswith(".") is hidden]
+    return sorted(shown, key=lambda entry: entry.name)
 
 
 def _some(files: list[Path], message: str, hint: str) -> list[Path]:

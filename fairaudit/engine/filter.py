@@ -228,11 +228,11 @@ def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
 
 def _unchained(node: _Node) -> str:
     """What is wrong with a comparison of a comparison, and how to say it instead."""
-    left = node.inner[0]
-    if node.name in _SIGNS and left.name in _SIGNS and len(left.inner) == 2:
-        (low, middle), right = left.inner, node.inner[1]
+    inner = node.inner[0]
+    if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
+        (low, middle), right = inner.inner, node.inner[1]
         if low.text and middle.text and right.text:
-            first = f"{low.text} {_SIGNS[left.name]} {middle.text}"
+            first = f"{low.text} {_SIGNS[inner.name]} {middle.text}"
             second = f"{middle.text} {_SIGNS[node.name]} {right.text}"
             return (
                 f"{first} {_SIGNS[node.name]} {right.text} would hold true or false against "
@@ -254,7 +254,9 @@ def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
         case "BinaryExpr":
             return _call(body["op"], (_read(body["left"]), _read(body["right"])))
         case "Function":
-            return _call(_function(body["function"]), tuple(_read(one) for one in body["input"]))
+            return _call(
+                _function(body["function"]), tuple(_read(argument) for argument in body["input"])
+            )
         case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
             return _read(body["expr"])
         case _:
@@ -274,11 +276,11 @@ def _call(name: str, inner: tuple[_Node, ...]) -> _Node:
 def _literal(tree: Any) -> _Node:  # noqa: ANN401
     """A literal; the list of an `in (…)` has the kind of its elements."""
     expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
-    found = pl.select(expression).to_series()
-    if isinstance(found.dtype, pl.List):
-        return _Node(_kind_of(found.dtype.inner), text="a value of the list")
-    value = found[0]
-    return _Node(_kind_of(found.dtype), text=_written(value))
+    column = pl.select(expression).to_series()
+    if isinstance(column.dtype, pl.List):
+        return _Node(_kind_of(column.dtype.inner), text="a value of the list")
+    value = column[0]
+    return _Node(_kind_of(column.dtype), text=_written(value))
 
 
 def _written(value: object) -> str:
@@ -299,7 +301,7 @@ def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its clas
     if dtype in {pl.Date, pl.Time} or isinstance(dtype, pl.Datetime):
         return _Kind.MOMENT
     kinds = {pl.String: _Kind.TEXT, pl.Boolean: _Kind.BOOLEAN, pl.Null: _Kind.NULL}
-    return next((kind for one, kind in kinds.items() if dtype == one), _Kind.OTHER)
+    return next((kind for known, kind in kinds.items() if dtype == known), _Kind.OTHER)
 
 
 def _function(tree: Any) -> str:  # noqa: ANN401

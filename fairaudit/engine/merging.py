@@ -119,14 +119,14 @@ def _table_levels(
     plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
-    found = {key.key: key.levels for key in keys}
+    levels = {key.key: key.levels for key in keys}
     parts = [part.tables for part in counts if part.tables is not None]
     for key in plan.table_keys:
-        if key not in found:
+        if key not in levels:
             texts = {level for part in parts for level in part.levels[key]}
             known = [level for level in texts if isinstance(level, str)]
-            found[key] = (*sorted(known), *([None] if None in texts else []))
-    return {key: found[key] for key in plan.table_keys if key.edges is None}
+            levels[key] = (*sorted(known), *([None] if None in texts else []))
+    return {key: levels[key] for key in plan.table_keys if key.edges is None}
 
 
 def _merge_tables(
@@ -135,22 +135,25 @@ def _merge_tables(
     """The tables beside of all threads and files, one after the other."""
     parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
     place: dict[Key, dict[Level, int]] = {
-        key: {level: number for number, level in enumerate(some)} for key, some in levels.items()
+        key: {level: number for number, level in enumerate(key_levels)}
+        for key, key_levels in levels.items()
     }
     lookups = [
         {
             # A level of a dictionary that no row has is none of the data's.
-            key: np.array([place[key].get(x, -2) if key in place else x for x in some])
-            for key, some in part.levels.items()
+            key: np.array([place[key].get(x, -2) if key in place else x for x in key_levels])
+            for key, key_levels in part.levels.items()
         }
         for part in parts
     ]
     for number, keys in enumerate(plan.tables):
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
-        for one, lookup in zip(parts, lookups, strict=True):
-            mine = np.unravel_index(one.cells[number], tuple(len(one.levels[key]) for key in keys))
-            each = [lookup[key][code] for key, code in zip(keys, mine, strict=True)]
-            codes.append(np.stack(each, axis=1))
+        for part, lookup in zip(parts, lookups, strict=True):
+            part_codes = np.unravel_index(
+                part.cells[number], tuple(len(part.levels[key]) for key in keys)
+            )
+            columns = [lookup[key][code] for key, code in zip(keys, part_codes, strict=True)]
+            codes.append(np.stack(columns, axis=1))
         people = [np.zeros(0, dtype=np.int64), *(part.people[number] for part in parts)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
 
@@ -163,13 +166,15 @@ def _merge_search(
         return None
     tables = {}
     for name in plan.search.candidates:
-        found = [part.beside.get(name, ()) for part in counts]
-        parts = [part for several in found for part in several or ()]
-        if parts and None not in found:
+        tables_of_parts = [part.beside.get(name, ()) for part in counts]
+        parts = [part for several in tables_of_parts for part in several or ()]
+        if parts and None not in tables_of_parts:
             tables[name] = merge_counts(plan.beside(name), parts, ready, route)
-    dropped = why_dropped(plan.search, {name: one.keys[-1].levels for name, one in tables.items()})
-    left = {name: one for name, one in tables.items() if name not in dropped}
-    return RawSearch(left, {**plan.search.left_out, **dropped})
+    dropped = why_dropped(
+        plan.search, {name: table.keys[-1].levels for name, table in tables.items()}
+    )
+    kept = {name: table for name, table in tables.items() if name not in dropped}
+    return RawSearch(kept, {**plan.search.left_out, **dropped})
 
 
 def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> RawAmounts | None:
@@ -209,7 +214,7 @@ def _merge_score(
     if not low:
         empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
-    sizes = [math.prod(_size(keys[at]) for at in grouping) for grouping in places]
+    sizes = [math.prod(_size(keys[place]) for place in grouping) for grouping in places]
     shifts = [part.shift for part in parts]
     shift = coarsest(shifts, sum(sizes), min(low), max(high), most)
     bins = Bins.gather(
@@ -245,21 +250,23 @@ def _merge_histogram(
     for piece in pieces:
         shape = tuple(map(len, piece.keys))
         lookups = [
-            np.array([_code_of(level, keys[at]) for level in levels], dtype=np.int64)
-            for at, levels in zip(places, piece.keys, strict=True)
+            np.array([_code_of(level, keys[place]) for level in levels], dtype=np.int64)
+            for place, levels in zip(places, piece.keys, strict=True)
         ]
 
         def united(flat: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
-            mine = np.unravel_index(flat, shape)
-            return np.stack([to[one] for to, one in zip(lookups, mine, strict=True)], axis=1)
+            piece_codes = np.unravel_index(flat, shape)
+            return np.stack(
+                [to[code] for to, code in zip(lookups, piece_codes, strict=True)], axis=1
+            )
 
         codes.append(united(piece.cells, shape, lookups))
         cells.append(united(piece.used, shape, lookups))
     finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
     sums = None
     if all(piece.sums is not None for piece in pieces):
-        each = zip(*(piece.sums or () for piece in pieces), strict=True)
-        sums = tuple([number for part in parts for number in part] for parts in each)
+        sums_of_pieces = zip(*(piece.sums or () for piece in pieces), strict=True)
+        sums = tuple([number for part in parts for number in part] for parts in sums_of_pieces)
     return RawHistogram(
         keys=places,
         codes=np.concatenate(codes),

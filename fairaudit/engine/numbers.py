@@ -86,10 +86,10 @@ class Numbers:
 
     def sound(self, column: str) -> pl.Expr:
         """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
-        found = self._sound_in_its_role(column)
+        sound = self._sound_in_its_role(column)
         if column not in self.plan.adding.columns:
-            return found
-        return found & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
+            return sound
+        return sound & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
 
     def _sound_in_its_role(self, column: str) -> pl.Expr:
         value = self.value(column)
@@ -109,7 +109,7 @@ class Numbers:
 
     def counters(self) -> list[str]:
         """The names of the counters of bad rows."""
-        return [own(f"bad{at}") for at in range(len(self.columns))]
+        return [own(f"bad{number}") for number in range(len(self.columns))]
 
     def bad_rows(self) -> list[pl.Expr]:
         """One 0/1 column for each numeric column."""
@@ -118,11 +118,11 @@ class Numbers:
             for column, name in zip(self.columns, self.counters(), strict=True)
         ]
 
-    def refuse(self, found: pl.DataFrame) -> None:
+    def refuse(self, counted: pl.DataFrame) -> None:
         """Raises `DataError` for the first numeric column where a kept row holds none."""
-        found = found.filter(pl.col(own("kept")) == 1)
+        counted = counted.filter(pl.col(own("kept")) == 1)
         for column, name in zip(self.columns, self.counters(), strict=True):
-            bad = int(found[name].sum())
+            bad = int(counted[name].sum())
             if not bad:
                 continue
             what = "no number"

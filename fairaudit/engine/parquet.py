@@ -121,18 +121,18 @@ def read_layout(path: Path, name: str) -> Layout:
         raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
 
 
-def check_pages(path: Path, name: str, found: Layout, columns: Collection[str]) -> None:
+def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
     """Raises `DataError` where the pages of these columns are not what the footer says."""
     with path.open("rb", buffering=0) as file:
-        for group in found.groups:
+        for group in layout.groups:
             for chunk in group.of(columns):
                 try:
                     _check_chunk(file.fileno(), chunk)
                 except (thrift.Malformed, _Damaged, OSError) as error:
                     column = quoted(".".join(chunk.leaf.path))
                     why = str(error) if isinstance(error, _Damaged) else ""
-                    told = f"the column {column} is damaged{why and ': '}{why}"
-                    raise DataError.unreadable(name, told) from error
+                    what = f"the column {column} is damaged{why and ': '}{why}"
+                    raise DataError.unreadable(name, what) from error
 
 
 class _TooLarge(Exception):
@@ -149,14 +149,14 @@ def _encrypted(name: str) -> DataError:
 
 def _is_encrypted(footer: Struct) -> bool:
     """Whether a column is: its metadata may be, where the footer is not."""
-    groups = [one for one in _list(footer.get(4)) if isinstance(one, dict)]
-    chunks = [one for group in groups for one in _list(group.get(1)) if isinstance(one, dict)]
+    groups = [entry for entry in _list(footer.get(4)) if isinstance(entry, dict)]
+    chunks = [entry for group in groups for entry in _list(group.get(1)) if isinstance(entry, dict)]
     return any(8 in chunk or 9 in chunk for chunk in chunks)
 
 
 def _layout(footer: Struct, end: int) -> Layout:
-    leaves = _leaves([_struct(one) for one in _list(footer.get(2))])
-    groups = tuple(_group(_struct(one), leaves, end) for one in _list(footer.get(4, [])))
+    leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
+    groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
     rows = _int(footer.get(3), _LARGEST)
     if rows != sum(group.rows for group in groups):
         raise _Damaged
@@ -165,7 +165,7 @@ def _layout(footer: Struct, end: int) -> Layout:
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
     """The columns that a schema describes, a tree whose elements stand in a row."""
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     open_: list[tuple[tuple[str, ...], int, bool]] = []
     for number, element in enumerate(elements):
         children = _int(element.get(5, 0), len(elements))
@@ -176,8 +176,8 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
             open_.pop()
         if not open_:
             raise _Damaged
-        path, left, repeats = open_.pop()
-        open_.append((path, left - 1, repeats))
+        path, children_left, repeats = open_.pop()
+        open_.append((path, children_left - 1, repeats))
         name = element.get(4)
         if not isinstance(name, bytes):
             raise _Damaged
@@ -190,12 +190,12 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
             width = _WIDTHS.get(kind, 0)
             if kind == _FIXED:
                 width = _int(element.get(2), _INT)
-            found.append(Leaf(path, kind, width, repeats))
+            leaves.append(Leaf(path, kind, width, repeats))
         elif 5 not in element:
             raise _Damaged
-    if any(left for _, left, _ in open_):
+    if any(children_left for _, children_left, _ in open_):
         raise _Damaged
-    return found
+    return leaves
 
 
 def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
@@ -211,50 +211,50 @@ def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
 
 def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     meta = _struct(column.get(3))
-    path = [one.decode() for one in _list(meta.get(3)) if isinstance(one, bytes)]
+    path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
     values = _int(meta.get(5), _LARGEST)
     sound = values >= rows if leaf.repeats else values == rows
     # An empty row group may have no page of values: its offset is 0, where the magic stands.
     offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
-    start = min((one for one in offsets if one), default=0)
+    start = min((offset for offset in offsets if offset), default=0)
     stop = start + _int(meta.get(7), end + 1)
     if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
         raise _Damaged
     _int(meta.get(4), 8)  # the codec
-    encodings = frozenset(_int(one, 10) for one in _list(meta.get(2)))
+    encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
     return Chunk(leaf, values, encodings, start, stop)
 
 
 def _check_chunk(file: int, chunk: Chunk) -> None:
     """Walks from page to page, which have to add up to the chunk."""
-    at, values = chunk.start, 0
-    while at < chunk.stop:
-        header, start = _header(file, at, chunk.stop)
-        at = start + _int(header.get(3), chunk.stop - start + 1)
+    offset, values = chunk.start, 0
+    while offset < chunk.stop:
+        header, start = _header(file, offset, chunk.stop)
+        offset = start + _int(header.get(3), chunk.stop - start + 1)
         unpacked = _int(header.get(2), _INT)
         kind = _int(header.get(1), 4)
         if kind in {_DATA, _DATA_V2}:
-            values += _data(_struct(header.get(8 if kind else 5)), chunk, at - start)
+            values += _data(_struct(header.get(8 if kind else 5)), chunk, offset - start)
         elif kind == _DICTIONARY:
             entries = _int(_struct(header.get(7)).get(1), _INT)
             if entries * chunk.leaf.width > unpacked:
                 raise _Damaged
         if 4 in header:
             crc = header[4]
-            body = os.pread(file, at - start, start)
+            body = os.pread(file, offset - start, start)
             if not isinstance(crc, int) or zlib.crc32(body) != crc % 2**32:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
 
 
-def _header(file: int, at: int, stop: int) -> tuple[Struct, int]:
+def _header(file: int, offset: int, stop: int) -> tuple[Struct, int]:
     """The header of the page that begins there, and where its bytes begin."""
     try:
-        header, length = thrift.struct(os.pread(file, min(_FEW_BYTES, stop - at), at))
+        header, length = thrift.struct(os.pread(file, min(_FEW_BYTES, stop - offset), offset))
     except thrift.Ended:
-        header, length = thrift.struct(os.pread(file, min(_MANY_BYTES, stop - at), at))
-    return header, at + length
+        header, length = thrift.struct(os.pread(file, min(_MANY_BYTES, stop - offset), offset))
+    return header, offset + length
 
 
 def _data(page: Struct, chunk: Chunk, size: int) -> int:

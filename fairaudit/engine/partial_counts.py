@@ -122,5 +122,5 @@ class PartialCounts:
 
 def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
     """Where each of the old levels stands among the new ones, which hold them all."""
-    at = {level: place for place, level in enumerate(new)}
-    return np.array([at[level] for level in old], dtype=np.int64)
+    place_of = {level: place for place, level in enumerate(new)}
+    return np.array([place_of[level] for level in old], dtype=np.int64)

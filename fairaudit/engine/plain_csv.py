@@ -58,12 +58,12 @@ def _count_in_threads(
     work = _Check(path, separator, fields, progress)
     with ThreadPoolExecutor(_THREADS) as pool:
         try:
-            found = list(pool.map(lambda ends: work.lines(*ends), ranges))
+            counts = list(pool.map(lambda ends: work.lines(*ends), ranges))
         except BaseException:
             # After an interruption nobody waits for the blocks that are left.
             work.failed = True
             raise
-    return None if None in found else sum(one for one in found if one is not None)
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def parts(path: Path, size: int) -> list[tuple[int, int]] | None:
@@ -71,19 +71,19 @@ def parts(path: Path, size: int) -> list[tuple[int, int]] | None:
 
     None where a line is longer than a block.
     """
-    bounds = [_line_start(path, at) for at in (0, size // _THREADS)]
-    starts = [at for at in bounds if at is not None]
+    bounds = [_line_start(path, start) for start in (0, size // _THREADS)]
+    starts = [start for start in bounds if start is not None]
     if len(starts) < len(bounds):
         return None
     return list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def _line_start(path: Path, at: int) -> int | None:
+def _line_start(path: Path, start: int) -> int | None:
     """Where the next line begins; None where none does for a whole block."""
     with path.open("rb", buffering=0) as stream:
-        stream.seek(at)
+        stream.seek(start)
         end = stream.read(_BLOCK).find(_LF)
-    return None if end < 0 else at + end + 1
+    return None if end < 0 else start + end + 1
 
 
 class _Check:
@@ -228,12 +228,17 @@ def _count_lines(ends: Bits, separators: Bits, of_each: int) -> int | None:
     seen = np.cumsum(in_word, dtype=np.int64) - in_word
     ended = np.cumsum(lines_in_word, dtype=np.int64) - lines_in_word
     total = int(ended[-1]) + int(lines_in_word[-1])
-    at = np.flatnonzero(ends)
-    while len(at):  # the first end of each word, then the second, and so on
-        ends, separators, seen, ended = ends[at], separators[at], seen[at], ended[at] + 1
+    words = np.flatnonzero(ends)
+    while len(words):  # the first end of each word, then the second, and so on
+        ends, separators, seen, ended = (
+            ends[words],
+            separators[words],
+            seen[words],
+            ended[words] + 1,
+        )
         below = (ends & (_ZERO - ends)) - _ONE
         if np.any(seen + np.bitwise_count(separators & below) != of_each * ended):
             return None
         ends &= ends - _ONE
-        at = np.flatnonzero(ends)
+        words = np.flatnonzero(ends)
     return total

@@ -101,11 +101,11 @@ def _group_plans(
     groups: list[tuple[Plan, list[int]]] = []
     for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
-            both = united([old, plan])
-            if both is None:
+            joint = united([old, plan])
+            if joint is None:
                 continue
-            if both == old or _estimate_cells(both, ready) <= MOST_CELLS:
-                groups[place] = both, [*members, number]
+            if joint == old or _estimate_cells(joint, ready) <= MOST_CELLS:
+                groups[place] = joint, [*members, number]
                 break
             what = (
                 f"counted in a pass of its own: with other specs there would be over "
@@ -299,12 +299,12 @@ def _find_cuts(
 ) -> dict[Quantile, Cut]:
     from fairaudit.engine import quantiles
 
-    found: dict[Quantile, Cut] = {}
+    cuts_found: dict[Quantile, Cut] = {}
     for column in dict.fromkeys(column for column, _ in wanted):
         shares = [share for name, share in wanted if name == column]
         cuts = quantiles.cuts(data, plan, column, shares)
-        found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
-    return found
+        cuts_found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
+    return cuts_found
 
 
 def _count_by_route(

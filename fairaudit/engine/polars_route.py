@@ -102,13 +102,13 @@ def _measures(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
 
 
 def _by_file(
-    found: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
+    counts: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
 ) -> dict[str, PartialCounts | DataError]:
     """The counts of each file; a file without a row has none, one with a bad row its error."""
-    parts = found.partition_by(own("file"), as_dict=True)
+    parts = counts.partition_by(own("file"), as_dict=True)
     counted: dict[str, PartialCounts | DataError] = {}
     for path, name in zip(batch.paths, batch.names, strict=True):
-        part = parts.get((path,), found.clear())
+        part = parts.get((path,), counts.clear())
         try:
             numbers.refuse(part)
             counted[name] = _counted(part, plan)
@@ -134,9 +134,9 @@ def _counted_by(
         with lock:
             columns = keys.columns(kept, coded)
             people = kept[own("people")].to_numpy() if plan.count else None
-            for number, one in enumerate(scores.values()):
+            for number, score_counter in enumerate(scores.values()):
                 values = kept[own(f"score{number}")].fill_null(float("nan")).to_numpy()
-                one.add(columns, values, people)
+                score_counter.add(columns, values, people)
             if tables is not None and len(kept):
                 tables.add(columns, people)
         return rows
@@ -165,8 +165,8 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
             raise SpecError([text.fault(message)])
     empty = pl.LazyFrame(schema=dict(batch.schema))
     try:
-        found = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
-        dtype = found.collect().dtypes[0]
+        filtered_rows = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
+        dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
         raise SpecError([text.fault(message)]) from error
@@ -178,7 +178,7 @@ def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int 
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     held = _holds(batch, plan, seek).alias(own("held"))
     kept = pl.lit(value=True) if rule is None else rule.expression
-    found = (
+    row = (
         batch.frame.select(held, *filtered(rule, Numbers(batch, plan)))
         .with_row_index(own("row"), offset=1)
         .filter(pl.col(own("held")) & kept)
@@ -186,7 +186,7 @@ def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int 
         .head(1)
         .collect(engine="streaming")
     )
-    return int(found.item()) if found.height else None
+    return int(row.item()) if row.height else None
 
 
 def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
@@ -197,7 +197,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     if batch.schema[seek.column].is_float():
         value = value.fill_nan(None)
     text = as_text(value, batch.schema[seek.column])
-    held = text.is_in([one for one in seek.values if one is not None])
+    held = text.is_in([value for value in seek.values if value is not None])
     if None not in seek.values:
         return held
     is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
@@ -251,20 +251,20 @@ def _weights() -> list[pl.Expr]:
     fixed = pl.when(weight < LARGE).then((weight * coarse).round().cast(pl.Int128)).otherwise(large)
     exact = [fixed, (tiny * fine).round().cast(pl.Int128)]
     roots = [
-        (one * scale).round().cast(pl.Int128)
-        for one, scale in zip((weight, tiny), SQUARE_ROOTS, strict=True)
+        (part * scale).round().cast(pl.Int128)
+        for part, scale in zip((weight, tiny), SQUARE_ROOTS, strict=True)
     ]
     errors = [
-        (one * scale - whole.cast(pl.Float64)).abs().max()
-        for one, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
+        (part * scale - whole.cast(pl.Float64)).abs().max()
+        for part, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
     ]
     return [
-        *((people * one).sum().alias(own(f"weight{number}")) for number, one in enumerate(exact)),
+        *((people * part).sum().alias(own(f"weight{number}")) for number, part in enumerate(exact)),
         *(
-            (people * one * one).sum().alias(own(f"squares{number}"))
-            for number, one in enumerate(roots)
+            (people * part * part).sum().alias(own(f"squares{number}"))
+            for number, part in enumerate(roots)
         ),
-        *(one.alias(own(f"error{number}")) for number, one in enumerate(errors)),
+        *(part.alias(own(f"error{number}")) for number, part in enumerate(errors)),
         weight.max().alias(own("largest")),
     ]
 
@@ -281,22 +281,22 @@ def _amounts(plan: Plan) -> list[pl.Expr]:
         value = value.cast(pl.Int128)
         return (value * people if plan.count else value).sum()
 
-    found = []
+    sums = []
     for number, column in enumerate(plan.adding.columns):
-        found.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{number}")))
+        sums.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{number}")))
     for number, (first, second) in enumerate(plan.adding.products):
         (high, low), (other_high, other_low) = halves(first), halves(second)
         parts = (high * other_high, high * other_low + low * other_high, low * other_low)
-        found += [summed(p).alias(own(f"product{number} {part}")) for part, p in enumerate(parts)]
+        sums += [summed(p).alias(own(f"product{number} {part}")) for part, p in enumerate(parts)]
     for number, (first, second) in enumerate(plan.adding.distances):
         apart = pl.col(own(f"fixed {first}")) - pl.col(own(f"fixed {second}"))
-        found.append(summed(apart.abs()).alias(own(f"distance{number}")))
-    return found
+        sums.append(summed(apart.abs()).alias(own(f"distance{number}")))
+    return sums
 
 
-def _amounts_of(found: pl.DataFrame, plan: Plan) -> RawAmounts:
-    def product(at: int) -> list[int]:
-        parts = (found[own(f"product{at} {part}")].to_list() for part in range(3))
+def _amounts_of(counts: pl.DataFrame, plan: Plan) -> RawAmounts:
+    def product(number: int) -> list[int]:
+        parts = (counts[own(f"product{number} {part}")].to_list() for part in range(3))
         return [
             (high << 2 * _HALF) + (middle << _HALF) + low
             for high, middle, low in zip(*parts, strict=True)
@@ -305,12 +305,12 @@ def _amounts_of(found: pl.DataFrame, plan: Plan) -> RawAmounts:
     adding = plan.adding
     return RawAmounts(
         {
-            name: found[own(f"total{number}")].to_list()
+            name: counts[own(f"total{number}")].to_list()
             for number, name in enumerate(adding.columns)
         },
         {pair: product(number) for number, pair in enumerate(adding.products)},
         {
-            pair: found[own(f"distance{number}")].to_list()
+            pair: counts[own(f"distance{number}")].to_list()
             for number, pair in enumerate(adding.distances)
         },
     )
@@ -340,24 +340,24 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
 
 
-def _counted(found: pl.DataFrame, plan: Plan) -> PartialCounts:
+def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
     def both(name: str) -> tuple[list[int], list[int]]:
         if not plan.weight:
             return [], []
-        return found[own(f"{name}0")].to_list(), found[own(f"{name}1")].to_list()
+        return counts[own(f"{name}0")].to_list(), counts[own(f"{name}1")].to_list()
 
     def largest(name: str) -> float:
-        return max((float(one or 0.0) for one in found[own(name)]), default=0.0)
+        return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
 
-    people = found[own("people")].to_list()
+    people = counts[own("people")].to_list()
     check_people(sum(people))
     return PartialCounts(
         keys=tuple(
-            _raw_key(key, found[own(f"key{number}")]) for number, key in enumerate(plan.keys)
+            _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
         ),
-        kept=found[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
+        kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         measures=Measures(
-            rows=found[own("rows")].to_numpy(),
+            rows=counts[own("rows")].to_numpy(),
             people=np.array(people, dtype=np.int64),
             weights=both("weight"),
             squares=both("squares"),
@@ -367,7 +367,7 @@ def _counted(found: pl.DataFrame, plan: Plan) -> PartialCounts:
                 largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
             ),
         ),
-        amounts=_amounts_of(found, plan),
+        amounts=_amounts_of(counts, plan),
     )
 
 

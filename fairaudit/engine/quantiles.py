@@ -50,8 +50,8 @@ def cuts(
         )
     for share in shares:
         value = values.quantile(share)
-        below, at = values.around(value)
-        yield Cut(value, values.people - below - at, at, below)
+        below, equal = values.around(value)
+        yield Cut(value, values.people - below - equal, equal, below)
 
 
 class _Values:
@@ -59,7 +59,7 @@ class _Values:
 
     def __init__(self, data: Sequence[Batch], plan: Plan, column: str) -> None:
         self._batch = data[0]
-        kept = pl.concat([_values(one, plan, column) for one in data])
+        kept = pl.concat([_values(batch, plan, column) for batch in data])
         self._frame = kept.filter(pl.col("value").is_not_null())
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
@@ -97,15 +97,15 @@ class _Values:
         """The parts in ascending order, with their people and the range of what is in each."""
         value, people = pl.col("value"), pl.col("people").cast(pl.Int128).sum()
         grouped = frame.with_columns(part.alias("part")).group_by("part")
-        found = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
-        return collect(found, self._batch).sort("part")
+        groups = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
+        return collect(groups, self._batch).sort("part")
 
 
 def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float, int]:
     """The range of the part in which so many people are reached, and the people below it."""
     reached = [*accumulate(parts["people"].to_list(), initial=below)]
-    at = bisect_left(reached, wanted, lo=1)
-    return float(parts["low"][at - 1]), float(parts["high"][at - 1]), reached[at - 1]
+    number = bisect_left(reached, wanted, lo=1)
+    return float(parts["low"][number - 1]), float(parts["high"][number - 1]), reached[number - 1]
 
 
 def _bins(values: pl.Series) -> pl.Series:
@@ -114,7 +114,7 @@ def _bins(values: pl.Series) -> pl.Series:
 
 def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
     """A data frame is a batch already; each file becomes one."""
-    return [data] if isinstance(data, Batch) else [_batch(one, plan) for one in data]
+    return [data] if isinstance(data, Batch) else [_batch(source, plan) for source in data]
 
 
 def _batch(file: SourceFile, plan: Plan) -> Batch:

@@ -110,12 +110,12 @@ class _Collected:
         """The levels of a category as codes, in the order in which they are met."""
         text, values = column
         known = self.levels.setdefault(text.value, {})
-        found = values.unique().to_list()
-        codes = [known.setdefault(level, len(known)) for level in found]
+        levels = values.unique().to_list()
+        codes = [known.setdefault(level, len(known)) for level in levels]
         if len(known) > MOST_LEVELS:
             what = f"{text.value!r} has over {MOST_LEVELS:,} levels, too many to be matched"
             raise SpecError([text.fault(f"{what}: is it an id?")])
-        return values.replace_strict(found, codes, return_dtype=pl.Int32)
+        return values.replace_strict(levels, codes, return_dtype=pl.Int32)
 
     def _sample(self, most: int) -> None:
         """Keeps those whose rows have the smallest hashes: as good as drawn at random."""
@@ -130,7 +130,8 @@ class _Collected:
         """All that are kept, in the order of the data."""
         similarity = self.plan.similarity
         levels_of = sum(len(levels) for levels in self.levels.values())
-        self._sample(most_people(len(similarity.texts), len(similarity.numeric) + levels_of))
+        most = most_people(len(similarity.texts), len(similarity.numeric) + levels_of)
+        self._sample(min(self.most, most))
         rows = self.parts[0].sort(own("row"))
         self.parts = []
         codes, levels = [], []
@@ -215,14 +216,14 @@ def _read_batch(
     taken += [own(f"feature {text.value}") for text in collected.plan.similarity.texts]
     taken += [own(f"score {name}") for name in collected.plan.scores]
     passed = _passed(places, keys, collected, progress)
-    found = frame.select(taken).map_batches(
+    passed_rows = frame.select(taken).map_batches(
         passed,
         projection_pushdown=False,
         predicate_pushdown=False,
         streamable=True,
         schema=pl.Schema({own("rows"): pl.Int64()}),
     )
-    return int(collect(found.select(pl.col(own("rows")).sum()), batch).item() or 0)
+    return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
 
 
 def _passed(

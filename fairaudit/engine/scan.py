@@ -75,8 +75,8 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
     """
     names = list(dict.fromkeys(text.value for text in plan.capped))
     sample = batch.frame.select(names).head(_FIRST)
-    found = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
-    counted = polars_route.collect(found, batch).row(0, named=True)
+    counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
+    counted = polars_route.collect(counts, batch).row(0, named=True)
     where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
     faults = [
         text.fault(
@@ -115,7 +115,7 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
     return [
-        _batch([one for one, _ in group], group[0][1], separator, apart=apart)
+        _batch([source for source, _ in group], group[0][1], separator, apart=apart)
         for group in grouped.values()
     ]
 

@@ -78,26 +78,26 @@ class ScoreCounter:
 
     def closed(self) -> ScoreHistograms:
         """All that was counted."""
-        for at in range(len(self._groupings)):
-            self._close(at)
+        for number in range(len(self._groupings)):
+            self._close(number)
         pieces = self.pieces if self._fits else [replace(p, sums=None) for p in self.pieces]
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         return ScoreHistograms(pieces, bins, self._shift)
 
-    def _reopen(self, at: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
+    def _reopen(self, number: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
         """Makes a table for these levels, and so large an addition, the open one."""
-        dense = self._dense[at]
+        dense = self._dense[number]
         if dense is None or dense.load + load >= _MOST or not dense.follow(levels):
-            self._close(at)
-            dense = self._dense[at] = _Dense(levels, len(self._low))
+            self._close(number)
+            dense = self._dense[number] = _Dense(levels, len(self._low))
         dense.load += load
 
-    def _close(self, at: int) -> None:
-        dense = self._dense[at]
+    def _close(self, number: int) -> None:
+        dense = self._dense[number]
         if dense is not None:
-            self.pieces.append(dense.piece(at, self._base, self._shift))
-            self._dense[at] = None
+            self.pieces.append(dense.piece(number, self._base, self._shift))
+            self._dense[number] = None
 
     def _make_room(self, low: int, high: int) -> None:
         """Widens the range of bins to hold these, and joins bins in pairs where 64 MB are full."""
@@ -189,8 +189,8 @@ class _Dense:
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
         np.add.at(self._sums[0], cell, people)
-        for total, one in zip(self._sums[1:], terms or (), strict=False):
-            np.add.at(total, cell, one)
+        for total, term in zip(self._sums[1:], terms or (), strict=False):
+            np.add.at(total, cell, term)
 
     def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
         """Whether these levels have `places` here; they may stand in another order."""
@@ -198,8 +198,8 @@ class _Dense:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
             return False
-        each = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
-        self.places = np.arange(self.size).reshape([*map(len, self.levels)])[each].reshape(-1)
+        cells = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
+        self.places = np.arange(self.size).reshape([*map(len, self.levels)])[cells].reshape(-1)
         self._followed = levels
         return True
 
@@ -217,8 +217,8 @@ class _Dense:
         """What was counted, without the cells and bins that nobody is in."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
-        n, total, roots, high, low = (one[used].tolist() for one in self._sums)
-        squares = [(one << _HALF) + two for one, two in zip(high, low, strict=True)]
+        n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)
+        squares = [(half << _HALF) + rest for half, rest in zip(high, low, strict=True)]
         people = self._counts[cells, bins]
         extremes = self._low[used], self._high[used]
         sums = n, total, roots, squares

@@ -27,9 +27,9 @@ class KeyCodes:
     """Some keys of a plan as codes, by levels that grow."""
 
     def __init__(self, plan: Plan, wanted: Iterable[Key]) -> None:
-        some = {*wanted}
+        keys = {*wanted}
         self._names = {
-            key: own(f"key{number}") for number, key in enumerate(plan.every_key) if key in some
+            key: own(f"key{number}") for number, key in enumerate(plan.every_key) if key in keys
         }
         self._axes = {key: texts() for key in self._names if key.edges is None}
 
@@ -73,23 +73,23 @@ class CandidateCounter:
             if not self._idle:
                 self._idle.append(_Thread(self._plan, self._search))
                 self._all.append(self._idle[-1])
-            mine = self._idle.pop()
-        mine.take(rows)
+            thread = self._idle.pop()
+        thread.take(rows)
         with self._lock:
-            self._idle.append(mine)
+            self._idle.append(thread)
         return rows
 
     def counted(self) -> dict[str, list[PartialCounts] | None]:
         """What all threads counted of each candidate; None where one met too many levels."""
-        found: dict[str, list[PartialCounts] | None] = {
+        counts: dict[str, list[PartialCounts] | None] = {
             name: [] for name in self._search.candidates
         }
-        for one in self._all:
-            one.finish()
-            for name, parts in one.crossing.counted().items():
-                before = found[name]
-                found[name] = None if before is None or parts is None else [*before, *parts]
-        return found
+        for thread in self._all:
+            thread.finish()
+            for name, parts in thread.crossing.counted().items():
+                before = counts[name]
+                counts[name] = None if before is None or parts is None else [*before, *parts]
+        return counts
 
 
 class _Thread:
@@ -111,7 +111,7 @@ class _Thread:
     def take(self, rows: pl.DataFrame) -> None:
         """Counts the rows of a chunk, once there are enough: few rows would wait for the lock."""
         self._waiting.append(rows.select(self._needed))
-        if sum(one.height for one in self._waiting) >= _BATCH:
+        if sum(rows_waiting.height for rows_waiting in self._waiting) >= _BATCH:
             self.finish()
 
     def finish(self) -> None:
@@ -119,8 +119,8 @@ class _Thread:
         if self._waiting:
             rows = pl.concat(self._waiting, rechunk=True)
             self._waiting = []
-            for some in rows.iter_slices(_BATCH):
-                self._add(some)
+            for chunk in rows.iter_slices(_BATCH):
+                self._add(chunk)
 
     def _add(self, rows: pl.DataFrame) -> None:
         columns = self._keys.columns(rows, self._keys.coded(rows))
@@ -128,9 +128,9 @@ class _Thread:
         shared = [kept, *(columns[key] for key in self._search.keys)]
 
         def candidate(name: str) -> Column | None:
-            one = self._texts[name]
-            codes = one.codes(rows[own(f"candidate {name}")])
-            return None if codes is None else (codes, one.levels)
+            coder = self._texts[name]
+            codes = coder.codes(rows[own(f"candidate {name}")])
+            return None if codes is None else (codes, coder.levels)
 
         self.crossing.add(shared, candidate, _measured(rows, self._plan))
 

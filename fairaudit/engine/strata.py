@@ -32,9 +32,9 @@ def add_strata(batch: Batch, plan: Plan) -> Batch:
     models = {name: fit.model for name, fit in plan.models.items()}
     # In steps, since a streaming expression is computed anew wherever it is used.
     frame = batch.frame.with_columns(
-        score.alias(own(f"{name} {at}"))
+        score.alias(own(f"{name} {number}"))
         for name, model in models.items()
-        for at, score in enumerate(_score(model, batch, numbers))
+        for number, score in enumerate(_score(model, batch, numbers))
     )
     frame = frame.with_columns(_place(name, model).alias(name) for name, model in models.items())
     frame = frame.with_columns(
@@ -72,11 +72,11 @@ def _place(name: str, model: StrataModel | None) -> pl.Expr:
         for edge in model.edges:
             passed = passed + (score >= edge).cast(pl.Int64)
         return pl.when(score.is_between(*model.support)).then(passed)
-    scores = [pl.col(own(f"{name} {at}")) for at in range(len(model.distances))]
+    scores = [pl.col(own(f"{name} {number}")) for number in range(len(model.distances))]
     least = pl.min_horizontal(scores)
     place: pl.Expr = pl.lit(None, pl.Int64)
-    for at in reversed(range(len(scores))):
-        place = pl.when(scores[at] == least).then(pl.lit(at, pl.Int64)).otherwise(place)
+    for number in reversed(range(len(scores))):
+        place = pl.when(scores[number] == least).then(pl.lit(number, pl.Int64)).otherwise(place)
     return place
 
 
@@ -93,22 +93,22 @@ def _sum_up(score: LinearScore, features: FeatureScale, batch: Batch, numbers: N
 
 
 def _look_up(
-    value: pl.Expr, keys: Sequence[Key], found: Sequence[float] | Sequence[str]
+    value: pl.Expr, keys: Sequence[Key], values: Sequence[float] | Sequence[str]
 ) -> pl.Expr:
     """What stands for each key; null for any other value.
 
     Polars' own look-up holds the whole column in memory, so it is given a chunk at a time.
     """
-    is_number = isinstance(found[0], float)
+    is_number = isinstance(values[0], float)
     dtype = pl.Float64() if is_number else pl.String()
     if len(keys) > _FEW:
-        table = dict(zip(keys, found, strict=True))
+        table = dict(zip(keys, values, strict=True))
         return value.map_batches(
             lambda chunk: chunk.replace_strict(table, default=None, return_dtype=dtype),
             dtype,
             is_elementwise=True,
         )
     chosen: pl.Expr = pl.lit(None, dtype)
-    for key, one in zip(keys, found, strict=True):
-        chosen = pl.when(value == key).then(pl.lit(one, dtype)).otherwise(chosen)
+    for key, item in zip(keys, values, strict=True):
+        chosen = pl.when(value == key).then(pl.lit(item, dtype)).otherwise(chosen)
     return chosen

@@ -86,8 +86,8 @@ class Sums(ABC):
 
     def _add(self, index: NDArray[np.intp], *values: Ints | int) -> None:
         self._room -= self._load
-        for total, one in zip(self._arrays, values, strict=True):
-            np.add.at(total, index, one)
+        for total, value in zip(self._arrays, values, strict=True):
+            np.add.at(total, index, value)
 
 
 def sums_of(plan: Plan, most: int) -> Sums:
@@ -131,13 +131,13 @@ class _People(Sums):
         self._people = np.empty(0, dtype=np.int64)
 
     def take(self, columns: Mapping[str, pa.Array]) -> bool:
-        found = floats(columns[self._column])
+        people = floats(columns[self._column])
         # `not` also holds for NaN.
-        if not (found.min() >= 0 and found.max() <= LARGEST_COUNT):
+        if not (people.min() >= 0 and people.max() <= LARGEST_COUNT):
             return False
-        self._people = found.astype(np.int64)
-        self._load = len(found) * int(self._people.max())
-        return np.array_equal(self._people, found)
+        self._people = people.astype(np.int64)
+        self._load = len(people) * int(self._people.max())
+        return np.array_equal(self._people, people)
 
     @property
     def people(self) -> Ints:
@@ -249,8 +249,8 @@ class _Decimals(_Weighted):
         square = (SQUARE_ROOTS[0] // 10**self._digits) ** 2
         return cells, self._measures(
             packed[cells] & (2**self._ROWS - 1),
-            [unit * one for one in (packed[cells] >> self._ROWS).tolist()],
-            [square * one for one in squares[cells].tolist()],
+            [unit * total for total in (packed[cells] >> self._ROWS).tolist()],
+            [square * total for total in squares[cells].tolist()],
         )
 
 
@@ -282,7 +282,7 @@ class _Weights(_Weighted):
         rows, weights, high, low = self._arrays
         cells = np.flatnonzero(rows)
         halves = zip(high[cells].tolist(), low[cells].tolist(), strict=True)
-        squares = [(one << self._HALF) + two for one, two in halves]
+        squares = [(high << self._HALF) + low for high, low in halves]
         return cells, self._measures(rows[cells], weights[cells].tolist(), squares)
 
 
@@ -319,7 +319,7 @@ class Exact(Sums):
         """The cells that occur, and what they add up to."""
         cells = np.flatnonzero(self._arrays[0])
         rows, people, *sums = (array[cells] for array in self._arrays)
-        coarse, fine, coarse_squares, fine_squares = (one.tolist() for one in sums)
+        coarse, fine, coarse_squares, fine_squares = (array.tolist() for array in sums)
         weighted = bool(self._plan.weight)
         first, second = self._errors
         return cells, Measures(
@@ -339,14 +339,14 @@ class Exact(Sums):
         large = np.rint(weights * 10**6).astype(np.int64) * (coarse // 10**6)
         fixed = np.where(weights < LARGE, nearest, large)
         exact = fixed, np.rint(tiny * fine).astype(np.int64)
-        for number, (one, whole, scale) in enumerate(
+        for number, (part, whole, scale) in enumerate(
             zip((weights, tiny), exact, WEIGHT_SCALES, strict=True)
         ):
-            error = float(np.abs(one * scale - whole).max())
+            error = float(np.abs(part * scale - whole).max())
             self._errors[number] = max(self._errors[number], error)
         self._largest = max(self._largest, float(weights.max()))
         roots = (
-            np.rint(one * scale).astype(np.int64).astype(object)
-            for one, scale in zip((weights, tiny), SQUARE_ROOTS, strict=True)
+            np.rint(part * scale).astype(np.int64).astype(object)
+            for part, scale in zip((weights, tiny), SQUARE_ROOTS, strict=True)
         )
-        return [*(one.astype(object) for one in exact), *(root * root for root in roots)]
+        return [*(part.astype(object) for part in exact), *(root * root for root in roots)]

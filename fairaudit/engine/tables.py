@@ -65,14 +65,16 @@ class TableCounter:
         """All that was counted; raises `too_wide` where there is no room for it."""
         if self.too_wide is not None:
             raise self.too_wide
-        cells = tuple(np.flatnonzero(one) for one in self._people)
-        people = tuple(one[at] for one, at in zip(self._people, cells, strict=True))
-        return TableCounts({key: tuple(one) for key, one in self._levels.items()}, cells, people)
+        cells = tuple(np.flatnonzero(table) for table in self._people)
+        people = tuple(table[used] for table, used in zip(self._people, cells, strict=True))
+        return TableCounts(
+            {key: tuple(table) for key, table in self._levels.items()}, cells, people
+        )
 
     def _count(
-        self, at: int, cell: Ints, people: Ints | None, weights: NDArray[np.float64] | None
+        self, number: int, cell: Ints, people: Ints | None, weights: NDArray[np.float64] | None
     ) -> None:
-        total = self._people[at]
+        total = self._people[number]
         if people is not None and weights is None:
             np.add.at(total, cell, people)
         else:
@@ -81,21 +83,21 @@ class TableCounter:
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
         """One number for the codes of several keys; 0 for those of none."""
         flat = np.zeros(1, dtype=np.int64)
-        for one, key in zip(codes, keys, strict=True):
-            flat = flat * len(self._levels[key]) + one
+        for code, key in zip(codes, keys, strict=True):
+            flat = flat * len(self._levels[key]) + code
         return flat
 
     def _codes(self, columns: Mapping[Key, Column]) -> dict[Key, Ints]:
         """The codes of a batch by our own order of levels, in which new ones come last."""
         old = self._sizes()
-        found = {}
+        own_codes = {}
         for key, known in self._levels.items():
             codes, levels = columns[key]
             places = np.array([known.setdefault(level, len(known)) for level in levels])
-            found[key] = places[codes]
+            own_codes[key] = places[codes]
         if not self._people or old != self._sizes():
             self._grow(old)
-        return found
+        return own_codes
 
     def _sizes(self) -> dict[Key, int]:
         return {key: len(levels) for key, levels in self._levels.items()}
@@ -111,8 +113,8 @@ class TableCounter:
             return
         before = self._people or [np.zeros(0, dtype=np.int64)] * len(shapes)
         self._people = [
-            _widened(one, tuple(old[key] for key in keys), shape)
-            for one, keys, shape in zip(before, self._tables, shapes, strict=True)
+            _widened(people, tuple(old[key] for key in keys), shape)
+            for people, keys, shape in zip(before, self._tables, shapes, strict=True)
         ]
 
 
@@ -125,10 +127,10 @@ def _common_tail(tables: Sequence[tuple[Key, ...]]) -> tuple[Key, ...]:
 
 
 def _widened(people: Ints, old: _Shape, new: _Shape) -> Ints:
-    found = np.zeros(new, dtype=np.int64)
+    wider = np.zeros(new, dtype=np.int64)
     if people.size:
-        found[tuple(map(slice, old))] = people.reshape(old)
-    return found.reshape(-1)
+        wider[tuple(map(slice, old))] = people.reshape(old)
+    return wider.reshape(-1)
 
 
 def _too_wide(tables: Sequence[tuple[Key, ...]], sizes: Mapping[Key, int], cells: int) -> DataError:

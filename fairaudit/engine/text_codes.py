@@ -89,8 +89,8 @@ class TextCoder:
             list(self._known), range(1, len(self._known) + 1), default=-1, return_dtype=pl.Int64
         )
         unseen = column.filter((codes == -1) & column.is_not_null())
-        found = codes.set(column.is_null(), 0).to_numpy()
-        return found, unseen if len(unseen) else None
+        numbers = codes.set(column.is_null(), 0).to_numpy()
+        return numbers, unseen if len(unseen) else None
 
     def _learnt(self) -> bool:
         """Whether there is a multiplier that sends all known texts to places of their own."""
@@ -119,5 +119,5 @@ class TextCoder:
 def _views(array: Any) -> tuple[Words, Words]:  # noqa: ANN401  # an Arrow array of string views
     """Both words of the view of each text."""
     words = np.frombuffer(array.buffers()[1], dtype=np.uint64).reshape(-1, 2)
-    mine = words[array.offset : array.offset + len(array)]
-    return mine[:, 0], mine[:, 1]
+    views = words[array.offset : array.offset + len(array)]
+    return views[:, 0], views[:, 1]

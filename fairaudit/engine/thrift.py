@@ -31,107 +31,107 @@ class Ended(Malformed):
     """The bytes end before the struct does."""
 
 
-def struct(data: bytes, at: int = 0) -> tuple[dict[int, Value], int]:
+def struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
     """The struct that begins there, and where it ends; raises `Malformed` where none does."""
     try:
-        return _struct(data, at, 0)
+        return _struct(data, offset, 0)
     except IndexError as error:
         raise Ended from error
 
 
-def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Value], int]:
+def _struct(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int]:
     # There is one for each page of a file: numbers, which most fields are, are read right here.
-    found: dict[int, Value] = {}
+    values: dict[int, Value] = {}
     field = 0
-    while head := data[at]:
-        at += 1
+    while head := data[offset]:
+        offset += 1
         kind = head & 15
         if head >> 4:
             field += head >> 4
         else:
-            field, at = _signed(data, at)
+            field, offset = _signed(data, offset)
         if _I16 <= kind <= _I64:
-            number = data[at]
-            at += 1
+            number = data[offset]
+            offset += 1
             if number > 127:
-                number, at = _number(data, at - 1)
-            found[field] = (number >> 1) ^ -(number & 1)
+                number, offset = _number(data, offset - 1)
+            values[field] = (number >> 1) ^ -(number & 1)
         elif _TRUE <= kind <= _FALSE:
-            found[field] = kind == _TRUE
+            values[field] = kind == _TRUE
         else:
-            found[field], at = _value(kind, data, at, depth + 1)
-    return found, at + 1
+            values[field], offset = _value(kind, data, offset, depth + 1)
+    return values, offset + 1
 
 
-def _value(kind: int, data: bytes, at: int, depth: int) -> tuple[Value, int]:
+def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]:
     """A value that is no field's number or truth."""
     if depth > _DEEPEST:
         raise Malformed
     if kind == _BINARY:
-        size, at = _number(data, at)
-        return _bytes(data, at, size)
+        size, offset = _number(data, offset)
+        return _bytes(data, offset, size)
     if kind == _STRUCT:
-        return _struct(data, at, depth)
+        return _struct(data, offset, depth)
     if kind in {_LIST, _SET}:
-        return _list(data, at, depth)
+        return _list(data, offset, depth)
     if kind == _MAP:
-        return _map(data, at, depth)
+        return _map(data, offset, depth)
     if kind == _DOUBLE:
-        return _bytes(data, at, 8)
+        return _bytes(data, offset, 8)
     if _I16 <= kind <= _I64:
-        return _signed(data, at)
+        return _signed(data, offset)
     if kind in {_TRUE, _FALSE, _BYTE}:
-        return data[at], at + 1
+        return data[offset], offset + 1
     raise Malformed
 
 
-def _list(data: bytes, at: int, depth: int) -> tuple[Value, int]:
-    size, kind = data[at] >> 4, data[at] & 15
-    at += 1
+def _list(data: bytes, offset: int, depth: int) -> tuple[Value, int]:
+    size, kind = data[offset] >> 4, data[offset] & 15
+    offset += 1
     if size == _LARGE:
-        size, at = _number(data, at)
-    _has(data, at, size)
-    found: list[Value] = []
+        size, offset = _number(data, offset)
+    _has(data, offset, size)
+    values: list[Value] = []
     for _ in range(size):
-        one, at = _value(kind, data, at, depth + 1)
-        found.append(one)
-    return found, at
+        value, offset = _value(kind, data, offset, depth + 1)
+        values.append(value)
+    return values, offset
 
 
-def _map(data: bytes, at: int, depth: int) -> tuple[None, int]:
+def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
     """Passes over a map: Parquet has none."""
-    size, at = _number(data, at)
+    size, offset = _number(data, offset)
     if size:
-        kinds, at = data[at], at + 1
-        _has(data, at, size)
+        kinds, offset = data[offset], offset + 1
+        _has(data, offset, size)
         for _ in range(size):
-            _, at = _value(kinds >> 4, data, at, depth + 1)
-            _, at = _value(kinds & 15, data, at, depth + 1)
-    return None, at
+            _, offset = _value(kinds >> 4, data, offset, depth + 1)
+            _, offset = _value(kinds & 15, data, offset, depth + 1)
+    return None, offset
 
 
-def _bytes(data: bytes, at: int, size: int) -> tuple[bytes, int]:
-    _has(data, at, size)
-    return data[at : at + size], at + size
+def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
+    _has(data, offset, size)
+    return data[offset : offset + size], offset + size
 
 
-def _has(data: bytes, at: int, size: int) -> None:
+def _has(data: bytes, offset: int, size: int) -> None:
     """Refuses what is longer than the bytes that are left: an element takes one at least."""
-    if size > len(data) - at:
+    if size > len(data) - offset:
         raise Ended
 
 
-def _signed(data: bytes, at: int) -> tuple[int, int]:
-    number, at = _number(data, at)
-    return (number >> 1) ^ -(number & 1), at
+def _signed(data: bytes, offset: int) -> tuple[int, int]:
+    number, offset = _number(data, offset)
+    return (number >> 1) ^ -(number & 1), offset
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    found = 0
+def _number(data: bytes, offset: int) -> tuple[int, int]:
+    number = 0
     for shift in range(0, _WIDEST + 1, 7):
-        byte = data[at]
-        at += 1
-        found |= (byte & 127) << shift
+        byte = data[offset]
+        offset += 1
+        number |= (byte & 127) << shift
         if byte < 128:
-            return found, at
+            return number, offset
     raise Malformed

@@ -106,8 +106,8 @@ def _compare_two_groups(
     p = float(make_share_test(sample, inference)(np.array([0]), np.array([1]))[0][0])
     if exact:
         return JointTest(p, name_share_test(exact=True, inference=inference, weighted=weighted))
-    (one, other), (n, m) = sample.share, sample.size
-    z, _ = contingency.z_test(one, n, other, m, pooled=True, yates=inference.yates)
+    (first, other), (n, m) = sample.share, sample.size
+    z, _ = contingency.z_test(first, n, other, m, pooled=True, yates=inference.yates)
     return JointTest(
         p, name_share_test(exact=False, inference=inference), ("χ²", float(z) ** 2, (1.0,))
     )

@@ -98,14 +98,14 @@ class PooledGroups:
         )
         return everybody.without(self)
 
-    def estimate(self, at: int, alpha: float) -> Estimate:
+    def estimate(self, index: int, alpha: float) -> Estimate:
         """The share of one group, with its counts and Wilson's interval."""
-        low, high = proportions.wilson(self.value[at], self.size[at], alpha)
+        low, high = proportions.wilson(self.value[index], self.size[index], alpha)
         return Estimate(
-            value=float(self.value[at]),
-            n=int(self.n[at]),
-            numerator=int(self.over[at]),
-            denominator=int(self.under[at]),
+            value=float(self.value[index]),
+            n=int(self.n[index]),
+            numerator=int(self.over[index]),
+            denominator=int(self.under[index]),
             scale=self.scale,
             low=float(low),
             high=float(high),

@@ -96,25 +96,25 @@ def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> S
 
 
 def _make_estimate(
-    values: GroupValues, bounds: tuple[float, float], at: tuple[int, int]
+    values: GroupValues, bounds: tuple[float, float], place: tuple[int, int]
 ) -> Estimate:
     low, high = bounds
-    value = float(values.value[at])
+    value = float(values.value[place])
     why = ""
     if math.isnan(low) and not math.isnan(value):
         why = _explain_no_interval(values)
     return Estimate(
         value=value,
-        n=int(values.n[at]),
-        numerator=None if values.over is None else int(values.over[at]),
-        denominator=None if values.under is None else int(values.under[at]),
+        n=int(values.n[place]),
+        numerator=None if values.over is None else int(values.over[place]),
+        denominator=None if values.under is None else int(values.under[place]),
         scale=values.scale,
         method="" if why else values.method,
         no_interval=why,
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
-        error=0.0 if values.error is None else float(values.error[at]),
-        borrows=values.pools_variance is not None and bool(values.pools_variance[at]),
+        error=0.0 if values.error is None else float(values.error[place]),
+        borrows=values.pools_variance is not None and bool(values.pools_variance[place]),
     )
 
 
@@ -147,10 +147,10 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
 
 
 def _estimate_outcome(
-    evaluation: Evaluation, table_value: TableValue, at: tuple[int, int, int]
+    evaluation: Evaluation, table_value: TableValue, place: tuple[int, int, int]
 ) -> Estimate:
     """The share of one outcome in one group; of whole people with its counts."""
-    z, y, g = at
+    z, y, g = place
     count, total = float(table_value.counts[z, y, g]), float(table_value.counts[z, :, g].sum())
     is_counted = evaluation.table.squares is None
     return Estimate(

@@ -84,7 +84,10 @@ def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequenc
         raise ValueError("a metric of scores without a histogram")
     people, number = scores.people.sum(axis=1), _information_bins(scores)
     binned = np.stack(
-        [people[:, number == at].sum(axis=1) for at in range(int(number.max(initial=0)) + 1)],
+        [
+            people[:, number == bin_number].sum(axis=1)
+            for bin_number in range(int(number.max(initial=0)) + 1)
+        ],
         axis=1,
     )
     takes_part = table.eligible & (table.n > 0) & minimum.admits(people.sum(axis=1))
@@ -313,12 +316,12 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
         shares = mass / n[:, None]
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
-    at = np.arange(strata)
+    strata_index = np.arange(strata)
     for chosen in _sets(classes):
         held = shares[:, chosen].sum(axis=1)
         top = np.argmax(np.where(takes_part, held, -np.inf), axis=1)
         bottom = np.argmin(np.where(takes_part, held, np.inf), axis=1)
-        apart = held[at, top] - held[at, bottom]
+        apart = held[strata_index, top] - held[strata_index, bottom]
         better = apart > best + 1e-15
         best[better], high[better], low[better] = apart[better], top[better], bottom[better]
     defined = are_comparable(takes_part, n) & (best >= 0)
@@ -330,7 +333,7 @@ def _sets(classes: int) -> list[list[int]]:
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
     chosen = product((False, True), repeat=max(classes - 1, 0))
-    return [[0, *(at + 1 for at, is_in in enumerate(marks) if is_in)] for marks in chosen]
+    return [[0, *(index + 1 for index, is_in in enumerate(marks) if is_in)] for marks in chosen]
 
 
 TOTAL_VARIATION = TableMetric(

@@ -74,8 +74,8 @@ def average_strata(
         first, second = first * support, second * support
         if average.weights is Weights.MIDDLE:
             # Shares are taken on common support.
-            both = (n * support, m * support)
-            first = sum(side / side.sum(axis=0) for side in both) / 2
+            supported = (n * support, m * support)
+            first = sum(side / side.sum(axis=0) for side in supported) / 2
             second = first
         first, second = first / first.sum(axis=0), second / second.sum(axis=0)
         return StratifiedAverages(
@@ -201,9 +201,9 @@ def settled_strata(counts: GroupCounts) -> Marks:
     0 - 0. Where nobody is rejected, or nobody selected, there is no share of them.
     """
     mass = counts.weighted
-    both = (mass.all_rejected > 0) & (mass.all_selected > 0)
+    known = (mass.all_rejected > 0) & (mass.all_selected > 0)
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
-    return np.asarray(both & (alone | (mass.rejected + mass.selected == 0)))
+    return np.asarray(known & (alone | (mass.rejected + mass.selected == 0)))
 
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
@@ -313,8 +313,8 @@ def average_clustered_shares(
     products, clusters = np.zeros((3, groups)), np.zeros((2, groups))
     for g in range(groups):
         residuals = []
-        for at, side in enumerate(sides):
-            residual, clusters[at, g] = table.residuals(side, g)
+        for index, side in enumerate(sides):
+            residual, clusters[index, g] = table.residuals(side, g)
             residuals.append(residual)
         first, second = residuals
         products[:, g] = first @ first, second @ second, first @ second
@@ -324,16 +324,16 @@ def average_clustered_shares(
     sizes = []
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.clip(np.nan_to_num(products[2] / np.sqrt(products[0] * products[1])), -1.0, 1.0)
-        for at, side in enumerate(sides):
-            spread = values[at] * (1 - values[at])
+        for index, side in enumerate(sides):
+            spread = values[index] * (1 - values[index])
             of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
             plain = np.where(side.weight > 0, of_rows, 0.0).sum(axis=0)
-            variance = np.maximum(products[at], plain)
-            r = np.where(r > 0, r * np.sqrt(products[at] / variance), r)
-            size = np.where(spread > 0, spread / variance, clusters[at]) * small_sample_factor(
-                clusters[at]
+            variance = np.maximum(products[index], plain)
+            r = np.where(r > 0, r * np.sqrt(products[index] / variance), r)
+            size = np.where(spread > 0, spread / variance, clusters[index]) * small_sample_factor(
+                clusters[index]
             )
-            sizes.append(np.where(clusters[at] < FEWEST_CLUSTERS, np.nan, size)[None])
+            sizes.append(np.where(clusters[index] < FEWEST_CLUSTERS, np.nan, size)[None])
     r = np.nan_to_num(r)[None]
     return AveragedShare(sizes[0], r), AveragedShare(sizes[1], r)
 

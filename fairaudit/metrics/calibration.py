@@ -38,11 +38,11 @@ def _of_each_group(
     assert counts.scores is not None
     scores = counts.scores
     n = scores.people[:, :2].sum(axis=(1, 2))
-    found = np.full((3, *n.shape), np.nan)
+    fits = np.full((3, *n.shape), np.nan)
     for z, g in np.ndindex(*n.shape):
         negative, positive = scores.people[z, :2, :, g]
-        found[:, z, g] = find(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
-    return _Fitted(found[0], found[1], found[2], np.asarray(n))
+        fits[:, z, g] = find(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
+    return _Fitted(fits[0], fits[1], fits[2], np.asarray(n))
 
 
 @memoize

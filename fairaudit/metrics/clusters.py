@@ -154,8 +154,8 @@ class ClusteredShare:
         standard errors leave it.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            both = self.totals.product(other.totals, self.value, other.value)
-            r = both / np.sqrt(self.squares * other.squares)
+            covariance = self.totals.product(other.totals, self.value, other.value)
+            r = covariance / np.sqrt(self.squares * other.squares)
         r = np.clip(np.where(np.isfinite(r), r, 0.0), -1.0, 1.0)
         return np.where(r > 0, r * self.floored * other.floored, r)
 
@@ -169,17 +169,17 @@ class ClusteredShare:
         if len(i):
             p, squares = self.value.reshape(-1), self.squares.reshape(-1)
             hits, mixed, turned, trials = (
-                np.asarray(matrix[at]).reshape(-1)
-                for matrix, at in (
+                np.asarray(matrix[place]).reshape(-1)
+                for matrix, place in (
                     (totals.hits, (i, j)),
                     (totals.mixed, (i, j)),
                     (totals.mixed, (j, i)),
                     (totals.trials, (i, j)),
                 )
             )
-            both = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
+            covariance = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
             with np.errstate(divide="ignore", invalid="ignore"):
-                r = np.nan_to_num(both / np.sqrt(squares[i] * squares[j]))
+                r = np.nan_to_num(covariance / np.sqrt(squares[i] * squares[j]))
             np.minimum.at(lowest, i // groups, np.clip(r, -1.0, 0.0))
         return lowest[:, None]
 
@@ -247,7 +247,7 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
 
 def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401
     """Of each stratum the sum of all products, and those of every group's rows and columns."""
-    rows, columns = (np.asarray(matrix.sum(axis=at)).reshape(strata, groups) for at in (1, 0))
+    rows, columns = (np.asarray(matrix.sum(axis=axis)).reshape(strata, groups) for axis in (1, 0))
     return rows.sum(axis=1, keepdims=True), rows, columns
 
 
@@ -290,8 +290,8 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
     mass = clusters.mass[inside]
     if table.kept is not None:
         mass = mass * table.kept[y]
-    at = np.divmod(rows, max(clusters.count, 1))
-    return ClusterEntries(row, z * groups + g, y * classes + p, mass, *at)
+    stratum_and_cluster = np.divmod(rows, max(clusters.count, 1))
+    return ClusterEntries(row, z * groups + g, y * classes + p, mass, *stratum_and_cluster)
 
 
 @memoize

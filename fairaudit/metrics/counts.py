@@ -252,8 +252,8 @@ class GroupCounts:
         """The cells of the group that `index` [Z, 1] names, aligned with each group."""
 
         def take(cell: Cell) -> Cell:
-            at = index.reshape(len(index), *([1] * (cell.ndim - 1)))
-            return np.broadcast_to(np.take_along_axis(cell, at, axis=-1), cell.shape)
+            places = index.reshape(len(index), *([1] * (cell.ndim - 1)))
+            return np.broadcast_to(np.take_along_axis(cell, places, axis=-1), cell.shape)
 
         rows = self.rows and self.rows.to(index)
         pooled = tuple(

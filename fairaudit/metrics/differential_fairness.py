@@ -41,8 +41,12 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
 
     def both_known(among: Marks | None = None) -> tuple[TableValue, TableValue]:
         return (
-            _of_classes(table, table.classes, (0, 1), minimum, parameters, both=True, among=among),
-            _of_classes(table, table.labels, (1, 0), minimum, parameters, both=True, among=among),
+            _of_classes(
+                table, table.classes, (0, 1), minimum, parameters, both_known=True, among=among
+            ),
+            _of_classes(
+                table, table.labels, (1, 0), minimum, parameters, both_known=True, among=among
+            ),
         )
 
     predicted, labelled = both_known()
@@ -141,15 +145,18 @@ def _credible(
     classes = len(table.classes)
     prior = parameters.per_outcome(classes) or JEFFREYS
     lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
-    at = np.arange(len(lower))
+    strata_index = np.arange(len(lower))
     ends = [np.log(upper), np.log(lower)]
-    best, outcome = np.full(len(at), np.nan), np.full(len(at), -1, dtype=np.int64)
+    best, outcome = (
+        np.full(len(strata_index), np.nan),
+        np.full(len(strata_index), -1, dtype=np.int64),
+    )
     high, low = outcome.copy(), outcome.copy()
     # As for ε itself: groups without anybody in the denominator leave it undefined.
     enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
     for y in range(classes):
         for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
-            spread = ends[0][at, y, top] - ends[1][at, y, bottom]
+            spread = ends[0][strata_index, y, top] - ends[1][strata_index, y, bottom]
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
@@ -163,7 +170,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     minimum: Minimum,
     parameters: Parameters,
     *,
-    both: bool = False,
+    both_known: bool = False,
     among: Marks | None = None,
 ) -> TableValue:
     """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's.
@@ -175,7 +182,7 @@ def _of_classes(  # one private function serves both outcomes of a table
     def by_class(joint: Floats | Ints) -> Floats | Ints:
         """[Z, classes, G], the other outcome summed away (its unknown too, unless `both`)."""
         turned = joint if (other, own) == (0, 1) else joint.swapaxes(1, 2)
-        turned = turned[:, :-1] if both else turned
+        turned = turned[:, :-1] if both_known else turned
         return np.asarray(turned.sum(axis=1)[:, : len(classes)])
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
@@ -189,7 +196,9 @@ def _of_classes(  # one private function serves both outcomes of a table
             # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample.
             size = effective_n(total, squares, people)
             counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
-    takes_part = table.eligible & ((people if both else table.n) > 0) if among is None else among
+    takes_part = (
+        table.eligible & ((people if both_known else table.n) > 0) if among is None else among
+    )
     takes_part = takes_part & minimum.admits(people, everybody)
     smoothing = parameters.per_outcome(len(classes))
     result = compute_epsilon(counts, people, takes_part, smoothing, classes)

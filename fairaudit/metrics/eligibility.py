@@ -119,9 +119,9 @@ def reference_index(
                 value, takes_part, n, highest=reference.policy is ReferencePolicy.HIGHEST
             )
         case _:
-            at = find_group(table.groups, reference.group)
-            index = np.full(strata, at)
-            if at == NO_GROUP:
+            named = find_group(table.groups, reference.group)
+            index = np.full(strata, named)
+            if named == NO_GROUP:
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
     if reference.policy in EXTREME_REFERENCES:
@@ -134,7 +134,9 @@ def find_group(groups: Sequence[Group], wanted: Group) -> int:
     """The index of a group, `NO_GROUP` where it does not exist; the order of columns is free."""
     if wanted in groups:
         return groups.index(wanted)
-    return next((at for at, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP)
+    return next(
+        (index for index, group in enumerate(groups) if dict(group) == dict(wanted)), NO_GROUP
+    )
 
 
 def find_extreme(

@@ -52,13 +52,13 @@ def compute_epsilon(
     enough = are_comparable(takes_part, counts.sum(axis=1))
     best = np.full(strata, np.nan)
     outcome, high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(3))
-    at = np.arange(strata)
+    strata_index = np.arange(strata)
     for y in range(len(classes)):
         top, bottom = find_extremes(logs[:, y], takes_part, n)
         # An outcome that no group has (a probability of 0 everywhere) is not in the range.
-        occurs = enough & np.isfinite(logs[at, y, top])
+        occurs = enough & np.isfinite(logs[strata_index, y, top])
         with np.errstate(invalid="ignore"):
-            spread = logs[at, y, top] - logs[at, y, bottom]
+            spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
         high[better], low[better] = top[better], bottom[better]

@@ -48,8 +48,8 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     if metric.mean:
         return _mean(metric, evaluate(replace(metric, mean=False), table, terms))
     parts = [
-        _compared(metric, part, table, _on_average(metric, at, terms))
-        for at, part in enumerate(metric.parts)
+        _compared(metric, part, table, _on_average(metric, part_index, terms))
+        for part_index, part in enumerate(metric.parts)
     ]
     return parts[0] if len(parts) == 1 else _folded(metric, parts)
 
@@ -111,9 +111,11 @@ def _same_people(evaluation: Evaluation, other: Evaluation) -> Marks:
     return np.asarray(same & equal.all(axis=1, keepdims=True))
 
 
-def _at_threshold(metric: Metric, table: GroupTable, terms: Terms, at: Decimal) -> Evaluation:
+def _at_threshold(
+    metric: Metric, table: GroupTable, terms: Terms, threshold: Decimal
+) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
-    above, below = cut_at(table, at)
+    above, below = cut_at(table, threshold)
     cut = replace(terms, at=None)
     # What is found keeps its threshold: at another one it is another test, of other people.
     above_values = replace(evaluate(metric, above, cut), terms=terms)
@@ -185,11 +187,11 @@ def _people(evaluation: Evaluation) -> Ints:
     return np.asarray(np.min([values.n for values in both_values if values is not None], axis=0))
 
 
-def _on_average(disparity: Disparity, at: int, terms: Terms) -> Terms:
+def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
     """The terms of a part: what the definition says of averaging holds where the spec is silent."""
     if not disparity.averages or (terms.average is not None and len(disparity.averages) == 1):
         return terms
-    return replace(terms, average=disparity.averages[at])
+    return replace(terms, average=disparity.averages[part_index])
 
 
 def _bare(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:

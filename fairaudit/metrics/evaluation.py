@@ -81,8 +81,8 @@ class Evaluation:
         """The part (a rate, an outcome) that decides a value; None where all parts do."""
         if self.attained is None or not self.names:
             return None
-        at = int(self.attained[z, w])
-        return None if at == NO_GROUP else self.names[at]
+        index = int(self.attained[z, w])
+        return None if index == NO_GROUP else self.names[index]
 
     def exact(self, z: int, w: int) -> Fraction | None:
         """The value as a fraction; None where it is no rational number."""

@@ -172,9 +172,11 @@ class Mean(GroupMetric):
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
                 # Rates of the same clusters go together: both intervals hold, however they do.
-                both = [part.ends(alpha / len(parts)) for part in parts if part.ends is not None]
+                joint_ends = [
+                    part.ends(alpha / len(parts)) for part in parts if part.ends is not None
+                ]
                 low, high = (
-                    np.mean([part_interval[side] for part_interval in both], axis=0)
+                    np.mean([part_interval[side] for part_interval in joint_ends], axis=0)
                     for side in (0, 1)
                 )
                 return low, high

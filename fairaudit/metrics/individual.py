@@ -113,8 +113,8 @@ def _consistency(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mea
     neighbours = find_neighbours(table.features, table.in_stratum(z), k, without_self=True)
     if not neighbours.is_enough:
         return NOTHING
-    asked = neighbours.ask(choose_asked(table, z, sides.members(z, g)))
-    return consistency(table.outcome, neighbours, asked)
+    people = neighbours.ask(choose_asked(table, z, sides.members(z, g)))
+    return consistency(table.outcome, neighbours, people)
 
 
 def _unawareness(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
@@ -153,7 +153,7 @@ def _causal_means(table: GroupTable) -> tuple[Floats, Floats, Ints]:
         return nothing, nothing, np.zeros(shape, dtype=np.int64)
     means = [_causal(table, z) for z in range(shape[0])]
     n = [[len(table.rows.members(z, g)) for g in range(shape[1])] for z in range(shape[0])]
-    value, variance = (np.array([mean[at] for mean in means], np.float64) for at in (0, 1))
+    value, variance = (np.array([mean[index] for mean in means], np.float64) for index in (0, 1))
     return value, variance, np.array(n, dtype=np.int64).reshape(shape)
 
 

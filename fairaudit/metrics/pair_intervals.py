@@ -172,23 +172,25 @@ def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interv
     return Interval(*ends, "MOVER")
 
 
-def of_standardized(one: GroupValues, two: GroupValues, alpha: Alpha) -> Interval | None:
+def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of a difference in pooled deviations, whose spreads may differ (Bonett 2008).
 
     Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
     variance of the deviation is that of normal values.
     """
-    if one.deviation is None or two.deviation is None:
+    if first.deviation is None or second.deviation is None:
         return None
-    n, m = one.effective_n, two.effective_n
+    n, m = first.effective_n, second.effective_n
     with np.errstate(divide="ignore", invalid="ignore"):
-        sides = (one.deviation, n), (two.deviation, m)
-        first, _ = means.moderated_variance(*sides[0], *sides[1])
-        second, _ = means.moderated_variance(*sides[1], *sides[0])
-        pooled = (one.deviation + two.deviation) / (n + m - 2)
-        value = (one.value - two.value) / np.sqrt(pooled)
-        of_mean = (first / n + second / m) / pooled
-        of_spread = ((n - 1) * first**2 + (m - 1) * second**2) / (pooled * (n + m - 2)) ** 2
+        sides = (first.deviation, n), (second.deviation, m)
+        first_variance, _ = means.moderated_variance(*sides[0], *sides[1])
+        second_variance, _ = means.moderated_variance(*sides[1], *sides[0])
+        pooled = (first.deviation + second.deviation) / (n + m - 2)
+        value = (first.value - second.value) / np.sqrt(pooled)
+        of_mean = (first_variance / n + second_variance / m) / pooled
+        of_spread = ((n - 1) * first_variance**2 + (m - 1) * second_variance**2) / (
+            pooled * (n + m - 2)
+        ) ** 2
         reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
         low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
     return Interval(low, high, "Bonett")

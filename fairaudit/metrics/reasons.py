@@ -67,11 +67,11 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     reference = evaluation.terms.reference
     name = reference.policy if reference else ""
     if reference and reference.policy in {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}:
-        at = find_group(evaluation.table.groups, reference.group)
-        if at == NO_GROUP or not evaluation.table.n[z, at]:
+        index = find_group(evaluation.table.groups, reference.group)
+        if index == NO_GROUP or not evaluation.table.n[z, index]:
             return f"the reference {describe_group(reference.group)} is not in the data"
-        if not evaluation.takes_part[z, at]:
-            why = explain_ineligibility(evaluation, z, at).why
+        if not evaluation.takes_part[z, index]:
+            why = explain_ineligibility(evaluation, z, index).why
             return f"the reference {describe_group(reference.group)} does not take part: {why}"
         name = describe_group(reference.group)
     if np.count_nonzero(evaluation.takes_part[z]) < 2:

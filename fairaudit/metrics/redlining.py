@@ -11,6 +11,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.rows.sampling import hash_rows
@@ -26,17 +27,17 @@ _NOTHING = Errors(np.nan, np.nan, 0, 0)
 def _find_errors(table: RowTable) -> Floats:
     """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
     strata, groups = table.shape
-    found = np.full((strata, groups, len(_NOTHING)), np.nan)
+    errors = np.full((strata, groups, len(_NOTHING)), np.nan)
     for z in range(strata):
         people = table.in_stratum(z)
         people = people[table.group[people] != NOWHERE]
         for g in range(groups):
-            found[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
+            errors[z, g] = _tell_apart(table, people, table.group[people] == g) or _NOTHING
             if groups == 2 and g == 0:
                 # Of two groups each is all that the other is not.
-                found[z, 1] = found[z, 0, [1, 0, 3, 2]]
+                errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
-    return found
+    return errors
 
 
 def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
@@ -51,10 +52,14 @@ def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The same; NaN where nobody was read one by one."""
-    if counts.rows is None:
-        return np.full((*counts.answered.shape, len(_NOTHING)), np.nan)
-    return _find_errors(counts.rows.table)
+    """The same of whoever stands at the place of each group; NaN of people who are no group."""
+    sides, shape = counts.rows, counts.answered.shape
+    if sides is None or sides.role is not Role.OWN:
+        return np.full((*shape, len(_NOTHING)), np.nan)
+    errors = _find_errors(sides.table)
+    if sides.group is not None:
+        errors = np.take_along_axis(errors, sides.group[..., None], axis=1)
+    return np.broadcast_to(errors, (*shape, len(_NOTHING)))
 
 
 def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:

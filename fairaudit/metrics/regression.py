@@ -57,21 +57,21 @@ def regress_on_reference(
     index, usable = reference_index(reference, collapsed, crude.value, crude.n, takes_part)
     if index is None:
         raise ValueError(f"{disparity.id} compares with one group, not with {reference.policy}")
-    at = max(int(index[0, 0]), 0)
+    base = max(int(index[0, 0]), 0)
     fit = RegressionFit.nothing(crude.value.shape)
-    if usable[0, 0] and crude.n[0, at]:
-        fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), at)
+    if usable[0, 0] and crude.n[0, base]:
+        fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), base)
 
     def exact(_: int, g: int) -> Fraction | None:
         if table.given:
             return None
-        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, at))
+        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, base))
         return compare_exactly(comparison, *sides)
 
     adjusted_values = replace(crude, fit=fit)
     if table.given:
         # The reference's own mean, and what the group's would be with the same controls.
-        adjusted = crude.value[:, at : at + 1] + fit.value
+        adjusted = crude.value[:, base : base + 1] + fit.value
         adjusted_values = GroupValues(crude.metric, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (adjusted_values, adjusted_values)
     evaluation = evaluate_to_reference(
@@ -97,9 +97,9 @@ class _Controls:
 
 
 def _fitted(
-    table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, at: int
+    table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, reference_index: int
 ) -> RegressionFit:
-    """The fit of the groups `among`, against the one `at`."""
+    """The fit of the groups `among`, against the one at `reference_index`."""
     nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:
         return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))
@@ -116,11 +116,11 @@ def _fitted(
     controls = _controls(table.given, codes, n, n * apart)
     fit = _swept(controls, size, within)
     mix = (controls.people[controls.kept] / size).T
-    base = int(np.flatnonzero(among == at)[0])
+    base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     explained, variance = fit.combined(rows)
     gap = mean - mean[base]
-    variance = variance + np.where(among == at, 0.0, 1 / size + 1 / size[base])
+    variance = variance + np.where(among == reference_index, 0.0, 1 / size + 1 / size[base])
     # Without any spread about the fit nothing tells how far it may be off.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
     value, error = (np.full(crude.value.shape, np.nan) for _ in range(2))
@@ -187,8 +187,8 @@ def _collinear(
     everybody = controls.people.sum(axis=1)
     for g in pair:
         same = (controls.people[:, g] == size[g]) & (everybody == size[g])
-        for name, level in (controls.names[at] for at in np.flatnonzero(same).tolist()):
+        for name, level in (controls.names[number] for number in np.flatnonzero(same).tolist()):
             return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
-    names = dict.fromkeys(controls.names[at][0] for at in controls.kept[open_].tolist())
+    names = dict.fromkeys(controls.names[number][0] for number in controls.kept[open_].tolist())
     group, reference = (describe_group(groups[g]) for g in pair)
     return f"collinear, the levels of {' and '.join(names)} tell {group} from {reference}"

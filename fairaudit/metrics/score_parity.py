@@ -72,7 +72,7 @@ def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
     bins = np.unique(number)
     if not len(bins):
         return values
-    return np.stack([values[:, number == at].sum(axis=1) for at in bins], axis=1)
+    return np.stack([values[:, number == bin_number].sum(axis=1) for bin_number in bins], axis=1)
 
 
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
@@ -143,11 +143,11 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     if not top.shape[1] or not top.shape[2]:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
     apart = top.max(axis=2) - bottom.min(axis=2)
-    at = np.where(np.isfinite(apart), apart, -1.0).argmax(axis=1)
-    strata = np.arange(len(at))
-    value = apart[strata, at]
+    widest = np.where(np.isfinite(apart), apart, -1.0).argmax(axis=1)
+    strata = np.arange(len(widest))
+    value = apart[strata, widest]
     defined = defined & np.isfinite(value)
-    high, low = top[strata, at].argmax(axis=1), bottom[strata, at].argmin(axis=1)
+    high, low = top[strata, widest].argmax(axis=1), bottom[strata, widest].argmin(axis=1)
     return TableValue.of(value, takes_part, n, defined=defined, high=high, low=low, error=error)
 
 

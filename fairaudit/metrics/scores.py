@@ -220,18 +220,18 @@ AVERAGE_PRECISION = Ranked(
 
 def rank_between(sides: Sides) -> Floats:
     """P(a score of the reference is higher than one of the group) + ½ P(equal)."""
-    ours, theirs = sides.group.scores, sides.reference.scores
-    if ours is None or theirs is None:
+    group, reference = sides.group.scores, sides.reference.scores
+    if group is None or reference is None:
         return np.full_like(sides.group.value, np.nan)
-    return ranked(theirs, ours)
+    return ranked(reference, group)
 
 
 def rank_error_between(sides: Sides) -> Floats:
     """By how much ranks within bins may have moved that."""
-    ours, theirs, single = sides.group.scores, sides.reference.scores, sides.group.single
-    if ours is None or theirs is None or single is None:
+    group, reference, single = sides.group.scores, sides.reference.scores, sides.group.single
+    if group is None or reference is None or single is None:
         return np.zeros_like(sides.group.value)
-    return np.nan_to_num(rank_error(theirs, ours, single))
+    return np.nan_to_num(rank_error(reference, group, single))
 
 
 def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
@@ -257,8 +257,12 @@ SCORE_DISTRIBUTION = Distribution(
 def _around_the_median(counts: GroupCounts) -> tuple[Ints, Ints, Ints]:
     """People [Z, G] above the median of everybody, in its bin, and with a score."""
     scores = _scores(counts)
-    at, people = median_bin(scores.everybody), scores.people.sum(axis=1)
-    return people[:, at + 1 :].sum(axis=1), people[:, at : at + 1].sum(axis=1), people.sum(axis=1)
+    median, people = median_bin(scores.everybody), scores.people.sum(axis=1)
+    return (
+        people[:, median + 1 :].sum(axis=1),
+        people[:, median : median + 1].sum(axis=1),
+        people.sum(axis=1),
+    )
 
 
 def _scoring_rate(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:

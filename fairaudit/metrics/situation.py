@@ -83,17 +83,17 @@ def _compare(group: GroupValues, reference: GroupValues, measure: Measure) -> tu
         return value, variance
     for z, g in np.ndindex(value.shape):
         if others.group is None or int(others.group[z, 0]) != g:
-            found = measure(rows, others, z, g, group.parameters)
-            value[z, g], variance[z, g] = found.value, found.variance
+            mean = measure(rows, others, z, g, group.parameters)
+            value[z, g], variance[z, g] = mean.value, mean.variance
     return value, variance
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
     """By how much the reference's neighbours of a group's people fare better than their own."""
     table, members = sides.table, sides.members(z, g)
-    asked = choose_asked(table, z, members)
+    sample = choose_asked(table, z, members)
     k = parameters.k or NEIGHBOURS
-    people = (asked, members, others.members(z, g))
+    people = (sample, members, others.members(z, g))
     return neighbour_gaps(table.features, table.outcome, *people, k)
 
 

@@ -66,14 +66,14 @@ def bare_average(
     """
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
-    both = np.broadcast_to(everybody, values.value.shape)
+    everybody_each = np.broadcast_to(everybody, values.value.shape)
     # Whatever the rule, the weights are those of all groups together: a group has no other side.
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
         table.strata,
         (values.value, values.value),
-        (values.weighted_n, both),
+        (values.weighted_n, everybody_each),
         table.known_strata,
         table.known_strata,
     )

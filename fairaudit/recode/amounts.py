@@ -63,12 +63,12 @@ class _Added:
     def residual(self, label: str, value: str) -> Amount:
         """Label minus value."""
         known = self._known(label, value)
-        one, two = self.number(label, value), self.number(value, label)
-        difference = one.total.values - two.total.values
-        both = self._product(label, value, known).values
-        squares = one.squares.values - 2 * both + two.squares.values
+        label_amount, value_amount = self.number(label, value), self.number(value, label)
+        difference = label_amount.total.values - value_amount.total.values
+        products = self._product(label, value, known).values
+        squares = label_amount.squares.values - 2 * products + value_amount.squares.values
         return Amount(
-            one.n,
+            label_amount.n,
             Sum(difference, ADDED_SCALE),
             Sum(squares, ADDED_SCALE**2),
             self._sum(self._raw.distances[label, value], known),

@@ -53,7 +53,7 @@ def _describe(
     codes = table.codes[:, table.keys.index(feature)]
     texts = ("",) if feature.is_cut else counts.table_levels[feature]
     words = {None} if feature.is_cut else {None, "", *counts.plan.tokens}
-    place = np.array([-1 if level in words else at for at, level in enumerate(texts)])
+    place = np.array([-1 if level in words else number for number, level in enumerate(texts)])
     levels = np.where(codes < 0, -1, place[np.maximum(codes, 0)]) if len(place) else codes
     stays = groups >= 0
     size = len(recoding.key.levels)
@@ -67,7 +67,7 @@ def _describe(
         text.value,
         (attribute.name,),
         tuple(((attribute.name, level),) for level in recoding.key.levels),
-        np.array([at not in unknown for at in range(size)], dtype=np.bool_),
+        np.array([number not in unknown for number in range(size)], dtype=np.bool_),
         missing,
         tuple(level or "" for level in texts),
         people,

@@ -37,14 +37,14 @@ def feature_recodings(
         codes = np.arange(-1, len(key.edges) + 1) if key.edges is not None else (
             np.arange(len(levels))
         )  # fmt: skip
-        ones = np.ones(len(codes), dtype=np.int64)
+        people = np.ones(len(codes), dtype=np.int64)
         alone = replace(
             counts,
             plan=replace(counts.plan, keys=(key,)),
             keys=(RawKey(key, codes, levels),),
-            kept=ones,
-            rows=ones,
-            people=ones,
+            kept=people,
+            rows=people,
+            people=people,
         )
         axis = group_axis(attribute, Role.STRATUM, alone, spec, findings)
         recodings[attribute.name] = key, Recoding.of(axis, 0, alone)

@@ -89,9 +89,9 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
     """
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
-    for answer, each in zip(answers, trees, strict=True):
+    for answer, result in zip(answers, trees, strict=True):
         if isinstance(answer.found, AuditResult):
-            _add_sentences(each, answer.found)
+            _add_sentences(result, answer.found)
     return tree
 
 

@@ -155,8 +155,8 @@ def _pair(entry: LatticeEntry | None) -> str:
             own = tuple(pair for pair in group if pair not in shared)
             n = sizes.get(group)
             sides.append(numbers.group(own) + ("" if n is None else f" ({numbers.whole(n)})"))
-    both = tuple(pair for pair in entry.first if pair in shared)
-    text = (f"{numbers.group(both)}: " if both else "") + " / ".join(sides)
+    shared_pairs = tuple(pair for pair in entry.first if pair in shared)
+    text = (f"{numbers.group(shared_pairs)}: " if shared_pairs else "") + " / ".join(sides)
     return f"{text} ({metric_titles.short_name(entry.decided_by)})" if entry.decided_by else text
 
 

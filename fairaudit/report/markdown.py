@@ -151,7 +151,11 @@ def _page(
         if id(head) in kept:
             before, after = head.ends
             body += f"{before}{''.join(_told(head, inner, kept))}{after}"
-    left_out = [fold for fold in (*heads, *(one for _, one in inner)) if id(fold) not in kept]
+    left_out = [
+        fold
+        for fold in (*heads, *(fold_inside for _, fold_inside in inner))
+        if id(fold) not in kept
+    ]
     return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
 
 

@@ -13,8 +13,8 @@ from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry
 
-_BESIDE = 5
-"""So many measures, or models, beside each other fit 80 columns."""
+_BESIDE = 4
+"""So many measures, or models, beside each other leave room for names in 80 columns."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -99,17 +99,17 @@ def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) ->
     """The tables of one subset: a row a group, so many measures a table as fit."""
     measures = [*dict.fromkeys((row.metric, row.compare) for row in rows)]
     groups = [*dict.fromkeys(row.group for row in rows)]
-    found = {(row.group, (row.metric, row.compare)): row for row in rows}
+    row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
     shown = groups if most is None else groups[:most]
     for start in range(0, len(measures), _BESIDE):
         columns = measures[start : start + _BESIDE]
         cells = [
             [
                 Cell("all groups" if group is None else numbers.group(group)),
-                *(_flagged(found.get((group, measure))) for measure in columns),
+                *(_flagged(row_of.get((group, measure))) for measure in columns),
             ]
             for group in shown
-            if any((group, measure) in found for measure in columns)
+            if any((group, measure) in row_of for measure in columns)
         ]
         yield Table(
             caption,

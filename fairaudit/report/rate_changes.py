@@ -136,8 +136,8 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
     if untested:
         row = _largest(untested[0])
         share = metric_titles.is_share(row.metric)
-        both = row.change.before, row.change.after
-        sides = " → ".join(_value(estimate, share=share) for estimate in both)
+        estimates = row.change.before, row.change.after
+        sides = " → ".join(_value(estimate, share=share) for estimate in estimates)
         name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
         text += "the largest "

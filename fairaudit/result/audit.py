@@ -221,7 +221,7 @@ class AuditResult:
                 for finding in self.findings
                 if finding.status in {Status.FAIL, Status.INCONCLUSIVE}
             ]
-            named = ", ".join(one.check.id for one in bad[:5])
+            named = ", ".join(finding.check.id for finding in bad[:5])
             raise AuditFailed(f"the verdict is {self.verdict}: {named}")
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
@@ -239,20 +239,24 @@ class AuditResult:
         if grouping not in known:
             named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
             raise KeyError(f"no table by {', '.join(sorted(grouping))}; there is {named}")
-        rates = [one for one in self.rates if frozenset(one.by) == grouping and not one.stratum]
+        rates = [rate for rate in self.rates if frozenset(rate.by) == grouping and not rate.stratum]
         called = _columns(rates)
         ours = {"n", "standing", *called}
         rows: dict[Group, dict[str, object]] = {}
         for row in self.groups:
             if frozenset(row.by) == grouping and not row.stratum:
-                levels = {f"group.{at}" if at in ours else at: level for at, level in row.group}
+                levels = {
+                    f"group.{name}" if name in ours else name: level for name, level in row.group
+                }
                 people = {"n": row.n, "standing": str(row.standing)}
                 rows.setdefault(row.group, {**levels, **people})
         for rate, column in zip(rates, called, strict=True):
             value = rate.estimate.value
             if rate.group not in rows:
                 # Averaged over strata: its people are listed in each of them.
-                levels = {f"group.{at}" if at in ours else at: level for at, level in rate.group}
+                levels = {
+                    f"group.{name}" if name in ours else name: level for name, level in rate.group
+                }
                 rows[rate.group] = {**levels, "n": None, "standing": str(rate.standing)}
             rows[rate.group][column] = None if math.isnan(value) else value
         return pl.DataFrame(list(rows.values()), infer_schema_length=None)
@@ -265,16 +269,16 @@ def _columns(rates: Sequence[RateRow]) -> list[str]:
     for rate in rates:
         outcomes.setdefault(rate.metric, set()).add(rate.of)
         taken.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
-    found = []
-    for one in rates:
-        name = one.metric
+    names = []
+    for row in rates:
+        name = row.metric
         if len(outcomes[name]) > 1:
-            name += f" of {one.of}"
-        if len(taken[one.metric]) > 1:
-            name += "".join(f" {key}={value}" for key, value in one.parameters.items())
-            name += f" over {'+'.join(one.averaged)}" if one.averaged else ""
-        found.append(name)
-    return found
+            name += f" of {row.of}"
+        if len(taken[row.metric]) > 1:
+            name += "".join(f" {key}={value}" for key, value in row.parameters.items())
+            name += f" over {'+'.join(row.averaged)}" if row.averaged else ""
+        names.append(name)
+    return names
 
 
 def _is_open(finding: Finding) -> bool:

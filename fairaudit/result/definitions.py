@@ -89,7 +89,9 @@ def _values(bounds: Bounds) -> str:
 
 
 def _needs(record: Metric) -> str:
-    needed = [str(one) for one in sorted(record.requirements - {Requirement.DISTRIBUTION})]
+    needed = [
+        str(requirement) for requirement in sorted(record.requirements - {Requirement.DISTRIBUTION})
+    ]
     if record.conditional:
         needed.append("strata, by `given`")
     if isinstance(record, Disparity) and record.to_reference and record.reference is None:

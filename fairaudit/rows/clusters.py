@@ -40,17 +40,20 @@ class ClusterFit:
 def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
     """`k` clusters of people who have every feature; fewer where fewer people differ."""
     features = features.take(features.canonical_order())
-    made = design(features, _MATCH)
-    if made.is_empty:
+    design_matrix = design(features, _MATCH)
+    if design_matrix.is_empty:
         return ClusterFit(None, reason="no feature varies")
     with one_thread():
-        centres, nearest = _find_centres(made.matrix, k, seed)
+        centres, nearest = _find_centres(design_matrix.matrix, k, seed)
     sizes = np.bincount(nearest, minlength=len(centres))
     ranking = np.lexsort([*centres.T[::-1], -sizes])
-    total = float(((made.matrix - made.matrix.mean(axis=0)) ** 2).sum())
-    within = float(((made.matrix - centres[nearest]) ** 2).sum())
-    model = ClusterModel(made.scale, tuple(_measure_distance(made, centres[at]) for at in ranking))
-    return ClusterFit(model, tuple(int(sizes[at]) for at in ranking), 1 - within / total)
+    total = float(((design_matrix.matrix - design_matrix.matrix.mean(axis=0)) ** 2).sum())
+    within = float(((design_matrix.matrix - centres[nearest]) ** 2).sum())
+    model = ClusterModel(
+        design_matrix.scale,
+        tuple(_measure_distance(design_matrix, centres[number]) for number in ranking),
+    )
+    return ClusterFit(model, tuple(int(sizes[number]) for number in ranking), 1 - within / total)
 
 
 def _find_centres(matrix: Floats, k: int, seed: int) -> tuple[Floats, Ints]:
@@ -63,10 +66,10 @@ def _find_centres(matrix: Floats, k: int, seed: int) -> tuple[Floats, Ints]:
     return np.asarray(model.cluster_centers_, dtype=np.float64), nearest.astype(np.int64)
 
 
-def _measure_distance(made: Design, centre: Floats) -> LinearScore:
+def _measure_distance(design_matrix: Design, centre: Floats) -> LinearScore:
     """The squared distance to a centre, less what is the same for all centres.
 
     |x - c|² = |x|² - 2 x·c + |c|², and |x|² is a row's own.
     """
-    lengths = np.where(np.arange(len(centre)) < len(made.scale.numbers), 1.0, _MATCH)
-    return made.score(float(centre @ centre), -2 * lengths * centre)
+    lengths = np.where(np.arange(len(centre)) < len(design_matrix.scale.numbers), 1.0, _MATCH)
+    return design_matrix.score(float(centre @ centre), -2 * lengths * centre)

@@ -24,19 +24,19 @@ class Mean(NamedTuple):
 NOTHING = Mean(np.nan, np.nan, 0)
 
 
-def consistency(outcome: Floats, neighbours: Neighbours, asked: Ints) -> Mean:
+def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     """One minus the mean distance of an outcome from the mean of its neighbours', and its variance.
 
     The variance is the infinitesimal jackknife over people, to which a bootstrap tends that holds
     who is whose neighbour: redrawn people would be neighbours of their own copies. Each person
     counts twice in it, by the own distance and by what the neighbours' distances owe to it.
     """
-    if not len(asked) or not neighbours.is_enough:
+    if not len(people) or not neighbours.is_enough:
         return NOTHING
     base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
     positives = np.bincount(place[base], outcome[base], minlength=len(neighbours.among))
-    rows = neighbours.row[neighbours.space.profile[asked]]
-    own, size = outcome[asked], neighbours.sizes[rows]
+    rows = neighbours.row[neighbours.space.profile[people]]
+    own, size = outcome[people], neighbours.sizes[rows]
     among = (neighbours.sum_over(positives)[rows] - own * neighbours.without_self) / size
     distance = np.abs(own - among)
     mean = float(distance.mean())
@@ -47,10 +47,10 @@ def consistency(outcome: Floats, neighbours: Neighbours, asked: Ints) -> Mean:
     influence = np.zeros(len(neighbours.space.profile))
     influence[base] = on_profiles[positive[base], place[base]]
     # Nobody is an own neighbour.
-    influence[asked] += distance - mean
+    influence[people] += distance - mean
     if neighbours.without_self:
-        influence[asked] -= np.stack(pulls)[positive[asked], np.arange(len(asked))]
-    return Mean(1 - mean, float((influence**2).sum()) / len(asked) ** 2, len(asked))
+        influence[people] -= np.stack(pulls)[positive[people], np.arange(len(people))]
+    return Mean(1 - mean, float((influence**2).sum()) / len(people) ** 2, len(people))
 
 
 def _pull(among: Floats, size: Ints, outcome: float) -> Floats:

@@ -59,10 +59,10 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
     for start, gap, distance in _pairs(features, score, people):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(gap > 0, gap / np.where(distance > _SAME, distance, 0.0), 0.0)
-        at, other = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-        value = float(ratio[at, other])
+        first, other = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+        value = float(ratio[first, other])
         if value > 0 and (best is None or value > best.ratio):
-            best = SteepestPair(int(people[start + at]), int(people[other]), value)
+            best = SteepestPair(int(people[start + first]), int(people[other]), value)
     return best
 
 
@@ -73,6 +73,6 @@ def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[in
     space = locate(features)
     points, values = space.points[space.profile[people]], score[people]
     for start in range(0, len(people), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        gap = np.abs(values[some, None] - values)
-        yield start, gap, np.asarray(cdist(points[some], points), dtype=np.float64)
+        chunk = slice(start, start + _CHUNK)
+        gap = np.abs(values[chunk, None] - values)
+        yield start, gap, np.asarray(cdist(points[chunk], points), dtype=np.float64)

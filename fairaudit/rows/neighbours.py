@@ -23,6 +23,9 @@ _SAME = 1e-9
 """Distances that differ by less, relatively, are equal: rounding must not break a tie."""
 
 _CHUNK = 4096
+_MOST_HELD = 3
+"""Searches are remembered among so many times all people together."""
+
 MOST_LINKS = 2 * 10**7
 """So many neighbours are held at a time."""
 
@@ -44,20 +47,20 @@ def locate(features: Features) -> Space:
     """Where people with complete features stand, standardised by all of them."""
     columns, widths, constant = list[Ints](), list[int](), list[str]()
     scaled = list[Floats | None]()
-    for at, name in enumerate(features.names):
-        number = at < len(features.number_names)
+    for index, name in enumerate(features.names):
+        is_number = index < len(features.number_names)
         column = (
-            features.numbers[:, at]
-            if number
-            else features.codes[:, at - len(features.number_names)]
+            features.numbers[:, index]
+            if is_number
+            else features.codes[:, index - len(features.number_names)]
         )
         values, codes = np.unique(column, return_inverse=True)
         if len(values) < 2:
             constant.append(name)
             continue
         columns.append(codes)
-        scaled.append((values - values[0]) / float(np.std(column)) if number else None)
-        widths.append(1 if number else len(values))
+        scaled.append((values - values[0]) / float(np.std(column)) if is_number else None)
+        widths.append(1 if is_number else len(values))
     profile, first = find_profiles(columns, len(features))
     points, start = np.zeros((len(first), max(sum(widths), 1))), 0
     for codes, scale, width in zip(columns, scaled, widths, strict=True):
@@ -115,22 +118,22 @@ class Neighbours:
         """Whether anybody has k neighbours."""
         return len(self.base) >= self.k + self.without_self
 
-    def ask(self, asked: Ints) -> Ints:
+    def ask(self, people: Ints) -> Ints:
         """Those of the people asked, from the first on, whose neighbours are known now.
 
         Not all of them where there would be too many neighbours to hold.
         """
-        profiles = self.space.profile[asked]
+        profiles = self.space.profile[people]
         new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
         new = new[np.argsort(first)]
-        for start in range(0, len(new), _CHUNK):
-            if len(self.links) > MOST_LINKS:
-                break
-            self._search(new[start : start + _CHUNK])
+        start = 0
+        while start < len(new) and len(self.links) < MOST_LINKS:
+            start += self._search(new[start : start + _CHUNK])
         unknown = np.flatnonzero(self.row[profiles] < 0)
-        return asked[: unknown[0]] if len(unknown) else asked
+        return people[: unknown[0]] if len(unknown) else people
 
-    def _search(self, profiles: Ints) -> None:
+    def _search(self, profiles: Ints) -> int:
+        """Finds the neighbours of some profiles, the first if not all can be held; of how many."""
         from scipy.spatial import cKDTree  # SciPy waits until it is called
 
         if self._tree is None:
@@ -145,18 +148,25 @@ class Neighbours:
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
         limit = distance[np.arange(len(points)), reached] * (1 + _SAME) + _SAME**2
         within = distance <= limit[:, None]
-        found = [row[marks] for row, marks in zip(link, within, strict=True)]
         # Where the last one found ties too, there may be more of them.
         open_ = np.flatnonzero(within[:, -1] & (most < len(self.among)))
+        lengths = within.sum(axis=1)
         if len(open_):
-            balls = self._tree.query_ball_point(points[open_], limit[open_], workers=-1)
-            for at, ball in zip(open_, balls, strict=True):
-                found[at] = np.array(sorted(ball), dtype=np.int64)
-        self._hold(profiles, found)
+            lengths[open_] = self._tree.query_ball_point(
+                points[open_], limit[open_], workers=-1, return_length=True
+            )
+        room = MOST_LINKS - len(self.links)
+        size = max(int(np.searchsorted(np.cumsum(lengths), room, side="right")), 1)
+        links = [row[marks] for row, marks in zip(link[:size], within[:size], strict=True)]
+        for profile in open_[open_ < size].tolist():
+            ball = self._tree.query_ball_point(points[profile], limit[profile])
+            links[profile] = np.array(sorted(ball), dtype=np.int64)
+        self._hold(profiles[:size], links)
+        return size
 
-    def _hold(self, profiles: Ints, found: list[Ints]) -> None:
-        lengths = np.array([len(links) for links in found])
-        links = np.concatenate(found)
+    def _hold(self, profiles: Ints, links_of: list[Ints]) -> None:
+        lengths = np.array([len(links) for links in links_of])
+        links = np.concatenate(links_of)
         # Nobody is nearer to a person than the person: where it is of the base, it is among them.
         own = np.isin(profiles, self.among)
         sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
@@ -182,8 +192,13 @@ def _known(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # 
 
 
 def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
-    """The neighbours of people among `base`, each search made once."""
+    """The neighbours of people among `base`; the latest searches are remembered."""
     known, key = _known(features), (base.tobytes(), k, without_self)
-    if key not in known:
-        known[key] = Neighbours(locate(features), base, k, without_self)
-    return known[key]
+    search = known.pop(key, None) or Neighbours(locate(features), base, k, without_self)
+    known[key] = search
+    held = sum(len(other.among) for other in known.values())
+    for earlier in [*known]:
+        if held <= _MOST_HELD * len(search.space.points) or len(known) <= 2:
+            break
+        held -= len(known.pop(earlier).among)
+    return search

@@ -18,7 +18,7 @@ SAME = 1e-9
 
 
 def neighbour_gaps(
-    features: Features, outcome: Floats, asked: Ints, members: Ints, others: Ints, k: int
+    features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
     """Of each of the members asked, the neighbours' rate among `others` less that among members.
 
@@ -28,25 +28,25 @@ def neighbour_gaps(
     other = find_neighbours(features, others, k, without_self=False)
     if not own.is_enough or not other.is_enough:
         return np.zeros(0)
-    asked = other.ask(own.ask(asked))
-    return _rate(other, outcome, asked) - _rate(own, outcome, asked)
+    people = other.ask(own.ask(people))
+    return _rate(other, outcome, people) - _rate(own, outcome, people)
 
 
-def _rate(neighbours: Neighbours, outcome: Floats, asked: Ints) -> Floats:
+def _rate(neighbours: Neighbours, outcome: Floats, people: Ints) -> Floats:
     """The mean outcome of the neighbours of each of those asked."""
     base, profile = neighbours.base, neighbours.space.profile
     place = np.searchsorted(neighbours.among, profile[base])
     positives = np.bincount(place, outcome[base], minlength=len(neighbours.among))
-    rows = neighbours.row[profile[asked]]
-    own = outcome[asked] * neighbours.without_self
+    rows = neighbours.row[profile[people]]
+    own = outcome[people] * neighbours.without_self
     return np.asarray((neighbours.sum_over(positives)[rows] - own) / neighbours.sizes[rows])
 
 
 def count_twins(features: Features, members: Ints, others: Ints) -> tuple[int, int]:
     """How many members have a twin among `others`, and how many of those are one."""
     profile = locate(features).profile
-    both = np.intersect1d(profile[members], profile[others])
-    first, second = (int(np.isin(profile[side], both).sum()) for side in (members, others))
+    shared = np.intersect1d(profile[members], profile[others])
+    first, second = (int(np.isin(profile[side], shared).sum()) for side in (members, others))
     return first, second
 
 
@@ -57,11 +57,11 @@ def twin_difference(features: Features, outcome: Floats, members: Ints, others: 
     their twins and from that of the own side.
     """
     profile = locate(features).profile
-    both = np.intersect1d(profile[members], profile[others])
-    members, others = (side[np.isin(profile[side], both)] for side in (members, others))
+    shared = np.intersect1d(profile[members], profile[others])
+    members, others = (side[np.isin(profile[side], shared)] for side in (members, others))
     if not len(members):
         return NOTHING
-    own, other = (np.searchsorted(both, profile[side]) for side in (members, others))
+    own, other = (np.searchsorted(shared, profile[side]) for side in (members, others))
     size, crowd = np.bincount(own), np.bincount(other)
     rate, twins = (
         np.bincount(own, outcome[members]) / size,

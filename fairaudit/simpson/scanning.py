@@ -229,11 +229,13 @@ def _find_suspects(
         rate = np.where(under > 0, over / under, 0.0)
         for g, partners in zip(groups.tolist(), comparable, strict=True):
             others = groups[partners]
-            both = (under[:, [g]] > 0) & (under[:, others] > 0)
-            weight = (under[:, [g]] + under[:, others]) * both
+            in_both = (under[:, [g]] > 0) & (under[:, others] > 0)
+            weight = (under[:, [g]] + under[:, others]) * in_both
             gap = rate[:, [g]] - rate[:, others]
-            crude = (over[:, [g]] * both).sum(axis=0) / (under[:, [g]] * both).sum(axis=0)
-            crude -= (over[:, others] * both).sum(axis=0) / (under[:, others] * both).sum(axis=0)
+            crude = (over[:, [g]] * in_both).sum(axis=0) / (under[:, [g]] * in_both).sum(axis=0)
+            crude -= (over[:, others] * in_both).sum(axis=0) / (under[:, others] * in_both).sum(
+                axis=0
+            )
             adjusted = (weight * gap).sum(axis=0) / weight.sum(axis=0)
             turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
             sizes = np.abs([crude, adjusted])

@@ -122,16 +122,17 @@ def find_explained_share(
     """
     own = [weight / weight.sum() for weight in weights]
     pooled = sum(weights) / sum(weight.sum() for weight in weights)
-    both = [pooled, pooled]
+    shared_mix = [pooled, pooled]
     crude, adjusted = (
-        float((mix[0] * first.share).sum() - (mix[1] * second.share).sum()) for mix in (own, both)
+        float((mix[0] * first.share).sum() - (mix[1] * second.share).sum())
+        for mix in (own, shared_mix)
     )
     if abs(crude) < _NO_GAP:
         return None
     variances = [_estimate_variance(sample.share, sample.size) for sample in (first, second)]
     of_crude, of_both, of_left = (
         sum(float((a * b * v).sum()) for a, b, v in zip(mix, other, variances, strict=True))
-        for mix, other in ((own, own), (own, both), (both, both))
+        for mix, other in ((own, own), (own, shared_mix), (shared_mix, shared_mix))
     )
     squared = float(distributions.normal_critical(alpha)) ** 2
     a = crude**2 - squared * of_crude

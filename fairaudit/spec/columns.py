@@ -130,7 +130,9 @@ def read_columns(draft: Draft, shape: schema.Columns) -> Columns:
         ),
         strata=_read_strata(draft, "strata", shape.strata),
         features=_read_strata(
-            draft, "features", {n: one for n, one in shape.features.items() if one.names is None}
+            draft,
+            "features",
+            {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
         similarity=_read_similarity(draft, shape),
         label=_read_outcome(draft, ("columns", "label"), "label", shape.label),
@@ -318,8 +320,8 @@ def _read_outcome(
     elif shape.negative is not None:
         draft.fault(where, "`negative` needs `positive` beside it")
     negative = draft.texts(where, shape.negative)
-    both = {text.value for text in values} & {text.value for text in negative}
-    for value in sorted(both):
+    conflicting = {text.value for text in values} & {text.value for text in negative}
+    for value in sorted(conflicting):
         draft.fault(where, f"{value!r} is both positive and negative")
     return Outcome(
         name=name,

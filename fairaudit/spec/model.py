@@ -342,7 +342,11 @@ class Spec:
     @property
     def score_columns(self) -> tuple[str, ...]:
         """The columns of scores, each once; none is summarised under survey weights."""
-        scores = [] if self.weight else [one.score for one in self.predictions if one.score]
+        scores = (
+            []
+            if self.weight
+            else [prediction.score for prediction in self.predictions if prediction.score]
+        )
         return tuple(dict.fromkeys(score.value for score in scores))
 
     @property
@@ -383,7 +387,9 @@ class Spec:
     def scores_of_rows(self) -> tuple[str, ...]:
         """The columns of the scores that such metrics read."""
         of = {request.of for request in self.requests if request.uses(Requirement.FEATURES)}
-        columns = (one.score.value for one in self.outcomes if one.name in of and one.score)
+        columns = (
+            outcome.score.value for outcome in self.outcomes if outcome.name in of and outcome.score
+        )
         return tuple(dict.fromkeys(columns))
 
     def histograms_of(self, outcome: Outcome) -> list[Grouping]:

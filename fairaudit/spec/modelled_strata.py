@@ -155,8 +155,8 @@ class _Reader:
             self.draft.fault(path, f"{message} in columns", key=True)
         elif names is not None and not names:
             self.draft.fault((*path, "features"), "name at least one feature")
-        for at, name in enumerate(names or ()):
+        for index, name in enumerate(names or ()):
             if known and name not in known:
                 hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-                self.draft.fault((*path, "features", at), f"no such feature: {name!r}{hint}")
+                self.draft.fault((*path, "features", index), f"no such feature: {name!r}{hint}")
         return declared if names is None else declared.only(names)

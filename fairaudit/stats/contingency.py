@@ -154,11 +154,11 @@ def _tails(a: Ints, n: Ints, c: Ints, m: Ints, longest: int) -> tuple[Floats, Fl
     Each probability comes from the one before it by the ratio of the two: sums of logarithms of
     ratios keep digits that differences of logarithms of large factorials lose.
     """
-    both = (a + c)[:, None]
-    least = np.maximum(both - m[:, None], 0)
+    hits = (a + c)[:, None]
+    least = np.maximum(hits - m[:, None], 0)
     k = least + np.arange(longest - 1)
-    above = (both - k) * (n[:, None] - k)
-    below = (k + 1) * (m[:, None] - both + k + 1)
+    above = (hits - k) * (n[:, None] - k)
+    below = (k + 1) * (m[:, None] - hits + k + 1)
     inside = above > 0
     with np.errstate(all="ignore"):
         logs = np.log(np.where(inside, above, 1) / np.where(inside, below, 1))

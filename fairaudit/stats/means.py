@@ -81,13 +81,13 @@ def moderated_variance(
     n, m = np.asarray(n, dtype=np.float64), np.asarray(m, dtype=np.float64)
     own_freedom = np.subtract(n, 1)
     freedom = np.subtract(m, 1) if other_freedom is None else other_freedom
-    both = np.maximum(own_freedom, 0) + np.maximum(freedom, 0)
+    total_freedom = np.maximum(own_freedom, 0) + np.maximum(freedom, 0)
     own = np.where(np.greater_equal(n, 2), np.divide(deviation, own_freedom), np.nan)
-    pooled = (np.nan_to_num(deviation) + np.nan_to_num(other_deviation)) / both
+    pooled = (np.nan_to_num(deviation) + np.nan_to_num(other_deviation)) / total_freedom
     part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0)
     least = part * pooled
     borrowed = own < least
-    return np.where(borrowed, least, own), np.where(borrowed, both, own_freedom)
+    return np.where(borrowed, least, own), np.where(borrowed, total_freedom, own_freedom)
 
 
 def student(
@@ -187,8 +187,8 @@ def student_test(
     """
     with np.errstate(all="ignore"):
         df = np.add(n, m) - 2.0
-        both = np.greater(n, 0) & np.greater(m, 0) & (df > 0)
-        pooled = np.add(deviation, other_deviation) / np.where(both, df, np.nan)
+        has_both = np.greater(n, 0) & np.greater(m, 0) & (df > 0)
+        pooled = np.add(deviation, other_deviation) / np.where(has_both, df, np.nan)
         t = np.subtract(mean, other_mean) / np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
     return t, df, t_two_sided(t, df)
 

@@ -132,9 +132,9 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
 
     By MOVER, from the `ends` of each value; NaN where one that counts is not known.
     """
-    at = np.flatnonzero(among)
-    p, low, high = value[at], ends[0][at], ends[1][at]
-    if len(at) < 2 or np.isnan(low).any() or np.isnan(high).any():
+    members = np.flatnonzero(among)
+    p, low, high = value[members], ends[0][members], ends[1][members]
+    if len(members) < 2 or np.isnan(low).any() or np.isnan(high).any():
         return np.nan, np.nan
     down, up = p - low, high - p
     i, j = _crossed(undominated(p, -down), undominated(-p, -up))
@@ -152,9 +152,9 @@ def smallest_ratio(
     Each at `alpha`, by Koopman's interval; where hits or misses are few, by MOVER of exact ones,
     unless the pair stands `alone`. NaN where a share that counts is not known.
     """
-    at = np.flatnonzero(among)
-    p, n = share[at], size[at]
-    if len(at) < 2 or np.isnan(p).any():
+    members = np.flatnonzero(among)
+    p, n = share[members], size[members]
+    if len(members) < 2 or np.isnan(p).any():
         return np.nan, np.nan
     low, high, few = proportions.tail_bounds(p, n, alpha)
     if alone or not few.any():
@@ -170,12 +170,12 @@ def smallest_smoothed_ratio(
     share: Floats, size: Floats, among: Marks, alpha: float, drawn_in: tuple[Floats, Floats]
 ) -> tuple[float, float]:
     """The same of shares that pseudo-counts draw in, by MOVER: `drawn_in` adds, and multiplies."""
-    at = np.flatnonzero(among)
-    if len(at) < 2 or np.isnan(share[at]).any():
+    members = np.flatnonzero(among)
+    if len(members) < 2 or np.isnan(share[members]).any():
         return np.nan, np.nan
-    plus, times = (array[at] for array in drawn_in)
-    low, high, _ = proportions.tail_bounds(share[at], size[at], alpha)
-    return _smallest_by_ends(*(plus + times * array for array in (share[at], low, high)))
+    plus, times = (array[members] for array in drawn_in)
+    low, high, _ = proportions.tail_bounds(share[members], size[members], alpha)
+    return _smallest_by_ends(*(plus + times * array for array in (share[members], low, high)))
 
 
 def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, float]:
@@ -193,17 +193,17 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
 
     They bound the difference to the highest of all, whichever that is.
     """
-    at, (low, high) = np.flatnonzero(among), ends
+    members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
-    if len(at) < 2:
+    if len(members) < 2:
         return result[0], result[1]
-    p, down, up = value[at], value[at] - low[at], high[at] - value[at]
+    p, down, up = value[members], value[members] - low[members], high[members] - value[members]
     for side, other_reach, sign, own_reach in ((0, up, -1, down), (1, down, 1, up)):
         rivals = undominated(p, other_reach if side == 0 else -other_reach)
         reach = np.hypot(own_reach[:, None], other_reach[None, rivals])
         apart = p[:, None] - p[None, rivals] + sign * reach
-        apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
-        result[side, at] = apart.min(axis=1)
+        apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
+        result[side, members] = apart.min(axis=1)
     return result[0], result[1]
 
 
@@ -219,13 +219,13 @@ def ratio_to_lowest(share: Floats, size: Floats, among: Marks, alpha: float) -> 
 
 def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, way: int) -> Ends:
     """The smallest ends where the way is 1, the largest where it is -1; as in `smallest_ratio`."""
-    at = np.flatnonzero(among)
+    members = np.flatnonzero(among)
     result = np.full((2, len(share)), np.nan)
-    if len(at) < 2:
+    if len(members) < 2:
         return result[0], result[1]
-    p, n = share[at], size[at]
+    p, n = share[members], size[members]
     low, high, few = proportions.tail_bounds(p, n, alpha)
-    exactly = len(at) > 2 and bool(few.any())
+    exactly = len(members) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     for side, rival_reach in widths:
         rivals = undominated(way * p, way * rival_reach)
@@ -236,8 +236,8 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
         else:
             ends = proportions.koopman(own, n[:, None], rival, n[None, rivals], alpha)
         apart = way * np.asarray(ends[side])
-        apart[np.arange(len(at))[:, None] == rivals[None, :]] = np.inf
-        result[side, at] = way * apart.min(axis=1)
+        apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
+        result[side, members] = way * apart.min(axis=1)
     return result[0], result[1]
 
 

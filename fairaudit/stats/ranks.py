@@ -79,7 +79,7 @@ def _variance(counts: Floats, place: Floats) -> Floats:
     return np.asarray(squares / np.where(n > 1, n - 1, np.nan) / n)
 
 
-def mann_whitney(one: Floats, two: Floats) -> tuple[Floats, Floats, Floats]:
+def mann_whitney(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
     """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
 
     The normal approximation, corrected for ties, without continuity correction. All tied: z 0, p 1.
@@ -90,11 +90,11 @@ def mann_whitney(one: Floats, two: Floats) -> tuple[Floats, Floats, Floats]:
     >>> [round(float(part[0, 0]), 6) for part in result]
     [0.777778, 1.178511, 0.238593]
     """
-    one, two = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
+    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     with np.errstate(all="ignore"):
-        n, m = one.sum(axis=1), two.sum(axis=1)
-        share = (one * _below(two)).sum(axis=1) / n
-        tied, whole = one + two, n + m
+        n, m = first.sum(axis=1), second.sum(axis=1)
+        share = (first * _below(second)).sum(axis=1) / n
+        tied, whole = first + second, n + m
         # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
         untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
         variance = untied / (12 * n * m * whole * (whole - 1))

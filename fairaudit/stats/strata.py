@@ -166,15 +166,15 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
     [0.9684, 1.0, 0.3251]
     """
     a, n, c, m = _floats(a, n, c, m)
-    both, whole = a + c, n + m
-    informs = (n > 0) & (m > 0) & (both > 0) & (both < whole)
-    unknown = np.isnan(both + whole).any(axis=0)
+    hits, whole = a + c, n + m
+    informs = (n > 0) & (m > 0) & (hits > 0) & (hits < whole)
+    unknown = np.isnan(hits + whole).any(axis=0)
     with np.errstate(all="ignore"):
         part = np.where(informs, 1 / whole, 0.0)
         odds = (a * (m - c) * part).sum(axis=0) / ((n - a) * c * part).sum(axis=0)
         odds = np.where((odds > 0) & np.isfinite(odds) & ~unknown, odds, np.nan)
-        expected = _expected(odds, n, both, whole)
-        cells = (expected, both - expected, n - expected, m - both + expected)
+        expected = _expected(odds, n, hits, whole)
+        cells = (expected, hits - expected, n - expected, m - hits + expected)
         parts = np.square(a - expected) * sum(1 / cell for cell in cells)
         statistic = np.where(informs, parts, 0.0).sum(axis=0)
         statistic = np.where(np.isnan(odds), np.nan, statistic)
@@ -183,14 +183,14 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
     return statistic, df, p
 
 
-def _expected(odds: Floats, n: Floats, both: Floats, whole: Floats) -> Floats:
+def _expected(odds: Floats, n: Floats, hits: Floats, whole: Floats) -> Floats:
     """The first cell of tables of these margins whose odds ratio is the given one."""
-    rest = whole - n - both
-    middle = rest + odds * (n + both)
+    rest = whole - n - hits
+    middle = rest + odds * (n + hits)
     # The discriminant as a sum of squares: nothing in it cancels.
-    root = np.sqrt(np.square(rest + odds * (n - both)) + 4 * odds * both * (whole - both))
+    root = np.sqrt(np.square(rest + odds * (n - hits)) + 4 * odds * hits * (whole - hits))
     direct = (root - middle) / (2 * (1 - odds))
-    return np.where(middle >= 0, 2 * odds * n * both / (middle + root), direct)
+    return np.where(middle >= 0, 2 * odds * n * hits / (middle + root), direct)
 
 
 def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -297,10 +297,10 @@ def average_ratio(
     with np.errstate(all="ignore"):
         square = np.square(np.where(weights > 0, weights, 0.0))
         plain, per_ratio = _sum(square * a / n**2), _sum(square * c / m**2)
-        both = _sum(square * a * c / (n * m) * (1 / n + 1 / m))
+        joint_term = _sum(square * a * c / (n * m) * (1 / n + 1 / m))
         top, bottom = _sum(weights * a / n), _sum(weights * c / m)
         z = np.square(normal_critical(alpha))
-        first, half = bottom**2 - z * per_ratio, top * bottom - z * both / 2
+        first, half = bottom**2 - z * per_ratio, top * bottom - z * joint_term / 2
         last = top**2 - z * plain
         root = np.sqrt(np.maximum(half**2 - first * last, 0.0))
         # Of a quadratic in ρ, written so that nothing cancels.

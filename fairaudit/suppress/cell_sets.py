@@ -214,9 +214,9 @@ class CellSets:
         by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
         by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         subtracts = isinstance(metric, TableMetric) and metric.subtracts_label
-        both = by_label == by_class or subtracts
-        labels = self.classes("label") if both or by_label else []
-        classes = self.classes(of) if both or by_class else []
+        crosses = by_label == by_class or subtracts
+        labels = self.classes("label") if crosses or by_label else []
+        classes = self.classes(of) if crosses or by_class else []
         if subtracts:
             both_known = self.known_outcome(of) & self.known_outcome("label")
             yield from (both_known & marks for marks in (self.all_cells, *labels, *classes))

@@ -18,11 +18,11 @@ from fairaudit.result import FeatureRow
 
 def features(cubes: Cubes) -> Iterator[FeatureRow]:
     """A row for each feature, of everybody and of each group of each attribute."""
-    told: set[str] = set()
+    listed: set[str] = set()
     for described in cubes.described:
         score = cubes.scores.get(described.column)
-        if described.column not in told:
-            told.add(described.column)
+        if described.column not in listed:
+            listed.add(described.column)
             everybody = replace(
                 described,
                 by=(),

@@ -37,7 +37,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     """Notices on people who lack a feature, on samples, and on what the numbers are made of."""
     if rows is None:
         return
-    requests = [one for one in spec.requests if one.uses(Requirement.FEATURES)]
+    requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     yield _tell(f"{names}: {_describe_reading(rows)}")
     constant = rows.features.constant
@@ -80,7 +80,7 @@ def _describe_reading(rows: Rows) -> str:
 def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
     """A notice where what people are alike in holds the protected attribute itself."""
     features = {text.value for text in spec.similarity.texts}
-    inside = [one.name for one in spec.protected if one.column.value in features]
+    inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
         listed = " and ".join(inside)
         yield _tell(
@@ -95,18 +95,18 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
     neighbours = find_neighbours(table.features, people, k, without_self=True)
     if not neighbours.is_enough:
         return
-    asked = neighbours.ask(choose_asked(table, 0, people))
-    sizes = neighbours.sizes[neighbours.row[table_profile(table)[asked]]]
+    sample = neighbours.ask(choose_asked(table, 0, people))
+    sizes = neighbours.sizes[neighbours.row[table_profile(table)[sample]]]
     tied = int((sizes > k).sum())
     name = f"{request.metric.id} of the {request.of}, k {k}"
     if tied:
         yield _tell(
-            f"{name}: for {tied:,} of {len(asked):,} people more than {k} neighbours tie, "
+            f"{name}: for {tied:,} of {len(sample):,} people more than {k} neighbours tie, "
             f"{int(sizes.max()):,} at most, and all are taken"
         )
-    if len(asked) < len(people):
+    if len(sample) < len(people):
         yield _tell(
-            f"{name}: the neighbours of {len(asked):,} of {len(people):,} people were looked up, "
+            f"{name}: the neighbours of {len(sample):,} of {len(people):,} people were looked up, "
             "drawn by a hash of their row numbers, among all of them"
         )
 
@@ -123,7 +123,7 @@ def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Noti
     pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
     if pair is None:
         return
-    first, second = (int(table.numbers[at]) for at in (pair.first, pair.second))
+    first, second = (int(table.numbers[index]) for index in (pair.first, pair.second))
     gap = abs(score[pair.first] - score[pair.second])
     ratio = f"{pair.ratio:.4g} times their distance"
     if np.isinf(pair.ratio):
@@ -136,7 +136,7 @@ def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Noti
 
 def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[Notice]:
     """How gaps are distributed over a group's people, and how many of them have a twin."""
-    told = set[str]()
+    described = set[str]()
     for request, by, given in list_places(requests):
         evaluation = None
         if request.metric in DISPARITIES and not given:
@@ -145,8 +145,8 @@ def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[N
             continue
         for g in np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist():
             text = _describe_side(request.metric, evaluation, g)
-            if text and text not in told:
-                told.add(text)
+            if text and text not in described:
+                described.add(text)
                 yield _tell(text)
 
 

@@ -34,7 +34,7 @@ def layers(picture: Lattice) -> Layers:
     for node in picture.nodes:
         column = by_level[node.level]
         start = (tall - len(column) * _ROW) / 2
-        row = next(index for index, one in enumerate(column) if one is node)
+        row = next(index for index, other in enumerate(column) if other is node)
         centres.append((node.level * (_BOX + _BESIDE), start + (row + 0.5) * _ROW))
     x = alt.X("x", type="quantitative", scale=in_pixels(width), axis=None)
     y = alt.Y("y", type="quantitative", scale=pixels_down(height), axis=None)
@@ -82,9 +82,9 @@ def _boxes(
                 {
                     "x": left + _BOX / 2,
                     "y": middle - above,
-                    "t": shortened(one.text if bold else one.label, _LETTERS),
+                    "t": shortened(box.text if bold else box.label, _LETTERS),
                 }
-                for (left, middle), one in shaded
+                for (left, middle), box in shaded
             ]
             colour = f"on-shade-{name}"
             yield text(texts, x, y, align="center", colour=colour, bold=bold, limit=_BOX - 10)

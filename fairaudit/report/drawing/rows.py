@@ -142,16 +142,16 @@ def _limits(
     sides: dict[Align, list[dict[str, Any]]] = {"left": [], "right": [], "center": []}
     for panel, (start, _) in sheet.panels.items():
         limits = [rule for rule in rules if rule.is_limit and rule.panel == panel]
-        for index, one in enumerate(sorted(limits, key=lambda rule: rule.value)):
-            is_last, place = index == len(limits) - 1, (one.value - low) / (high - low)
+        for index, rule in enumerate(sorted(limits, key=lambda rule: rule.value)):
+            is_last, place = index == len(limits) - 1, (rule.value - low) / (high - low)
             # Words that end at a line near the start of the axis would begin among the names.
-            is_near = index == 0 and place * sheet.plot < columns(one.label) * _PER_COLUMN
+            is_near = index == 0 and place * sheet.plot < columns(rule.label) * _PER_COLUMN
             side: Align = "left" if is_last or is_near else "right"
             if len(limits) == 1 and _MARGIN < place < 1 - _MARGIN:
                 side = "center"
             elif place > 1 - _MARGIN:
                 side = "right"
-            sides[side].append({"x": one.value, "y": start + _HEAD / 2, "t": one.label})
+            sides[side].append({"x": rule.value, "y": start + _HEAD / 2, "t": rule.label})
     for align, rows in sides.items():
         if rows:
             yield text(rows, sheet.x, sheet.y, align=align, colour="limit", limit=130)
