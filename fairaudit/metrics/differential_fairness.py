@@ -294,8 +294,12 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "so. No size of it is a guarantee: "
     "read its interval, and the strata.",
     source=works.FOULDS,
-    elsewhere="AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is "
-    "1/|Y| to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
+    elsewhere="As long as a utility is not negative, no two groups' expected utilities differ by "
+    "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
+    "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
+    "distribution within ε. "
+    "AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is 1/|Y| "
+    "to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
     value_of=_differential_fairness,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     takes=_PSEUDO_COUNTS,
@@ -317,7 +321,8 @@ BIAS_AMPLIFICATION = TableMetric(
     caution="A model that repeats all of the label's disparity scores 0, and so does one that "
     "turns it round.",
     source=works.FOULDS,
-    elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there.",
+    elsewhere="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
+    "factor by which the largest disparity of expected utility grows (§4.1).",
     value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),

@@ -10,6 +10,7 @@ from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import (
     baseline,
@@ -59,6 +60,10 @@ _STATUS_COUNTS = {
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
+
+
+_LARGEST_LOG = 700.0
+"""Of larger ones the factor is beyond a double."""
 
 
 def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
@@ -318,6 +323,10 @@ def _difference(finding: Finding) -> str:
     check, parts = finding.check, _deciding(finding)
     if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
         return ""
+    if check.asked is BIAS_AMPLIFICATION and finding.estimate is not None:
+        change = finding.estimate.value
+        is_known = math.isfinite(change) and change < _LARGEST_LOG
+        return f" (a factor e^Δε of {numbers.number(math.exp(change), 2)})" if is_known else ""
     comparison = getattr(check.asked, "comparison", None)
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.quotient or first is None or second is None:

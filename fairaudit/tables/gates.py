@@ -39,6 +39,7 @@ from fairaudit.tables.evaluations import Tables
 from fairaudit.verdict import AnyCheck, Check, Limit
 
 _ONE_POINT = 0.01
+_SAME_SIZE = 1e-9
 _MOST_TURNED = 3
 _MOST_NAMED = 5
 
@@ -126,9 +127,15 @@ def warn_of_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     for row, entry in turned[:_MOST_TURNED]:
         predicted, labelled = entry.parts
         sides = [_side(part) for part in (labelled, predicted)]
+        change = entry.estimate.value
+        # Foulds & Pan §3.1: the sizes are alike, and say nothing of who is worse off.
+        is_complete = abs(change) < _SAME_SIZE
+        whole = ": a complete reversal of equal size, which Δε = 0 does not show"
+        factor = f" (by size the factor e^Δε is {math.exp(change):.3g})"
         yield Notice(
             f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
-            f"changed its sign: by the label {sides[0]}, by the {predicted.metric} {sides[1]}",
+            f"changed its sign: by the label {sides[0]}, by the {predicted.metric} {sides[1]}"
+            f"{whole if is_complete else factor if math.isfinite(change) else ''}",
             Subjects.ANYBODY,
         )
     if len(turned) > _MOST_TURNED:

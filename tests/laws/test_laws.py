@@ -333,6 +333,65 @@ def test_epsilon_edges() -> None:
         epsilon([[1, -1], [1, 1]])
 
 
+OUTCOMES_OF_GROUPS = st.lists(
+    st.lists(st.integers(1, 50), min_size=3, max_size=3), min_size=8, max_size=8
+)
+"""People by group of three attributes of two levels each, and by outcome."""
+
+
+@examples(40)
+@given(table=OUTCOMES_OF_GROUPS)
+def test_every_subset_of_three_attributes_is_within_twice_epsilon(table: list[list[int]]) -> None:
+    """Theorem 3.2 and its corollaries; of one distribution the sharper bound ε holds too."""
+    whole = epsilon(table)
+    for kept in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
+        merged: dict[tuple[int, ...], list[int]] = {}
+        for group, counts in enumerate(table):
+            key = tuple(group >> at & 1 for at in kept)
+            old = merged.get(key, [0, 0, 0])
+            merged[key] = [a + b for a, b in zip(old, counts, strict=True)]
+        assert epsilon(list(merged.values())) <= whole + 1e-12 <= 2 * whole + 1e-12
+
+
+@examples(40)
+@given(table=OUTCOMES_OF_GROUPS, outcome=st.integers(0, 2))
+def test_an_outcome_moves_the_odds_of_two_groups_by_epsilon_at_most(
+    table: list[list[int]], outcome: int
+) -> None:
+    """Equation 4, for the prior of the data, which is in Θ."""
+    bound = math.exp(epsilon(table)) * (1 + 1e-12)
+    for one in table:
+        for two in table:
+            prior = Fraction(sum(one), sum(two))
+            posterior = Fraction(one[outcome], two[outcome])
+            assert float(prior) / bound <= float(posterior) <= float(prior) * bound
+
+
+@examples(40)
+@given(
+    table=OUTCOMES_OF_GROUPS,
+    utilities=st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any),
+)
+def test_expected_utilities_differ_by_a_factor_of_epsilon_at_most(
+    table: list[list[int]], utilities: list[int]
+) -> None:
+    """Equation 5, for any utility that is not negative; a negative one is not bounded."""
+    expected = [
+        Fraction(sum(u * n for u, n in zip(utilities, counts, strict=True)), sum(counts))
+        for counts in table
+    ]
+    assert float(max(expected) / min(expected)) <= math.exp(epsilon(table)) * (1 + 1e-12)
+
+
+def test_a_negative_utility_is_not_bounded() -> None:
+    """The condition of equation 5: these expected utilities differ by more than e^ε."""
+    table, utilities = [[6, 4], [5, 5]], [1.0, -0.99]
+    first, second = (
+        sum(u * n for u, n in zip(utilities, counts, strict=True)) / 10 for counts in table
+    )
+    assert first / second > 10 * math.exp(epsilon(table))
+
+
 @examples(40)
 @given(groups=st.lists(FULL_CELLS, min_size=2, max_size=4))
 def test_bias_amplification_is_a_difference_of_epsilons(groups: list[Four]) -> None:

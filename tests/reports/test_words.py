@@ -336,6 +336,7 @@ def test_a_model_that_turns_the_gap_round_is_told_where_its_size_is_the_same(
     assert bool(found) == turned
     if turned:
         assert "Δε by g is 0.0000, but the gap changed its sign: by the label " in found[0]
+        assert "a complete reversal of equal size" in found[0]
 
 
 def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
