@@ -103,6 +103,16 @@ METHODS = (
         Citation("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
     ),
     Method(
+        "Wald",
+        "Interval of a coefficient by maximum likelihood: so many standard errors on either side.",
+        Citation("Wald, Trans Am Math Soc 54:426", 1943),
+    ),
+    Method(
+        "credible",
+        "Interval that holds the middle of a posterior: of the model that is named beside it.",
+        Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
+    ),
+    Method(
         "Woolf, with Gart's ½",
         "Interval of an odds ratio by the normal distribution of its logarithm, with one half "
         "added to each count.",
