@@ -95,7 +95,7 @@ def findings(asked: Sequence[Check], cube: Cube) -> tuple[list[Finding], int]:
         one.id: evaluate(one.asked, cube.table(one.by, one.given, one.of), one.terms)
         for one in asked
     }
-    evidence_of = correct_families({one.id: (evaluations[one.id], one.family) for one in asked})
+    evidence_of = correct_families({one.id: (evaluations[one.id], one.fails) for one in asked})
     found = [judge(one, evaluations[one.id], evidence_of[one.id]) for one in asked]
     return found, max(evidence.family for evidence in evidence_of.values())
 

@@ -22,6 +22,7 @@ def answer(
     only: Iterable[str] = (),
     baseline: str | None = None,
     tolerance: str = "0",
+    draws: str | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[Answer]:
@@ -35,6 +36,8 @@ def answer(
     has_several_files = data is not None and _names_several(data)
     if baseline is not None and (len(specs) > 1 or has_several_files):
         raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
+    if draws is not None and (len(specs) > 1 or has_several_files):
+        raise UsageError("--draws is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
         answers = []
         for spec in specs:
@@ -58,6 +61,7 @@ def answer(
                 only=chosen,
                 baseline=baseline,
                 tolerance=tolerance,
+                draws=draws,
                 progress=progress,
                 engine=engine,
             )
@@ -76,9 +80,9 @@ def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str 
     return [(str(spec), data) for spec in specs]
 
 
-def list_inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -> list[Path]:
+def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:
     """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
-    files = [*specs, *([] if baseline is None else [Path(baseline)])]
+    files = [*specs, *(Path(other) for other in others if other is not None)]
     entries = [] if data is None else [(data, Path())]
     for spec in specs:
         entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]

@@ -130,7 +130,8 @@ class _Collected:
         """All that are kept, in the order of the data."""
         similarity = self.plan.similarity
         levels_of = sum(len(levels) for levels in self.levels.values())
-        self._sample(most_people(len(similarity.texts), len(similarity.numeric) + levels_of))
+        most = most_people(len(similarity.texts), len(similarity.numeric) + levels_of)
+        self._sample(min(self.most, most))
         rows = self.parts[0].sort(own("row"))
         self.parts = []
         codes, levels = [], []

@@ -13,8 +13,8 @@ from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry
 
-_BESIDE = 5
-"""So many measures, or models, beside each other fit 80 columns."""
+_BESIDE = 4
+"""So many measures, or models, beside each other leave room for names in 80 columns."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -79,6 +79,8 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
     if ranges is None:
         return
     rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
+    if not rows:
+        return
     for (of, by, stratum), run in groupby(
         sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
         key=lambda row: (row.of, row.by, row.stratum),

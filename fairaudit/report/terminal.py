@@ -48,7 +48,8 @@ _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
 _ASCII = str.maketrans(
-    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "..."}
+    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
+     "‹": "<"}
 )  # fmt: skip
 
 

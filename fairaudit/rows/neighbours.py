@@ -23,6 +23,9 @@ _SAME = 1e-9
 """Distances that differ by less, relatively, are equal: rounding must not break a tie."""
 
 _CHUNK = 4096
+_MOST_HELD = 3
+"""Searches are remembered among so many times all people together."""
+
 MOST_LINKS = 2 * 10**7
 """So many neighbours are held at a time."""
 
@@ -123,14 +126,14 @@ class Neighbours:
         profiles = self.space.profile[people]
         new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
         new = new[np.argsort(first)]
-        for start in range(0, len(new), _CHUNK):
-            if len(self.links) > MOST_LINKS:
-                break
-            self._search(new[start : start + _CHUNK])
+        start = 0
+        while start < len(new) and len(self.links) < MOST_LINKS:
+            start += self._search(new[start : start + _CHUNK])
         unknown = np.flatnonzero(self.row[profiles] < 0)
         return people[: unknown[0]] if len(unknown) else people
 
-    def _search(self, profiles: Ints) -> None:
+    def _search(self, profiles: Ints) -> int:
+        """Finds the neighbours of some profiles, the first if not all can be held; of how many."""
         from scipy.spatial import cKDTree  # SciPy waits until it is called
 
         if self._tree is None:
@@ -145,14 +148,21 @@ class Neighbours:
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
         limit = distance[np.arange(len(points)), reached] * (1 + _SAME) + _SAME**2
         within = distance <= limit[:, None]
-        links = [row[marks] for row, marks in zip(link, within, strict=True)]
         # Where the last one found ties too, there may be more of them.
         open_ = np.flatnonzero(within[:, -1] & (most < len(self.among)))
+        lengths = within.sum(axis=1)
         if len(open_):
-            balls = self._tree.query_ball_point(points[open_], limit[open_], workers=-1)
-            for profile, ball in zip(open_, balls, strict=True):
-                links[profile] = np.array(sorted(ball), dtype=np.int64)
-        self._hold(profiles, links)
+            lengths[open_] = self._tree.query_ball_point(
+                points[open_], limit[open_], workers=-1, return_length=True
+            )
+        room = MOST_LINKS - len(self.links)
+        size = max(int(np.searchsorted(np.cumsum(lengths), room, side="right")), 1)
+        links = [row[marks] for row, marks in zip(link[:size], within[:size], strict=True)]
+        for profile in open_[open_ < size].tolist():
+            ball = self._tree.query_ball_point(points[profile], limit[profile])
+            links[profile] = np.array(sorted(ball), dtype=np.int64)
+        self._hold(profiles[:size], links)
+        return size
 
     def _hold(self, profiles: Ints, links_of: list[Ints]) -> None:
         lengths = np.array([len(links) for links in links_of])
@@ -182,8 +192,13 @@ def _known(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # 
 
 
 def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
-    """The neighbours of people among `base`, each search made once."""
+    """The neighbours of people among `base`; the latest searches are remembered."""
     known, key = _known(features), (base.tobytes(), k, without_self)
-    if key not in known:
-        known[key] = Neighbours(locate(features), base, k, without_self)
-    return known[key]
+    search = known.pop(key, None) or Neighbours(locate(features), base, k, without_self)
+    known[key] = search
+    held = sum(len(other.among) for other in known.values())
+    for earlier in [*known]:
+        if held <= _MOST_HELD * len(search.space.points) or len(known) <= 2:
+            break
+        held -= len(known.pop(earlier).among)
+    return search

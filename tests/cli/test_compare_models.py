@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +57,11 @@ def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert _run(["compare", str(three), *pair]) == 0
     assert json.loads(capsys.readouterr().out)["checks"] is not None
+
+
+def test_a_stream_without_signs_marks_the_nearest_too(three: Path) -> None:
+    command = [sys.executable, "-m", "fairaudit", "compare", str(three)]
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    told = subprocess.run(command, env=plain, capture_output=True, check=True).stdout.decode()
+    assert "1.6902 <" in told
+    assert "1.6902 ?" not in told

@@ -31,10 +31,19 @@ def is_numeric(record: Metric) -> bool:
     )
 
 
+def looks_at_people(record: Metric) -> bool:
+    """Whether it is made of features of people, of whom these tables have none."""
+    by_model = record.id == "propensity_stratified_difference"
+    return by_model or Requirement.FEATURES in record.requirements
+
+
 COMPARING: list[Disparity | TableMetric] = [
-    metric for metric in CATALOGUE if not isinstance(metric, GroupMetric) and not is_numeric(metric)
+    metric
+    for metric in CATALOGUE
+    if not (isinstance(metric, GroupMetric) or is_numeric(metric) or looks_at_people(metric))
+    and Requirement.DRAWS not in metric.requirements  # test_draws.py
 ]
-"""Every measure that compares groups by outcomes and scores."""
+"""Every measure that compares groups by outcomes and scores, but for those of single people."""
 
 
 NUMERIC = [

@@ -64,13 +64,20 @@ def mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def consistency(people: Sequence[One], k: int, group: str | None = None) -> float | None:
-    """One minus the mean distance of an outcome from the mean of the neighbours'."""
+def consistency(
+    people: Sequence[One], k: int, group: str | None = None, stratum: str | None = None
+) -> float | None:
+    """One minus the mean distance of an outcome from the mean of the neighbours'.
+
+    In a stratum neighbours are of it; the deviations that make the distances are everybody's.
+    """
     far, apart = distances(people), []
-    for i, one in enumerate(people):
+    inside = [i for i, one in enumerate(people) if stratum in {None, one.stratum}]
+    for i in inside:
+        one = people[i]
         if group is not None and one.group != group:
             continue
-        others = nearest(far[i], [j for j in range(len(people)) if j != i], k)
+        others = nearest(far[i], [j for j in inside if j != i], k)
         if others is None:
             return None
         apart.append(abs(one.outcome - sum(people[j].outcome for j in others) / len(others)))

@@ -99,6 +99,25 @@ def test_consistency_is_that_of_all_pairs(people: list[One], k: int) -> None:
         assert agrees(found, oracle.consistency(people, k, group)), (group, found)
 
 
+@given(people=crowds().filter(both_outcomes), cut=st.integers(0, 3), k=st.integers(1, 3))
+@examples(20)
+def test_a_stratum_has_neighbours_of_its_own(people: list[One], cut: int, k: int) -> None:
+    people = [replace(one, stratum="xy"[one.numbers[0] > cut]) for one in people]
+    result = audit(people, {"metric": "consistency", "k": k, "given": "z"})
+    for row in result.rates:
+        group, stratum = dict(row.group).get("g"), dict(row.stratum)["z"]
+        expected = oracle.consistency(people, k, group, stratum)
+        assert agrees(row.estimate.value, expected), (group, stratum)
+
+
+@given(people=crowds().filter(both_outcomes))
+@examples(15)
+def test_the_label_may_be_consistent_too(people: list[One]) -> None:
+    label = {"label": {"column": "p", "positive": 1, "negative": 0}}
+    result = audit(people, {"metric": "consistency", "of": "label"}, **label)
+    assert agrees(value_of(result, "consistency"), oracle.consistency(people, 5))
+
+
 @given(people=crowds().filter(both_outcomes))
 @examples(25)
 def test_unawareness_violations_are_those_of_all_pairs(people: list[One]) -> None:

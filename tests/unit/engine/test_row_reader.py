@@ -148,6 +148,14 @@ def test_beyond_the_memory_a_sample_is_kept_and_told(monkeypatch: pytest.MonkeyP
     assert everybody[0].estimate.n == kept
 
 
+def test_categories_of_many_levels_take_more_of_the_memory() -> None:
+    """Each level is a coordinate of a search; by the budget fewer people fit."""
+    few, many = (row_reader.most_people(2, levels) for levels in (10, 1000))
+    assert few > 3_000_000
+    assert 60_000 < many < 70_000
+    assert many * (100 + 32 * 2 + 16 * 1000) <= row_reader.BUDGET
+
+
 def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("g,p,x,z\na,1,1,u\nb,0,oops,u\n", encoding="utf-8")
