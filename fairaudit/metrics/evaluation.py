@@ -1,4 +1,4 @@
-"""Values of metrics, each computed once a table, and their comparison with a reference."""
+"""The type of an evaluation, and what makes one: values computed once a table, compared, exact."""
 
 from __future__ import annotations
 
