@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairaudit import spec as spec_files
-from fairaudit.engine import find_files, name_files
+from fairaudit.engine import DEFAULT, Engine, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
@@ -22,7 +22,9 @@ def answer(
     only: Iterable[str] = (),
     baseline: str | None = None,
     tolerance: str = "0",
+    draws: str | None = None,
     progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
 ) -> list[Answer]:
     """The answers to the specs, in their order; a result for each file where `data` names several.
 
@@ -34,11 +36,15 @@ def answer(
     has_several_files = data is not None and _names_several(data)
     if baseline is not None and (len(specs) > 1 or has_several_files):
         raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
+    if draws is not None and (len(specs) > 1 or has_several_files):
+        raise UsageError("--draws is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
         answers = []
         for spec in specs:
             try:
-                results = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
+                results = audit_each(
+                    spec, data, fail_on=fail_on, only=chosen, progress=progress, engine=engine
+                )
             except FairauditError as error:
                 # The spec itself is at fault: that is one answer, whatever the files.
                 answers.append(Answer(str(spec), data, error))
@@ -55,12 +61,14 @@ def answer(
                 only=chosen,
                 baseline=baseline,
                 tolerance=tolerance,
+                draws=draws,
                 progress=progress,
+                engine=engine,
             )
         except FairauditError as error:
             outcome = error
         return [Answer(str(specs[0]), data, outcome)]
-    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress)
+    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress, engine=engine)
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
 
 
@@ -72,9 +80,9 @@ def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str 
     return [(str(spec), data) for spec in specs]
 
 
-def list_inputs(specs: Sequence[Path], data: str | None, baseline: str | None) -> list[Path]:
+def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:
     """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
-    files = [*specs, *([] if baseline is None else [Path(baseline)])]
+    files = [*specs, *(Path(other) for other in others if other is not None)]
     entries = [] if data is None else [(data, Path())]
     for spec in specs:
         entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]

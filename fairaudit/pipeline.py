@@ -1,14 +1,15 @@
 """The journey of an audit, a value between any two stages.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
-says what to count, `count` reads the data, and `conclude` makes the result of the counts alone.
+says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
+`answer` does so too, and has the error as it may be reported where there is no result.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -20,10 +21,12 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
+from fairaudit.engine.draws import read_draws
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
+from fairaudit.metrics import Requirement
 from fairaudit.names import quoted
 from fairaudit.plan import Plan, plan, plan_to_fit
 from fairaudit.progress import SILENT, Progress
@@ -66,6 +69,7 @@ def audit(
     only: str | Iterable[str] | None = None,
     baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = 0,
+    draws: str | Path | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -74,12 +78,12 @@ def audit(
     `spec` is a path, a mapping of the same shape, or a loaded spec; `data` a path (also a glob or
     folder) or a data frame. `only` names checks to judge. With a `baseline`, an earlier JSON
     report (a path, or its document), a check fails only where it is worse by more than the
-    `tolerance`. Raises the errors of `fairaudit.errors`; a failed check raises nothing: see
-    `AuditResult.raise_for_failure`.
+    `tolerance`. `draws` are those of `model: draws`, in place of the spec's. Raises the errors of
+    `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
-    question = Question.read(spec, fail_on, only, baseline, tolerance)
-    (answer,) = _answer_all([question], data, progress, engine)
-    return _get_or_raise(answer)
+    question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
+    (outcome,) = _answer_all([question], data, progress, engine)
+    return _get_or_raise(outcome)
 
 
 def audit_together(
@@ -126,7 +130,10 @@ def audit_each(
             name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
         }
     outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
-    return {name: _answer(question, counts, name, engine) for name, counts in outcomes.items()}
+    return {
+        name: answer(question, counts, _locate(question, name, engine))
+        for name, counts in outcomes.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +161,13 @@ class Question:
         only: str | Iterable[str] | None = None,
         baseline: BaselineSource | None = None,
         tolerance: Decimal | float | str = 0,
+        draws: str | Path | None = None,
     ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them."""
         created = provenance.time_of_run()  # NumPy itself trips over a date that is none
         spec = _load(source)
+        spec = spec if draws is None else replace(spec, draws=str(draws))
+        _refuse_missing_draws(spec)
         if spec.subgroups is not None and spec.suppress_below is not None:
             # Of a spec that was read this is a fault; here is one that was changed since.
             what = "subgroups and suppression do not go together"
@@ -283,23 +293,32 @@ def _answer_all(
 ) -> list[_ResultOrError]:
     """The answer to each question, from passes that they share where they can."""
     answers = {
-        number: _answer(questions[number], counts, data, engine)
+        number: answer(questions[number], counts, _locate(questions[number], data, engine))
         for number, counts in _count_all(questions, data, progress, engine)
     }
     return [answers[number] for number in range(len(questions))]
 
 
-def _answer(question: Question, counts: Outcome, data: DataLike, engine: Engine) -> _ResultOrError:
-    """The answer from the counts, or the error: one about rows names the first such row."""
+def answer(
+    question: Question, counts: Outcome, locate: Callable[[DataError], DataError] | None = None
+) -> AuditResult | FairauditError:
+    """The answer from the counts, or the error as it may be reported: nothing is raised.
+
+    `locate` finds the first row that an error about rows means; counts that were stored have none.
+    """
     try:
         return conclude(question, _get_or_raise(counts))
     except DataError as error:
-        located = engine.locate_error(error, question.plan, question.find_data(data))
-        return _hide_counts(located, question.spec)
+        return _hide_counts(error if locate is None else locate(error), question.spec)
     except FairauditError as error:
         return _hide_counts(error, question.spec)
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
         return _hide_counts(FairauditError.crashed(error), question.spec)
+
+
+def _locate(question: Question, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
+    """What looks in the data for the first row that an error is about."""
+    return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
 
 
 def _get_or_raise(value: Value | FairauditError) -> Value:
@@ -332,7 +351,10 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     spec = apply_models(spec, counts.plan.models)
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
-    tables = Tables(cubes, spec)
+    draws = None
+    if spec.draws is not None and _asks_for_draws(spec):
+        draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
+    tables = Tables(cubes, spec, draws=draws)
     searches = search(spec, cubes, tables)
     judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today())
     findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
@@ -340,6 +362,16 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     if spec.suppress_below is None:
         return result
     return suppress(result, spec.suppress_below, CountedData.of(spec, cubes))
+
+
+def _asks_for_draws(spec: Spec) -> bool:
+    return any(request.uses(Requirement.DRAWS) for request in spec.requests)
+
+
+def _refuse_missing_draws(spec: Spec) -> None:
+    if spec.draws is None and _asks_for_draws(spec):
+        what = "the spec asks for ε of draws, and names none"
+        raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
 
 
 def _report(

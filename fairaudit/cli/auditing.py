@@ -56,6 +56,10 @@ _Tolerance = Annotated[
     str | None, typer.Option(help="Tolerated worsening against the baseline: 0.01.")
 ]
 
+_Draws = Annotated[
+    str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
+]
+
 
 @app.command()
 def run(  # noqa: PLR0913, PLR0917  # the options of the command
@@ -68,6 +72,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     only: _Only = None,
     baseline: _Baseline = None,
     tolerance: _Tolerance = None,
+    draws: _Draws = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -81,7 +86,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     if paths:
         request.outputs = clear_outputs(
             paths,
-            lambda: batch.list_inputs(spec, data, baseline),
+            lambda: batch.list_inputs(spec, data, baseline, draws),
             lambda path: folder.report_paths(path, batch.list_audits(spec, data)),
         )
     if tolerance is not None and baseline is None:
@@ -95,6 +100,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             only=only or (),
             baseline=baseline,
             tolerance="0" if tolerance is None else tolerance,
+            draws=draws,
             progress=progress,
         )
     if len(answers) == 1 and isinstance(answers[0].found, FairauditError):

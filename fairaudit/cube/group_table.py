@@ -120,7 +120,7 @@ class GroupTable:
     among everybody, and never compared. `ungrouped` are those whom `missing: {protected: aside}`
     leaves out of this grouping. `pairs` counts the same people by a second outcome, too.
     `clusters` are those that the rows belong to, where the spec names them. `rows` are the people
-    one by one, where a metric asks for them.
+    one by one, where a metric asks for them, `draws` [D, P, G] given probabilities of the classes.
     """
 
     by: Grouping
@@ -146,6 +146,7 @@ class GroupTable:
     pairs: Pairs | None = None
     clusters: ClusteredTable | None = None
     rows: RowTable | None = None
+    draws: Floats | None = None
 
     @property
     def eligible(self) -> Marks:

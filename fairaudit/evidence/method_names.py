@@ -80,7 +80,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
         return f"{metric.title.lower()} compares nobody: `conclusive` holds it against the limit"
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.standard_normal
-        return None if has_test else explain_no_interval(metric)
+        return None if has_test else metric.no_test or explain_no_interval(metric)
     if metric.mean and metric.fitted:
         return explain_no_interval(metric)
     if metric.fold is not REMAINDER and has_direct_test(metric):

@@ -84,6 +84,8 @@ def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     if metric.standard_normal:
         p = np.asarray(distributions.normal_two_sided(evaluation.value))
         return Tests(p, (metric.title,), key=(metric.id,))
+    if metric.no_test:
+        return Tests.none(evaluation, metric.no_test)
     if metric.independence is None:
         return invert_intervals(evaluation)
     return run_table_tests(metric, evaluation)

@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     redlining,
     score_parity,
     situation,
+    theta,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
@@ -98,6 +99,8 @@ DISPARITIES: tuple[Disparity, ...] = (
 TABLE_METRICS: tuple[TableMetric, ...] = (
     *differential_fairness.TABLE_METRICS,
     DIFFERENTIAL_FAIRNESS_POOLED,
+    theta.DIFFERENTIAL_FAIRNESS_DRAWS,
+    theta.DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN,
     association.TOTAL_VARIATION,
     *association.TABLE_METRICS,
     *score_parity.TABLE_METRICS,
@@ -115,6 +118,9 @@ MODELS: Mapping[str, Mapping[str, Metric]] = MappingProxyType(
         "pooled": {
             differential_fairness.DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_POOLED,
             SELECTION_RATE.id: POOLED_SELECTION_RATE,
+        },
+        "draws": {
+            differential_fairness.DIFFERENTIAL_FAIRNESS.id: theta.DIFFERENTIAL_FAIRNESS_DRAWS,
         },
         "credible": {
             differential_fairness.DIFFERENTIAL_FAIRNESS.id: (

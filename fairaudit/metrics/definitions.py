@@ -28,6 +28,7 @@ class Requirement(StrEnum):
     NUMERIC_LABEL = "numeric label"
     NUMERIC_ATTRIBUTE = "numeric attribute"
     FEATURES = "features"
+    DRAWS = "draws"
     ORDER = "order of the classes"
 
 

@@ -21,8 +21,8 @@ from fairaudit.stats.pooling import PooledShares, pool_shares
 
 
 def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | None:
-    """The shares of the known groups that have people, [G]; None where the outcome never varies."""
-    fitted = table.known & (trials > 0)
+    """The shares of the groups that may be compared, [G]; None where the outcome never varies."""
+    fitted = table.eligible & (trials > 0)
     if not 0 < hits[fitted].sum() < trials[fitted].sum():
         return None
     names = [[group[at][1] for group in table.groups] for at in range(len(table.by))]

@@ -11,6 +11,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.rows.sampling import hash_rows
@@ -51,10 +52,14 @@ def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The same; NaN where nobody was read one by one."""
-    if counts.rows is None:
-        return np.full((*counts.answered.shape, len(_NOTHING)), np.nan)
-    return _find_errors(counts.rows.table)
+    """The same of whoever stands at the place of each group; NaN of people who are no group."""
+    sides, shape = counts.rows, counts.answered.shape
+    if sides is None or sides.role is not Role.OWN:
+        return np.full((*shape, len(_NOTHING)), np.nan)
+    errors = _find_errors(sides.table)
+    if sides.group is not None:
+        errors = np.take_along_axis(errors, sides.group[..., None], axis=1)
+    return np.broadcast_to(errors, (*shape, len(_NOTHING)))
 
 
 def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:

@@ -27,7 +27,8 @@ class TableMetric(CatalogueEntry):
     a number of the decisions less that of the labels, of those in whom both are known. `parity`
     says what the value is where groups are equal, where that is no number for all data; `ideal` is
     none then. One that `judges_all_attributes` is checked by all together where an entry names no
-    grouping.
+    grouping. `no_test` says why its interval
+    is no test of no disparity.
     """
 
     value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
@@ -50,6 +51,7 @@ class TableMetric(CatalogueEntry):
     varies_by_cluster: bool = False
     subtracts_label: bool = False
     judges_all_attributes: bool = False
+    no_test: str = ""
 
     def compute(
         self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float

@@ -79,6 +79,8 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
     if ranges is None:
         return
     rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
+    if not rows:
+        return
     for (of, by, stratum), run in groupby(
         sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
         key=lambda row: (row.of, row.by, row.stratum),

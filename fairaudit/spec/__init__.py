@@ -73,7 +73,9 @@ def files_named(path: Path) -> list[str]:
         tree = text.read(content, str(path)).tree
     except SpecError:
         return [word for word in _BETWEEN.split(content) if word.strip("./")]
-    values = [tree.get("data"), tree.get("waivers")] if isinstance(tree, dict) else []
+    values = (
+        [tree.get(key) for key in ("data", "waivers", "draws")] if isinstance(tree, dict) else []
+    )
     lists = [value if isinstance(value, list) else [value] for value in values]
     return [entry for entries in lists for entry in entries if isinstance(entry, str)]
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
@@ -43,6 +44,8 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     _refuse_suppression(draft, shape, spec.checks)
     if draft.faults:
         raise SpecError(draft.faults)
+    if shape.draws is not None:
+        spec = replace(spec, draws=str(Path(spec.path).parent / shape.draws))
     waivers = draft.optional(("waivers",), shape.waivers)
     return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
 

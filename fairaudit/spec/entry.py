@@ -179,6 +179,8 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
     if isinstance(metric, Disparity) and metric.fitted:
         _refuse_fit(entry)
+    if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
+        entry.fault("given", f"{metric.id}: draws know no strata", key_itself=True)
     if metric.conditional and entry.shape.given is None:
         entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
 

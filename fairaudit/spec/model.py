@@ -329,6 +329,7 @@ class Spec:
     suppress_below: int | None = None
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    draws: str | None = None
     flags: str | None = None
     describe: bool = False
 

@@ -300,7 +300,7 @@ class Metric(_Strict):
     t: Number | None = None
     lipschitz: Number | None = None
     average: Average | None = None
-    model: Literal["pooled", "credible"] | None = None
+    model: Literal["pooled", "credible", "draws"] | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
     aggregate: Literal["mean"] | None = None
     sd: Literal["pooled", "total"] | None = None
@@ -389,6 +389,7 @@ class AuditSpec(_Strict):
     simpson: Simpson = Simpson()
     subgroups: Subgroups | None = None
     waivers: Words | None = None
+    draws: Words | None = None
     suppress_below: Whole | None = None
     flags: Literal["fairmlhealth"] | None = None
     describe: Flag = False

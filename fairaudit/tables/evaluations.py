@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
+from fairaudit.draws import Draws
+from fairaudit.errors import DataError
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
 from fairaudit.metrics import (
@@ -17,10 +19,13 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Metric,
+    Requirement,
     Terms,
+    describe_group,
     evaluate_against,
     explain_undefined,
 )
+from fairaudit.names import quoted
 from fairaudit.recode.scores import with_histogram
 
 if TYPE_CHECKING:
@@ -34,10 +39,13 @@ class Tables:
     A stratum that a search found lies in a small cube of its own; every other column in `cube`.
     """
 
-    def __init__(self, cubes: Cubes, spec: Spec, cube: Cube | None = None) -> None:
+    def __init__(
+        self, cubes: Cubes, spec: Spec, cube: Cube | None = None, *, draws: Draws | None = None
+    ) -> None:
         self.cube = cubes.cube if cube is None else cube
         self._cubes = cubes
         self._spec = spec
+        self._draws = draws
         self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
         self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
         self._excluded: dict[Grouping, ExcludedGroups | None] = {}
@@ -45,7 +53,7 @@ class Tables:
 
     def of_cube(self, cube: Cube) -> Tables:
         """The tables of another cube with the same columns."""
-        return Tables(self._cubes, self._spec, cube)
+        return Tables(self._cubes, self._spec, cube, draws=self._draws)
 
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
@@ -73,6 +81,8 @@ class Tables:
             by, strata, of = table
             other = None if against is None else self.table(by, strata, against, of)
             cut = self.table(by, strata, of, against)
+            if self._draws is not None and Requirement.DRAWS in metric.requirements:
+                cut = self._with_draws(cut, self._draws)
             self._evaluations[key] = evaluate_against(metric, cut, terms, other)
         return self._evaluations[key]
 
@@ -106,6 +116,38 @@ class Tables:
         if score is None or not self._spec.shows_histogram(outcome):
             return table
         return with_histogram(table, score)
+
+    def _with_draws(self, table: GroupTable, draws: Draws) -> GroupTable:
+        """The table with the draws of its groups, by the people of their parts.
+
+        Draws of other attributes are none of its groups. Raises `DataError` for draws that lack a
+        group or an outcome.
+        """
+        if not set(table.by) <= set(draws.by):
+            return table
+        finest = self.cube.table(draws.by, (), table.of)
+        people = finest.mass[:, :, : len(table.classes)].sum(axis=(0, 1, 2)) / table.scale
+        counted = {
+            group: float(n)
+            for group, n, known in zip(finest.groups, people, finest.known, strict=True)
+            if known and n
+        }
+        if lacking := [group for group in counted if group not in draws.groups]:
+            what = f"{draws.path}: the draws lack {describe_group(lacking[0])}"
+            raise DataError(what, "name every group of the data, with the levels of the spec")
+        probability = draws.roll_up(table.groups, counted)
+        if not draws.outcomes:
+            if table.positive is None or len(table.classes) != 2:
+                what = f"{draws.path}: the draws name no outcome, and {table.of} has not two"
+                raise DataError(what, "add a column `outcome`")
+            is_positive = table.positive[: len(table.classes), None]
+            probability = np.where(is_positive, probability, 1 - probability)
+        elif unknown := [name for name in table.classes if name not in draws.outcomes]:
+            what = f"{draws.path}: the draws lack the outcome {quoted(unknown[0])} of {table.of}"
+            raise DataError(what, f"they have {', '.join(draws.outcomes)}")
+        else:
+            probability = probability[:, [draws.outcomes.index(name) for name in table.classes]]
+        return replace(table, draws=probability)
 
     def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
         """The groups of a grouping that are too small a share of all, whatever the strata."""

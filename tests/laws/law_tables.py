@@ -41,6 +41,7 @@ COMPARING: list[Disparity | TableMetric] = [
     metric
     for metric in CATALOGUE
     if not (isinstance(metric, GroupMetric) or is_numeric(metric) or looks_at_people(metric))
+    and Requirement.DRAWS not in metric.requirements  # test_draws.py
 ]
 """Every measure that compares groups by outcomes and scores, but for those of single people."""
 

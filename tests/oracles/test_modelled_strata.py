@@ -408,3 +408,18 @@ def test_a_feature_may_have_many_levels(levels: int) -> None:
         c=((pl.int_range(pl.len()) * 7 + 3 * (pl.col("g") == "b")) % levels).cast(pl.String)
     )
     assert told(audit(data, RATE)) == count_strata(data, stratify(data, 4))
+
+
+def test_of_three_groups_each_is_told_from_all_others_and_held_against_the_reference() -> None:
+    data = draw(4).with_columns(
+        g=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("c")).otherwise("g")
+    )
+    rows = {row.group[0][1]: row for row in audit(data, "balanced_error_rate").rates if row.group}
+    for name, row in rows.items():
+        alone = data.with_columns(g=pl.when(pl.col("g") == name).then(pl.lit(name)).otherwise(
+            pl.lit("all others")))  # fmt: skip
+        result = audit(alone, "balanced_error_rate", protected=["g"])
+        assert row.estimate.value == rate_errors(result)[name]
+        reference = rows["a"].estimate.value
+        assert row.difference == pytest.approx(row.estimate.value - reference)
+        assert row.ratio == pytest.approx(row.estimate.value / reference)

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from conftest import long
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -79,7 +78,7 @@ def test_propensity_strata_of_adult_are_those_of_statsmodels() -> None:
     assert expected == pytest.approx(0.031, abs=0.001)
 
 
-@long
+@pytest.mark.long
 def test_the_features_of_adult_tell_sex_as_well_as_scikit_learn_finds() -> None:
     data, matrix, member = read_adult()
     codes = [data[name].cast(pl.Categorical).to_physical().to_numpy() for name in CATEGORIES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import examples, long
+from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from people import adult, draw, number
@@ -72,7 +72,7 @@ def test_a_category_of_many_levels_is_no_obstacle() -> None:
     assert _rate(predict_errors(features, codes[:, 0] < 100)) < 0.05
 
 
-@long
+@pytest.mark.long
 def test_adult_by_a_loop_over_the_folds() -> None:
     features, member = adult()
     order = features.canonical_order(member.astype(np.int64))[::8]
@@ -103,7 +103,7 @@ def test_adult_by_a_loop_over_the_folds() -> None:
     )
 
 
-@long
+@pytest.mark.long
 def test_where_there_is_nothing_to_predict_the_interval_holds_a_half() -> None:
     held, values = 0, []
     for seed in range(100):

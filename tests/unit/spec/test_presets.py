@@ -200,6 +200,15 @@ def test_the_page_marks_and_says_what_a_mark_is() -> None:
     assert FAIR_RANGES[0].name == "fairmlhealth"
 
 
+def test_one_group_alone_is_compared_with_nobody_and_no_table_is_empty() -> None:
+    columns = {"decision": {"column": "p", "positive": "1"}}
+    alone = people({"a": (6, 4)})
+    entry = {"metric": "survey", "fail": {"above": "0.1"}}
+    result = audit([entry, "fairmlhealth"], columns, alone, flags="fairmlhealth")
+    assert result.verdict == "inconclusive"
+    assert not any(row.flag for row in result.comparisons)
+
+
 def test_explain_tells_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["explain", "survey"]) == 0
     told = " ".join(capsys.readouterr().out.split())

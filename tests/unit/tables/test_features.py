@@ -184,6 +184,15 @@ def test_what_cannot_be_described_is_a_fault(change: dict[str, Any], message: st
     assert message in str(error.value)
 
 
+def test_one_person_has_no_deviation_and_nobody_has_nothing() -> None:
+    rows: list[Row] = [("a", "x", "1", 30.0, "cook", 1), ("b", "x", "0", None, None, 1)]
+    told = found(fairaudit.audit(SPEC, frame(rows)))
+    alone, nobody = told["age", "g", "a"], told["age", "g", "b"]
+    assert (alone.n, alone.mean, alone.deviation) == (1, 30.0, None)
+    assert (nobody.n, nobody.missing, nobody.mean) == (0, 1, None)
+    assert (told["job", "g", "b"].n, told["job", "g", "b"].entropy) == (0, None)
+
+
 def test_a_number_that_is_none_is_told() -> None:
     data = frame(ROWS_OF_FILES).with_columns(age=pl.lit("old"))
     with pytest.raises(DataError, match="age"):
