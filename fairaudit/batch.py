@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairaudit import spec as spec_files
-from fairaudit.engine import find_files, name_files
+from fairaudit.engine import DEFAULT, Engine, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
@@ -24,6 +24,7 @@ def answer(
     tolerance: str = "0",
     draws: str | None = None,
     progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
 ) -> list[Answer]:
     """The answers to the specs, in their order; a result for each file where `data` names several.
 
@@ -41,7 +42,9 @@ def answer(
         answers = []
         for spec in specs:
             try:
-                results = audit_each(spec, data, fail_on=fail_on, only=chosen, progress=progress)
+                results = audit_each(
+                    spec, data, fail_on=fail_on, only=chosen, progress=progress, engine=engine
+                )
             except FairauditError as error:
                 # The spec itself is at fault: that is one answer, whatever the files.
                 answers.append(Answer(str(spec), data, error))
@@ -60,11 +63,12 @@ def answer(
                 tolerance=tolerance,
                 draws=draws,
                 progress=progress,
+                engine=engine,
             )
         except FairauditError as error:
             outcome = error
         return [Answer(str(specs[0]), data, outcome)]
-    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress)
+    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress, engine=engine)
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
 
 

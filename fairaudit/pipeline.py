@@ -1,13 +1,14 @@
 """The journey of an audit, a value between any two stages.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
-says what to count, `count` reads the data, and `conclude` makes the result of the counts alone.
+says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
+`answer` does so too, and has the error as it may be reported where there is no result.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -81,8 +82,8 @@ def audit(
     `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
-    (answer,) = _answer_all([question], data, progress, engine)
-    return _get_or_raise(answer)
+    (outcome,) = _answer_all([question], data, progress, engine)
+    return _get_or_raise(outcome)
 
 
 def audit_together(
@@ -129,7 +130,10 @@ def audit_each(
             name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
         }
     outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
-    return {name: _answer(question, counts, name, engine) for name, counts in outcomes.items()}
+    return {
+        name: answer(question, counts, _locate(question, name, engine))
+        for name, counts in outcomes.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,23 +293,32 @@ def _answer_all(
 ) -> list[_ResultOrError]:
     """The answer to each question, from passes that they share where they can."""
     answers = {
-        number: _answer(questions[number], counts, data, engine)
+        number: answer(questions[number], counts, _locate(questions[number], data, engine))
         for number, counts in _count_all(questions, data, progress, engine)
     }
     return [answers[number] for number in range(len(questions))]
 
 
-def _answer(question: Question, counts: Outcome, data: DataLike, engine: Engine) -> _ResultOrError:
-    """The answer from the counts, or the error: one about rows names the first such row."""
+def answer(
+    question: Question, counts: Outcome, locate: Callable[[DataError], DataError] | None = None
+) -> AuditResult | FairauditError:
+    """The answer from the counts, or the error as it may be reported: nothing is raised.
+
+    `locate` finds the first row that an error about rows means; counts that were stored have none.
+    """
     try:
         return conclude(question, _get_or_raise(counts))
     except DataError as error:
-        located = engine.locate_error(error, question.plan, question.find_data(data))
-        return _hide_counts(located, question.spec)
+        return _hide_counts(error if locate is None else locate(error), question.spec)
     except FairauditError as error:
         return _hide_counts(error, question.spec)
     except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
         return _hide_counts(FairauditError.crashed(error), question.spec)
+
+
+def _locate(question: Question, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
+    """What looks in the data for the first row that an error is about."""
+    return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
 
 
 def _get_or_raise(value: Value | FairauditError) -> Value:

@@ -165,9 +165,11 @@ def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int |
     n = models.n
     if models.both is None or alone is None:
         return Estimate(value, n=n)
-    low, high = proportions.wilson(np.array(value), np.array(float(n)), alpha)
+    low, high = proportions.share_interval(np.array(value), np.array(float(n)), alpha)
     hits = models.both + alone
-    return Estimate(value, n, hits, n, low=float(low), high=float(high), method="Wilson")
+    return Estimate(
+        value, n, hits, n, low=float(low), high=float(high), method=proportions.SHARE_INTERVAL
+    )
 
 
 def compare_people(

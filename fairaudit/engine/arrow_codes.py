@@ -38,8 +38,8 @@ class KeyCoder(ABC):
         self.levels = levels
 
 
-def axis(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
-    """The axis of a key whose column is of that type; raises `NotServed` where there is none."""
+def make_coder(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
+    """The coder of a key whose column is of that type; raises `NotServed` where there is none."""
     if key.edges is not None:
         if _is_number(kind) and not _means_missing_by_number(key, plan):
             return _Intervals(key.edges)
@@ -53,7 +53,7 @@ def axis(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
 
 
 def texts() -> KeyCoder:
-    """The axis of texts that come as Arrow's dictionaries."""
+    """The codes of texts that come as Arrow's dictionaries."""
     return _Texts()
 
 

@@ -146,7 +146,7 @@ class _Counter:
         kept, keys = self._groups.keys(self._plan.keys)(numbers)
         rows = self._rows[numbers]
         beside: Mapping[str, Sequence[PartialCounts] | None] = self._crossing.counted()
-        return PartialCounts(tuple(keys), kept, Measures(rows, rows), beside=beside)
+        return PartialCounts(tuple(keys), kept, Measures(rows, rows), candidate_tables=beside)
 
 
 class CutCoder:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fairaudit.counts import RawKey
-from fairaudit.engine.arrow_codes import KeyCoder, NotServed, axis, scores
+from fairaudit.engine.arrow_codes import KeyCoder, NotServed, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
 from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts, places
@@ -99,7 +99,7 @@ def _tasks(source: SourceFile, name: str, plan: Plan) -> list[_Task]:
     if any(schema.names.count(column) != 1 for column in _columns(plan)):
         return []
     try:
-        _axes(schema, plan, [*plan.every_key, *_candidates(plan)])
+        _make_coders(schema, plan, [*plan.every_key, *_candidates(plan)])
     except NotServed:
         return []
     names = set(_columns(plan))
@@ -115,8 +115,8 @@ def _is_coded(group: RowGroup, names: set[str]) -> bool:
     )
 
 
-def _axes(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, KeyCoder]]:
-    return [(key, axis(key, schema.field(key.column).type, plan)) for key in keys]
+def _make_coders(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tuple[Key, KeyCoder]]:
+    return [(key, make_coder(key, schema.field(key.column).type, plan)) for key in keys]
 
 
 def _candidates(plan: Plan) -> list[Key]:
@@ -194,8 +194,11 @@ class _Counter:
         )
         candidates = plan.search.candidates if plan.search else ()
         self._names = [name for name in names if name not in candidates]
-        every = _axes(self._reader.schema_arrow, plan, plan.every_key)
-        self._axes, self._others = every[: len(plan.keys)], every[len(plan.keys) :]
+        all_coders = _make_coders(self._reader.schema_arrow, plan, plan.every_key)
+        self._coders, self._table_coders = (
+            all_coders[: len(plan.keys)],
+            all_coders[len(plan.keys) :],
+        )
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
         self._sums = sums_of(plan, _BATCH)
         self._scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
@@ -215,11 +218,11 @@ class _Counter:
     def add(self, batch: pa.RecordBatch) -> None:
         """Counts the rows of a batch."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        codes = [coder.codes(columns[key.column]) for key, coder in self._axes]
+        codes = [coder.codes(columns[key.column]) for key, coder in self._coders]
         while not self._sums.take(columns):
             self._close()
             self._sums = self._sums.finer()
-        levels = tuple(coder.levels for _, coder in self._axes)
+        levels = tuple(coder.levels for _, coder in self._coders)
         if not self._sums.has_room:
             self._close()
         if not self._levels:
@@ -237,7 +240,7 @@ class _Counter:
         index[:] = cell
         self._sums.add(index)
         if self._scores or self._tables:
-            read = zip(self._axes, codes, levels, strict=True)
+            read = zip(self._coders, codes, levels, strict=True)
             keys = {key: (key_codes, key_levels) for (key, _), key_codes, key_levels in read}
             for column, counted in self._scores.items():
                 counted.add(keys, scores(columns[column]), self._sums.people)
@@ -249,7 +252,9 @@ class _Counter:
         """Counts the tables beside; where their dictionaries are too wide, the other route does."""
         if self._tables is None:
             return
-        others = {key: (coder.codes(columns[key.column]), coder) for key, coder in self._others}
+        others = {
+            key: (coder.codes(columns[key.column]), coder) for key, coder in self._table_coders
+        }
         read = {key: (codes, coder.levels) for key, (codes, coder) in others.items()}
         self._tables.add({**keys, **read}, self._sums.people)
         if self._tables.too_wide is not None:
@@ -266,7 +271,8 @@ class _Counter:
         if self._tables and self._closed:
             self._closed[0] = replace(self._closed[0], tables=self._tables.closed())
         if self._search is not None and self._closed:
-            self._closed[0] = replace(self._closed[0], beside=self._search.counted())
+            # Once, for the parts of a file are added up.
+            self._closed[0] = replace(self._closed[0], candidate_tables=self._search.counted())
         return self._closed
 
     def _open(self, levels: tuple[tuple[Level, ...], ...]) -> None:
@@ -294,7 +300,7 @@ class _Counter:
         codes = np.unravel_index(cells, tuple(map(len, self._levels)))
         keys = (
             _raw_key(key, levels, key_codes)
-            for (key, _), levels, key_codes in zip(self._axes, self._levels, codes, strict=True)
+            for (key, _), levels, key_codes in zip(self._coders, self._levels, codes, strict=True)
         )
         kept = np.ones(len(cells), dtype=np.int64)
         self._closed.append(PartialCounts(tuple(keys), kept, measures))
@@ -313,15 +319,15 @@ class _Search:
 
     def __init__(self, schema: pa.Schema, plan: Plan) -> None:
         assert plan.search is not None
-        axes = _axes(schema, plan, _candidates(plan))
-        self._axes = {key.column: coder for key, coder in axes}
+        coders = _make_coders(schema, plan, _candidates(plan))
+        self._coders = {key.column: coder for key, coder in coders}
         self._shared = [plan.keys.index(key) for key in plan.search.keys]
         self._crossing = CandidateTables(plan, plan.search, _BATCH)
         self._read: dict[str, Iterator[pa.RecordBatch]] = {}
 
     def begin(self, reader: pq.ParquetFile, group: int) -> None:
         """Begins a row group. Each candidate is read by itself: what is read is counted at once."""
-        self._read = {name: _batches(reader, group, [name]) for name in self._axes}
+        self._read = {name: _batches(reader, group, [name]) for name in self._coders}
 
     def add(
         self,
@@ -336,7 +342,7 @@ class _Search:
             batch = next(self._read[name], None)
             if batch is None or batch.num_rows != rows:
                 raise NotServed
-            coder = self._axes[name]
+            coder = self._coders[name]
             return coder.codes(batch.column(0)), coder.levels
 
         kept = np.zeros(rows, dtype=np.intp), (1,)

@@ -166,7 +166,7 @@ def _merge_search(
         return None
     tables = {}
     for name in plan.search.candidates:
-        tables_of_parts = [part.beside.get(name, ()) for part in counts]
+        tables_of_parts = [part.candidate_tables.get(name, ()) for part in counts]
         parts = [part for several in tables_of_parts for part in several or ()]
         if parts and None not in tables_of_parts:
             tables[name] = merge_counts(plan.beside(name), parts, ready, route)

@@ -107,8 +107,8 @@ class TableCounts:
 class PartialCounts:
     """The counts of some files: a cell for each combination of raw levels that occurs.
 
-    `beside` holds those of the table of each candidate of a search; None where it has too many
-    levels.
+    `candidate_tables` holds those of the table of each candidate of a search; None where it has too
+    many levels.
     """
 
     keys: tuple[RawKey, ...]
@@ -117,7 +117,7 @@ class PartialCounts:
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
     amounts: RawAmounts | None = None
     tables: TableCounts | None = None
-    beside: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
+    candidate_tables: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
 
 
 def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:

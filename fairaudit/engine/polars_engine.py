@@ -163,8 +163,8 @@ def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
 
 def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
     """The counts with people one by one, by a second pass, where the plan asks for them."""
-    if counts.plan.rows is None:
-        return counts
+    if counts.plan.rows is None or not counts.rows.any():
+        return counts  # nobody to read is told by whoever recodes the counts
     from fairaudit.engine import rows, scan
 
     batches = (

@@ -65,7 +65,7 @@ def count(
         _counted(cells, plan),
         scores={column: counter.closed() for column, counter in scores.items()},
         tables=None if tables is None else tables.closed(),
-        beside=search.counted() if search else {},
+        candidate_tables=search.counted() if search else {},
     )
     return {batch.names[0]: counts}
 

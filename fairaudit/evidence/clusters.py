@@ -191,7 +191,7 @@ def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
     return replace(
         values,
         effective_n=size,
-        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
         estimates={},
         intervals={},
     )
@@ -263,7 +263,7 @@ def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
         value=value,
         effective_n=size,
         clustered=beside,
-        ends=lambda alpha: proportions.wilson(value, size, alpha),
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
         estimates={},
         intervals={},
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
     choose_pair_test,
+    compare_shares,
     make_pair_filter,
     make_share_test,
     name_share_test,
@@ -84,7 +86,7 @@ def compare_classes(
     else:
         core = np.ones_like(large)
         if not weighted:
-            name, of_few = _choose_test_of_few(kept, information=information)
+            name, of_few = _choose_test_of_few(kept, inference, information=information)
             joint = of_few(np.rint(kept).astype(np.int64))
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(
@@ -178,11 +180,11 @@ def _expect_counts(counts: Floats) -> Floats:
 
 
 def _choose_test_of_few(
-    counts: Floats, *, information: bool
+    counts: Floats, inference: Inference, *, information: bool
 ) -> tuple[str, Callable[[Ints], float]]:
     """The test of a table [K, G] where few people are expected in a cell, and its name."""
     if counts.sum() >= MOST_DEALT:
-        return "each against the rest, Bonferroni", _compare_each_cell
+        return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
     if counts.shape[1] > MOST_PERMUTED:
         return "χ² by exact moments", contingency.moment_test
     if information:
@@ -203,16 +205,12 @@ def _find_gaps(tables: Floats) -> Floats:
     return np.asarray(shares.max(axis=1) - shares.min(axis=1))
 
 
-def _compare_each_cell(counts: Ints) -> float:
+def _compare_each_cell(counts: Ints, inference: Inference) -> float:
     """The smallest p-value of a class in a group against all other groups, for so many."""
     of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
-    others = of_group.sum() - of_group
-    sides = np.broadcast_arrays(counts, of_group, of_class - counts, others)
-    shares = (counts / of_group, of_group, sides[2] / others, others)
-    _, p = contingency.z_test(*shares)
-    few = contingency.smallest_expected(*shares) < EXPECTED
-    p = np.where(few, 1.0, p)
-    p[few] = contingency.fisher(*(side[few] for side in sides))
+    group = Sample.of_counts(counts, of_group)
+    others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
+    p, _ = compare_shares(group, others, inference)
     # Of two, the one mirrors the other.
     tests = np.prod([1 if number == 2 else number for number in counts.shape])
     return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))

@@ -68,8 +68,8 @@ def _bound_comparison(
     values = evaluation.group_values
     if values is None:
         raise NoBounds("it is no rate of people")
-    group, _, _ = count_incomplete(evaluation.table).place(placement)
-    own = bound_rate(values.metric, group)
+    sides = count_incomplete(evaluation.table).place(placement)
+    own = bound_rate(values.metric, sides[0])
     if isinstance(metric, GroupMetric):
         return own
     comparison = metric.comparison
@@ -77,7 +77,7 @@ def _bound_comparison(
         return _bound_spread(comparison, own, evaluation.takes_part)
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
-    reference = _bound_reference(values.metric, own, evaluation, placement)
+    reference = _bound_reference(values.metric, own, evaluation, sides)
     # Whatever is compared, it moves one way with the group, and the other with the reference.
     with np.errstate(divide="ignore", invalid="ignore"):
         return (
@@ -93,13 +93,13 @@ def _order_ends(ends: Ends, value: Floats) -> Ends:
 
 
 def _bound_reference(
-    rate: GroupMetric, own: Ends, evaluation: Evaluation, placement: Placement
+    rate: GroupMetric, own: Ends, evaluation: Evaluation, sides: tuple[People, People, People]
 ) -> Ends:
     """The reference at its lowest, where the group is at its highest, and the other way round."""
     policy = find_policy(evaluation)
     if policy in EXTREME_REFERENCES:
         return _bound_extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
-    group, rest, everybody = count_incomplete(evaluation.table).place(placement)
+    group, rest, everybody = sides
     match policy:
         case ReferencePolicy.REST:
             return bound_rate(rate, rest)

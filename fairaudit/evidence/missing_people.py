@@ -173,7 +173,7 @@ class Contributions:
         """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
         sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
         # Term by term: the order of a sum must not hang on the machine.
-        for y, p in product(range(3), repeat=2):
+        for y, p in np.argwhere(self.matters).tolist():
             sums += self.certain[..., y, p, None, None] * people.certain[:, y, p]
             sums += self.possible[..., y, p, None, None] * people.possible[:, y, p]
         return sums

@@ -100,7 +100,7 @@ class PooledGroups:
 
     def estimate(self, index: int, alpha: float) -> Estimate:
         """The share of one group, with its counts and Wilson's interval."""
-        low, high = proportions.wilson(self.value[index], self.size[index], alpha)
+        low, high = proportions.share_interval(self.value[index], self.size[index], alpha)
         return Estimate(
             value=float(self.value[index]),
             n=int(self.n[index]),
@@ -109,7 +109,7 @@ class PooledGroups:
             scale=self.scale,
             low=float(low),
             high=float(high),
-            method="Wilson",
+            method=proportions.SHARE_INTERVAL,
         )
 
 

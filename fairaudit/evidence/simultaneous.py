@@ -146,18 +146,18 @@ def find_extreme_interval(
     """The interval to the highest (or lowest) group: to every group, all together."""
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval("the extreme group is chosen from the same data")
-    is_ratio = comparison.scale is Scale.RATIO
-    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
-    return comparison.rescale(find(evaluation, values, alpha, lowest=lowest))
-
-
-def _find_ratio_to_extreme(
-    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
-) -> Interval:
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
     if values.ends is None:
         raise NoInterval(values.metric.no_interval)
+    is_ratio = comparison.scale is Scale.RATIO
+    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
+    return comparison.rescale(find(values, among, alpha, lowest=lowest))
+
+
+def _find_ratio_to_extreme(
+    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
+) -> Interval:
     level = _per_pair(among, alpha)
     if values.binomial:
         find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
@@ -165,17 +165,14 @@ def _find_ratio_to_extreme(
         low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
         interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
         return keep_within_reach(interval, 1.0, lowest=lowest)
+    assert values.ends is not None
     low, high = values.ends(_per_group(among, alpha))
     return _divide_by_extreme(low, high, among, values.method, lowest=lowest)
 
 
 def _find_difference_to_extreme(
-    evaluation: Evaluation, values: GroupValues, alpha: Alpha, *, lowest: bool
+    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
 ) -> Interval:
-    among = evaluation.takes_part
-    values = clusters.adjust_for_pairs(values, among)
-    if values.ends is None:
-        raise NoInterval(values.metric.no_interval)
     level = _per_pair(among, alpha)
     ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
     if lowest:

@@ -279,8 +279,8 @@ def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
         values,
         effective_n=size,
         by_clusters=share,
-        ends=lambda alpha: proportions.wilson(value, size, alpha),
-        method=f"Wilson, {CLUSTER_ROBUST}",
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
+        method=f"{proportions.SHARE_INTERVAL}, {CLUSTER_ROBUST}",
     )
 
 

@@ -87,7 +87,7 @@ def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) ->
     share, _ = _share_of(cells, counts)
     known = counts.known_strata[:, None]
     n = np.where(known, count_effective(counts, cells), 0.0).sum(axis=0, keepdims=True)
-    return proportions.wilson(share, n, alpha)
+    return proportions.share_interval(share, n, alpha)
 
 
 def _stratum_share(
@@ -109,7 +109,7 @@ def _stratum_share(
         requirements=needs,
         value_of=lambda counts, _: _share_of(cells, counts),
         ends_of=lambda counts, _, alpha: _ends_of_share(cells, counts, alpha),
-        method="Wilson",
+        method=proportions.SHARE_INTERVAL,
     )
 
 

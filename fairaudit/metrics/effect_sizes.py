@@ -87,6 +87,9 @@ _ORDERED_CLASSES = OrderedClasses(
     listed=False,
     value_of=_known_outcomes,
 )
+DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
+"""What has no one number for a group: sides of a comparison are people alone."""
+
 KL_DIVERGENCE = Disparity(
     id="kl_divergence",
     title="Kullback–Leibler divergence",

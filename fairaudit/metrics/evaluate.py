@@ -1,4 +1,8 @@
-"""Evaluates one metric on one table: its values, and who was compared with whom."""
+"""Evaluates one metric on one table: its values, and who was compared with whom.
+
+Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
+and `w` are their indices. `Evaluation` says what each holds.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from fairaudit.metrics.evaluation import (
     exact_value,
     reference_counts,
 )
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
@@ -42,16 +46,16 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
     if terms.of_class is not None:
         table = one_against_rest(table)[terms.of_class]
     if isinstance(metric, TableMetric):
-        return _whole(metric, table, terms)
+        return _evaluate_table_metric(metric, table, terms)
     if isinstance(metric, GroupMetric):
-        return _bare(metric, table, terms)
+        return _evaluate_group_metric(metric, table, terms)
     if metric.mean:
-        return _mean(metric, evaluate(replace(metric, mean=False), table, terms))
+        return _average_over_groups(metric, evaluate(replace(metric, mean=False), table, terms))
     parts = [
-        _compared(metric, part, table, _on_average(metric, part_index, terms))
+        _compare_groups(metric, part, table, _on_average(metric, part_index, terms))
         for part_index, part in enumerate(metric.parts)
     ]
-    return parts[0] if len(parts) == 1 else _folded(metric, parts)
+    return parts[0] if len(parts) == 1 else _fold_parts(metric, parts)
 
 
 def evaluate_against(
@@ -59,13 +63,17 @@ def evaluate_against(
 ) -> Evaluation:
     """The values of a metric, less those of another outcome where one is given."""
     evaluation = evaluate(metric, table, terms)
-    return evaluation if against is None else _less(evaluation, evaluate(metric, against, terms))
+    return (
+        evaluation
+        if against is None
+        else _subtract_outcome(evaluation, evaluate(metric, against, terms))
+    )
 
 
-def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
+def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
     """The values of one outcome minus those of another, on tables of the same groups."""
 
-    def fraction(z: int, w: int) -> Fraction | None:
+    def exact_at(z: int, w: int) -> Fraction | None:
         first, second = evaluation.exact(z, w), other.exact(z, w)
         return None if first is None or second is None else first - second
 
@@ -78,13 +86,12 @@ def _less(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
-    error = np.sum(errors, axis=0) if errors else None
     return replace(
         evaluation,
         value=value,
         judged=evaluation.judged & other.judged,
-        error=error,
-        fraction=fraction,
+        error=np.sum(errors, axis=0) if errors else None,
+        exact_at=exact_at,
         parts=(evaluation, other),
         names=(),
         attained=None,
@@ -133,16 +140,13 @@ def _at_threshold(
     return replace(above_values, error=error)
 
 
-def _mean(metric: Disparity, parts_evaluation: Evaluation) -> Evaluation:
+def _average_over_groups(metric: Disparity, by_group: Evaluation) -> Evaluation:
     """The mean departure from parity over the groups that are judged, weighed by people.
 
     Ratios are averaged on the log scale, either side alike: 1 at parity, never below.
     """
-    values, judged, n = (
-        parts_evaluation.value,
-        parts_evaluation.judged,
-        np.where(parts_evaluation.judged, _people(parts_evaluation), 0),
-    )
+    values, judged = by_group.value, by_group.judged
+    n = np.where(judged, _people(by_group), 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(
             np.log(values) if metric.comparison.quotient else values - float(metric.ideal)
@@ -152,10 +156,8 @@ def _mean(metric: Disparity, parts_evaluation: Evaluation) -> Evaluation:
     undefined = (judged & np.isnan(values)).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
-    def fraction(z: int, _: int) -> Fraction | None:
-        pairs = [
-            (int(n[z, g]), parts_evaluation.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()
-        ]
+    def exact_at(z: int, _: int) -> Fraction | None:
+        pairs = [(int(n[z, g]), by_group.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()]
         total = sum(people for people, _ in pairs)
         if metric.comparison.quotient or not total:
             return None
@@ -166,25 +168,25 @@ def _mean(metric: Disparity, parts_evaluation: Evaluation) -> Evaluation:
 
     nobody = np.full(value.shape, NO_GROUP)
     return replace(
-        parts_evaluation,
+        by_group,
         metric=metric,
         value=value,
         first=nobody,
         second=nobody,
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
-        averaged_parts=parts_evaluation.parts,
+        averaged_parts=by_group.parts,
         names=(),
         attained=None,
         error=None,
-        fraction=fraction,
+        exact_at=exact_at,
     )
 
 
 def _people(evaluation: Evaluation) -> Ints:
     """People in the denominators behind each value; of several parts the fewest."""
-    both_values = [values.group_values for values in evaluation.parts or (evaluation,)]
-    return np.asarray(np.min([values.n for values in both_values if values is not None], axis=0))
+    part_values = [part.group_values for part in evaluation.parts or (evaluation,)]
+    return np.asarray(np.min([values.n for values in part_values if values is not None], axis=0))
 
 
 def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
@@ -194,16 +196,17 @@ def _on_average(disparity: Disparity, part_index: int, terms: Terms) -> Terms:
     return replace(terms, average=disparity.averages[part_index])
 
 
-def _bare(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
+def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    """The value of every group; averaged over the strata where the terms say so."""
     counts = counts_for(metric, table)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
 
-    def fraction(z: int, g: int) -> Fraction | None:
+    def exact_at(z: int, g: int) -> Fraction | None:
         return exact_value(values.metric, counts, terms.parameters, z, g)
 
     if terms.average is not None:
-        return bare_average(values, table, terms, terms.average, fraction)
+        return bare_average(values, table, terms, terms.average, exact_at)
     own = np.broadcast_to(np.arange(len(table.groups)), values.value.shape)
     return Evaluation(
         metric=metric,
@@ -216,13 +219,14 @@ def _bare(metric: GroupMetric, table: GroupTable, terms: Terms) -> Evaluation:
         takes_part=takes_part,
         group_values=values,
         error=values.error,
-        fraction=fraction,
+        exact_at=exact_at,
     )
 
 
-def _compared(
+def _compare_groups(
     disparity: Disparity, part: tuple[GroupMetric, Comparison], table: GroupTable, terms: Terms
 ) -> Evaluation:
+    """One comparison of one group metric, by its kind: fitted, a spread, or with a reference."""
     metric, comparison = part
     if disparity.four_fifths and not table.favourable:
         metric = NOT_SELECTED_RATE
@@ -240,25 +244,22 @@ def _compared(
 def _spread(
     disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
 ) -> Evaluation:
+    """The groups with the highest and the lowest value compared, one value a stratum."""
     (metric, comparison) = disparity.parts[0]
-    strata = weights = None
-
+    stratified_table = weights = None
     values = compute(metric, counts, terms.parameters)
 
-    def of_group(z: int, g: int) -> Fraction | None:
+    def exact_of_group(z: int, g: int) -> Fraction | None:
         return exact_value(metric, counts, terms.parameters, z, g)
 
-    fraction: Callable[[int, int], Fraction | None] = of_group
+    exact_at: Callable[[int, int], Fraction | None] = exact_of_group
     takes_part = find_participants(table, values, terms.minimum)
     if terms.average is not None:
-        average = common_average(values, table, terms, terms.average, fraction)
-        table, values, weights, strata = (
-            average.table,
-            _reading_of(average),
-            average.averaged,
-            table,
-        )
-        takes_part, fraction = average.takes_part, average.exact
+        average = common_average(values, table, terms, terms.average, exact_at)
+        stratified_table, table = table, average.table
+        assert average.group_values is not None
+        values, weights = average.group_values, average.averaged
+        takes_part, exact_at = average.takes_part, average.exact
     high, low = find_extremes(values.value, takes_part, values.n)
     strata_index = np.arange(len(high))
     ends = (high, low) if comparison.highest_first else (low, high)
@@ -270,7 +271,7 @@ def _spread(
     known = ~np.isnan(value)
 
     def exact(z: int, _: int) -> Fraction | None:
-        return compare_exactly(comparison, *(fraction(z, int(end[z])) for end in ends))
+        return compare_exactly(comparison, *(exact_at(z, int(end[z])) for end in ends))
 
     return Evaluation(
         metric=disparity,
@@ -283,8 +284,8 @@ def _spread(
         takes_part=takes_part,
         group_values=values,
         error=error_of_spread(comparison, values, takes_part, (high, low)),
-        fraction=exact,
-        strata=strata,
+        exact_at=exact,
+        strata=stratified_table,
         averaged=weights,
     )
 
@@ -292,6 +293,7 @@ def _spread(
 def _to_reference(
     disparity: Disparity, table: GroupTable, terms: Terms, counts: GroupCounts
 ) -> Evaluation:
+    """Each group compared with its reference."""
     (metric, comparison) = disparity.parts[0]
     reference = terms.reference
     if disparity.reference is not None:
@@ -333,14 +335,15 @@ def _to_reference(
             exact_value(against.metric, others, terms.parameters, z, g),
         )
 
-    place, both_values = (index, usable), (values, against)
+    both_sides, place = (values, against), (index, usable)
     evaluation = evaluate_to_reference(
-        disparity, table, terms, both_values, value, takes_part, place, exact
+        disparity, table, terms, both_sides, value, takes_part, place, exact
     )
     return evaluation if error is None else replace(evaluation, error=error)
 
 
-def _folded(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
+def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
+    """Several comparisons as one number: the one that decides, or a combination of all."""
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)
@@ -374,11 +377,12 @@ def _folded(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
         parts=tuple(parts),
         group_values=None,
         reference_values=None,
-        fraction=None,
+        exact_at=None,
     )
 
 
-def _whole(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
+def _evaluate_table_metric(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
+    """The value of a metric that reads the whole table, one a stratum."""
     values = metric.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
     return Evaluation(
         metric=metric,
@@ -394,8 +398,3 @@ def _whole(metric: TableMetric, table: GroupTable, terms: Terms) -> Evaluation:
         error=None if values.error is None else values.error[:, None],
         table_value=values,
     )
-
-
-def _reading_of(evaluation: Evaluation) -> GroupValues:
-    assert evaluation.group_values is not None
-    return evaluation.group_values

@@ -1,4 +1,4 @@
-"""Values of metrics, each computed once a table, and their comparison with a reference."""
+"""The type of an evaluation, and what makes one: values computed once a table, compared, exact."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Evaluation:
     group_values: GroupValues | None = None
     reference_values: GroupValues | None = None
     error: Floats | None = None
-    fraction: Callable[[int, int], Fraction | None] | None = None
+    exact_at: Callable[[int, int], Fraction | None] | None = None
     table_value: TableValue | None = None
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
@@ -88,8 +88,8 @@ class Evaluation:
         """The value as a fraction; None where it is no rational number."""
         if not isinstance(self.metric, GroupMetric) and not np.isfinite(self.value[z, w]):
             return None
-        if self.fraction is not None:
-            return self.fraction(z, w)
+        if self.exact_at is not None:
+            return self.exact_at(z, w)
         if not self.parts or not isinstance(self.metric, Disparity):
             return None
         parts = [part.exact(z, w) for part in self.parts]
@@ -127,7 +127,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
         group_values=values,
         reference_values=against,
         error=_error_to_reference(disparity.comparison, values, against),
-        fraction=exact,
+        exact_at=exact,
     )
 
 

@@ -86,10 +86,10 @@ class Rate(GroupMetric):
         with np.errstate(invalid="ignore"):
             deviation = size * value * (1 - value) if self.is_proportion else None
         weight = None if counts.squares is None else under
-        of_share = self.of_share
+        of_share, name = self.of_share, proportions.SHARE_INTERVAL
 
         def ends(alpha: Alpha) -> Ends:
-            share_ends = proportions.wilson(share, size, alpha)
+            share_ends = proportions.share_interval(share, size, alpha)
             if of_share is None:
                 return share_ends
             with np.errstate(divide="ignore"):
@@ -107,7 +107,7 @@ class Rate(GroupMetric):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
-            method=f"Wilson, {CLUSTER_ROBUST}" if by_clusters else "Wilson",
+            method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
 
     def _clustered(

@@ -87,7 +87,7 @@ def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], End
 def _by_effective_size(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(variance > 0, value * (1 - value) / variance, np.nan)
-    return proportions.wilson(value, size, alpha)
+    return proportions.share_interval(value, size, alpha)
 
 
 @memoize

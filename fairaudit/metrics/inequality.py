@@ -119,7 +119,7 @@ def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     wronged, right, favoured = _levels(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = favoured / (right + favoured)
-        low, high = proportions.wilson(share, count_effective(counts, _CELLS), alpha)
+        low, high = proportions.share_interval(share, count_effective(counts, _CELLS), alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))

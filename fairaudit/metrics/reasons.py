@@ -53,7 +53,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
         return f"{what}: {undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
         return _too_few(evaluation.takes_part[z], evaluation.table.groups)
-    if evaluation.fraction is not None and len(evaluation.parts) == 2:
+    if evaluation.exact_at is not None and len(evaluation.parts) == 2:
         first, second = (part.takes_part[z] for part in evaluation.parts)
         if (first != second).any():
             return f"{what}: not the same groups take part on both sides"

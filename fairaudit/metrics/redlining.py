@@ -71,7 +71,7 @@ def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 def _ends_of(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends:
     """Of the mean of two shares of different people, by Wilson's intervals at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
-    ends = proportions.wilson(rates, sizes / INFLATION, alpha)
+    ends = proportions.share_interval(rates, sizes / INFLATION, alpha)
     _, low, high = mover.total(rates, ends, np.array([0.5, 0.5]))
     return low, high
 

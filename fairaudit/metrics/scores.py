@@ -73,8 +73,8 @@ class Ranked(Formula):
                 under,
                 deviation=size * value * (1 - value),
                 error=error,
-                ends=lambda alpha: proportions.wilson(value, size, alpha),
-                method="Wilson",
+                ends=lambda alpha: proportions.share_interval(value, size, alpha),
+                method=proportions.SHARE_INTERVAL,
             )
         ends = self.ends(counts, parameters, value, size, None)
         return GroupValues(self, value, n, size, error=error, ends=ends, method=self.method)

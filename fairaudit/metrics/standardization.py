@@ -57,7 +57,7 @@ def bare_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    fraction: Callable[[int, int], Fraction | None],
+    exact_at: Callable[[int, int], Fraction | None],
     among: Marks | None = None,
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where it has somebody.
@@ -91,7 +91,7 @@ def bare_average(
         judged=takes_part,
         takes_part=takes_part,
         group_values=averaged,
-        fraction=_find_exact_average(average, table, values, everybody[:, 0], fraction),
+        exact_at=_find_exact_average(average, table, values, everybody[:, 0], exact_at),
         strata=table,
         averaged=averages,
     )
@@ -102,7 +102,7 @@ def _find_exact_average(
     table: GroupTable,
     values: GroupValues,
     everybody: Floats,
-    fraction: Callable[[int, int], Fraction | None],
+    exact_at: Callable[[int, int], Fraction | None],
 ) -> Callable[[int, int], Fraction | None]:
     """What gives the average of a group as a fraction, from its fractions in the strata."""
     strata, known = range(len(table.strata)), table.known_strata.tolist()
@@ -110,7 +110,7 @@ def _find_exact_average(
     def exact(_: int, g: int) -> Fraction | None:
         if values.weight_sum is not None:
             return None
-        own_values = [(value, value) for value in (fraction(z, g) for z in strata)]
+        own_values = [(value, value) for value in (exact_at(z, g) for z in strata)]
         people = [(int(values.n[z, g]), int(everybody[z])) for z in strata]
         pair = average_exactly(average, table.strata, own_values, people, known)
         return pair and pair[0]
@@ -123,7 +123,7 @@ def common_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    fraction: Callable[[int, int], Fraction | None],
+    exact_at: Callable[[int, int], Fraction | None],
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
     weight = values.weighted_n
@@ -135,7 +135,7 @@ def common_average(
     common_values = replace(
         values, value=np.where(common, values.value, np.nan), n=np.asarray(values.n * common)
     )
-    evaluation = bare_average(common_values, table, terms, average, fraction, among=part[0])
+    evaluation = bare_average(common_values, table, terms, average, exact_at, among=part[0])
     assert evaluation.averaged is not None
     # Of the weight of all groups, what stood in strata where one of them is missing.
     known_strata = table.known_strata[:, None]
@@ -264,12 +264,12 @@ def _average_to_extreme(
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
 
-    def fraction(z: int, g: int) -> Fraction | None:
+    def exact_at(z: int, g: int) -> Fraction | None:
         return exact_value(metric, counts, terms.parameters, z, g)
 
     average = average if average.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
     group_values = compute(metric, counts, terms.parameters)
-    common = common_average(group_values, table, terms, average, fraction)
+    common = common_average(group_values, table, terms, average, exact_at)
     assert common.group_values is not None
     index, usable = reference_index(
         reference, common.table, common.value, common.group_values.n, common.takes_part

@@ -260,7 +260,9 @@ class TTest(StrEnum):
 class Inference:
     """The confidence of every interval and test, the correction, and the methods that are chosen.
 
-    `yates` corrects the z test of two shares for continuity.
+    `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
+    a default here, in `Terms`, `Check` or `Missing`: who changes one changes what stored baselines
+    ask (`baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")

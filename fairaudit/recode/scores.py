@@ -153,7 +153,7 @@ class Distribution:
 
     def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
         """Negative, positive or not known; below 0 where the label leaves the audit."""
-        if self.label is None:
+        if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)
         audited, key = self.label.codes(raw, codes), self.label.key
         positive = np.isin(audited, list(key.positive or ()))

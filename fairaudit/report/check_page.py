@@ -38,7 +38,7 @@ from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.subgroups.search import ParentGroup
 from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
 
-_CANDIDATES = 10
+_MOST_IDS_IN_HINT = 10
 _UNWEIGHED = (
     "the rates are averages over strata; their counts and weights are not in the result: an entry "
     "of the same rate with `given` and without `average` lists them"
@@ -75,11 +75,15 @@ def find(result: AuditResult, text: str) -> Finding:
     matches = [finding for finding in ranked if text in finding.check.id]
     if len(matches) == 1 and text:
         return matches[0]
-    candidates = [names.copied(finding.check.id) for finding in (matches or ranked)]
-    more = f", and {len(candidates) - _CANDIDATES} more" if len(candidates) > _CANDIDATES else ""
+    known_ids = [names.copied(finding.check.id) for finding in (matches or ranked)]
+    more = (
+        f", and {len(known_ids) - _MOST_IDS_IN_HINT} more"
+        if len(known_ids) > _MOST_IDS_IN_HINT
+        else ""
+    )
     hint = "the spec sets no limit"
-    if candidates:
-        hint = f"there is {', '.join(candidates[:_CANDIDATES])}{more}"
+    if known_ids:
+        hint = f"there is {', '.join(known_ids[:_MOST_IDS_IN_HINT])}{more}"
     if matches:
         raise UsageError(f"{len(matches)} checks have {names.quoted(text)} in their id", hint)
     raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
@@ -91,10 +95,10 @@ def document(result: AuditResult, finding: Finding) -> Document:
         _answer(finding),
         _asked(finding),
         _numbers(result, finding),
-        _sureness(finding),
-        _crossed(finding),
+        _evidence(finding),
+        _breaches(finding),
         _groups(result, finding),
-        _left_out(finding),
+        _not_judged(finding),
         _definition(result, finding),
     )
     return inert(tuple(block for section in sections for block in section))
@@ -285,14 +289,14 @@ def _reversals(finding: Finding) -> Iterator[Block]:
         yield from reversals.proof(reversal, finding.check.inference)
 
 
-def _sureness(finding: Finding) -> Iterator[Block]:
+def _evidence(finding: Finding) -> Iterator[Block]:
     """The interval and the test by name, what is missing, people, what few people hide."""
     if pairs := list(evidence.facts(finding)):
         yield Heading("How sure")
         yield Facts(pairs)
 
 
-def _crossed(finding: Finding) -> Iterator[Block]:
+def _breaches(finding: Finding) -> Iterator[Block]:
     """Everybody who is beyond the limit, not only the worst."""
     if len(finding.crossed) < 2:  # the worst is told above
         return
@@ -303,12 +307,12 @@ def _crossed(finding: Finding) -> Iterator[Block]:
     yield Table(
         "",
         ("group", "stratum", "value", "evidence"),
-        [*map(_crossing, farthest_first)],
+        [*map(_breach_row, farthest_first)],
         (False, False, True, False),
     )
 
 
-def _crossing(breach: Breach) -> list[Cell]:
+def _breach_row(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
     value = -breach.value if breach.lower else breach.value
     return [
@@ -371,7 +375,7 @@ def _rates(check: Check) -> set[str]:
     return {check.asked.id} if isinstance(check.asked, GroupMetric) else set()
 
 
-def _left_out(finding: Finding) -> Iterator[Block]:
+def _not_judged(finding: Finding) -> Iterator[Block]:
     """Everybody who was not judged, and why."""
     if not finding.not_evaluated:
         return

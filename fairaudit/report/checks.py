@@ -11,6 +11,7 @@ from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import (
     baseline,
@@ -57,6 +58,7 @@ _STATUS_COUNTS = {
     Status.SKIPPED: "skipped",
     Status.PASS: "passed",
 }
+_DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
@@ -278,18 +280,23 @@ def _deciding(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def _part(part: ComparisonPart, of: str) -> str:
-    metric = f"{part.metric}: " if find_metric(part.metric) is None else ""
+    is_known = find_metric(part.metric) is not None or part.metric in _DISTRIBUTIONS
+    metric = "" if is_known else f"{part.metric}: "
     head = f"{metric}share of {numbers.outcome(part.outcome)}: " if part.outcome else ""
     if part.first is not None and part.second is None:
         return f"{metric_titles.title(part.metric)} {_side(part.first, part.metric)}"
     if part.first is None or part.second is None:
         return f"{metric_titles.title(part.metric, of)} {numbers.number(part.value)}"
-    name = "" if part.outcome else f"{metric_titles.title(part.metric, of)} "
+    named = part.outcome or part.metric in _DISTRIBUTIONS
+    name = "" if named else f"{metric_titles.title(part.metric, of)} "
     return f"{head}{name}{_side(part.first, part.metric)} against {_side(part.second, part.metric)}"
 
 
 def _side(side: Side, metric: str) -> str:
     group = side.crowd or numbers.named_group(side.group)
+    if metric in _DISTRIBUTIONS:
+        counts = numbers.counts(side.estimate)
+        return f"{group} ({counts})" if counts else group
     return f"{group} {numbers.rate(side.estimate, share=metric_titles.is_share(metric))}"
 
 

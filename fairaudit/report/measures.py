@@ -13,6 +13,9 @@ from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry
 
+_LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
+"""No models: the label, and what a spec without `models` calls its one prediction."""
+
 _BESIDE = 4
 """So many measures, or models, beside each other leave room for names in 80 columns."""
 
@@ -44,7 +47,10 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _grids(by: Grouping, entries: Sequence[LatticeEntry]) -> Iterator[Table]:
     """The measures of a subset that several outcomes have, so many models a table as fit."""
     measures: dict[str, dict[str, LatticeEntry]] = {}
-    for entry in entries:
+    of_models = [entry for entry in entries if entry.of != _LABEL]
+    if any(entry.of in _ALONE for entry in of_models):
+        return
+    for entry in of_models:
         title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
         measures.setdefault(title, {})[entry.of] = entry
     shared = {title: values for title, values in measures.items() if len(values) > 1}

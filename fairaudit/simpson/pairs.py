@@ -131,8 +131,9 @@ def _choose_kind(
 ) -> ReversalKind | None:
     """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes.
 
-    `gaps` are the crude and the standardized one, `opposite` the strata that point the other way;
-    `turned`: so does the standardized gap.
+    Another kind must not be one that `_find_suspects` in `scanning.py` leaves out, or it is never
+    found. `gaps` are the crude and the standardized one, `opposite` the strata that point the other
+    way; `turned`: so does the standardized gap.
     """
     (crude, standardized), exact = gaps, (columns.exact_crude, columns.exact_standardized)
     wide, adjusted_wide = (

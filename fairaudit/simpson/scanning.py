@@ -221,7 +221,8 @@ def _find_suspects(
     """Those of the pairs that conditioning may change, each group against all others at once.
 
     It only leaves out pairs whose gap is clearly the same, or clearly small, before and after, so
-    that `measure_pair` need not look at the k² pairs one by one.
+    that `measure_pair` need not look at the k² pairs one by one. What kind a pair is, if any, says
+    `_choose_kind` in `pairs.py` alone: a pair of any kind must be among these.
     """
     over, under = count_rate(values)
     over, under = over[known], under[known]

@@ -53,6 +53,18 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
 
 
+SHARE_INTERVAL = "Wilson"
+"""The name of the interval that `share_interval` gives."""
+
+
+def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
+    """The interval of every share of people that is reported: to choose another, choose it here.
+
+    The intervals of comparisons are built of Wilson's by their definitions, whatever this is.
+    """
+    return wilson(share, size, alpha)
+
+
 def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     """The exact interval of a binomial proportion: it covers at least as often as it says.
 

@@ -24,6 +24,7 @@ from fairaudit.metrics import (
     Disparity,
     Eligibility,
     Evaluation,
+    Formula,
     GroupMetric,
     GroupValues,
     Reference,
@@ -81,6 +82,8 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
     seen: set[tuple[object, ...]] = set()
     for request, by, given in list_places(requests, everybody=True):
         for rate in list_rates(request.metric):
+            if not by and isinstance(rate, Formula) and rate.compares:
+                continue  # there are no others to tell everybody from
             key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)

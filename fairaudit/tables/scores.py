@@ -106,7 +106,7 @@ def _calibration(
         people = (positive + negative)[inside]
         n, hits = int(people.sum()), int(positive[inside].sum())
         if n:
-            low, high = proportions.wilson(np.array(hits / n), np.array(float(n)), alpha)
+            low, high = proportions.share_interval(np.array(hits / n), np.array(float(n)), alpha)
             yield Calibration(
                 lowest=float(scores.low[inside][people > 0].min()),
                 highest=float(scores.high[inside][people > 0].max()),

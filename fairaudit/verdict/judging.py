@@ -268,7 +268,7 @@ def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: 
     if better is Better.NEITHER:
         return ()
     more_is_better = better is Better.HIGHER
-    if entry.value == metric.ideal or (evaluation.parts and evaluation.fraction is not None):
+    if entry.value == metric.ideal or (evaluation.parts and evaluation.exact_at is not None):
         return ()
     if evaluation.spread:
         return second if more_is_better else first

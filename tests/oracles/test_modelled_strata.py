@@ -372,9 +372,17 @@ def test_without_scikit_learn_the_way_to_install_it_is_told(
         assert error.value.hint == "pip install 'fairaudit-cli[rows]'"
 
 
-def test_nobody_to_fit_a_model_to_is_no_row_to_audit() -> None:
-    with pytest.raises(NothingToAudit):
-        audit(draw(0).head(0), RATE)
+def test_nobody_to_fit_a_model_to_is_no_row_to_audit(tmp_path: Path) -> None:
+    draw(0).head(0).write_csv(tmp_path / "empty.csv")
+    draw(0).head(0).write_parquet(tmp_path / "empty.parquet")
+    clusters = {**RATE, "given": {"clusters": {}}}
+    for data in (draw(0).head(0), tmp_path / "empty.csv", tmp_path / "empty.parquet"):
+        for metric in (RATE, clusters, "balanced_error_rate", "consistency"):
+            with pytest.raises(NothingToAudit):
+                audit(data, metric)
+    draw(1).write_csv(tmp_path / "people.csv")
+    both = audit(tmp_path / "*.csv", RATE)
+    assert told(both) == count_strata(draw(1), stratify(draw(1), 4))
 
 
 def test_a_small_count_is_not_published() -> None:
@@ -415,6 +423,7 @@ def test_of_three_groups_each_is_told_from_all_others_and_held_against_the_refer
         g=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("c")).otherwise("g")
     )
     rows = {row.group[0][1]: row for row in audit(data, "balanced_error_rate").rates if row.group}
+    assert len(rows) == 3
     for name, row in rows.items():
         alone = data.with_columns(g=pl.when(pl.col("g") == name).then(pl.lit(name)).otherwise(
             pl.lit("all others")))  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +24,15 @@ import fairaudit
 from fairaudit import baseline as baselines
 from fairaudit import cli, codec
 from fairaudit import spec as specs
-from fairaudit.baseline.fingerprints import _plain
+from fairaudit.baseline.fingerprints import _default_of, _plain
 from fairaudit.errors import UsageError
+from fairaudit.metrics.terms import Inference, Minimum, Parameters, Terms
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.verdict import Finding, Status
+from fairaudit.spec.model import Missing
+from fairaudit.verdict import Check, Finding, Limit, ReversalCheck, Status, SubgroupCheck
 
 COLUMNS: dict[str, Any] = {
     "protected": ["race"],
@@ -700,3 +704,42 @@ def test_the_command_refuses_what_it_cannot_compare(
     assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
     assert "is no report of fairaudit" in refused("spec.yaml", "--baseline", "list.json")
     assert cli._run(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
+
+
+DEFAULTS = """
+Inference confidence=Decimal('0.95') correction='holm' ratio='koopman' z='pooled' t='welch'
+    fisher='exact' yates=False
+Terms reference=None parameters=Parameters() average=None of_class=None at=None
+Minimum size=None events=None
+Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
+    lipschitz=None
+Check given=() against=None undefined='fail' warn=None fail=None place=None
+ReversalCheck warn=None fail=None place=None
+SubgroupCheck warn=None fail=None place=None
+Limit below=None above=None significant=False conclusive=False
+Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
+    numbers='aside'
+"""
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Inference, Terms, Minimum, Parameters, Check, ReversalCheck, SubgroupCheck, Limit, Missing],
+)
+def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None:
+    """A baseline that was stored names no defaults: with another one it would ask another thing.
+
+    A new field is no fault: it says here what it is where nobody names it, for good.
+    """
+    written = dict(
+        line.split(" ", 1) for line in re.sub(r"\n +", " ", DEFAULTS).split("\n") if line
+    )
+    known = {}
+    for member in fields(record):
+        value = _default_of(member)
+        if value is not MISSING and type(value) not in {Inference, Terms, Minimum}:
+            text = repr(str(value)) if isinstance(value, Enum) else repr(value)
+            known[member.name] = "Parameters()" if isinstance(value, Parameters) else text
+    assert " ".join(f"{name}={text}" for name, text in known.items()) == written[record.__name__]
+    nested = [_default_of(member) for member in fields(record)]
+    assert all(value == type(value)() for value in nested if isinstance(value, Inference | Terms))

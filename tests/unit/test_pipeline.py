@@ -12,8 +12,9 @@ import pytest
 from conftest import SAMPLES, SPECS
 from plain_engine import PlainEngine
 
-from fairaudit.errors import UsageError
-from fairaudit.pipeline import Question, audit, audit_each, audit_together, conclude, count
+from fairaudit import batch
+from fairaudit.errors import DataError, UsageError
+from fairaudit.pipeline import Question, answer, audit, audit_each, audit_together, conclude, count
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult, FailOn
 
@@ -124,3 +125,21 @@ def test_a_frame_is_counted_like_a_file() -> None:
     result = document(conclude(question, count(question, pl.read_csv(LOANS))))
     expected = document(audit(CUT, LOANS))
     assert {name for name in result if result[name] != expected[name]} == {"data"}
+
+
+def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() -> None:
+    question = Question.read(SPECS / "loans.yaml")
+    counts = count(question, LOANS)
+    assert document(answer(question, counts)) == document(conclude(question, counts))
+    assert isinstance(answer(Question.read(SPECS / "titanic.yaml"), counts), UsageError)
+    error = DataError("no row is left")
+    assert answer(question, error) is error
+    assert answer(question, error, lambda error: DataError(f"row 3: {error}")) is not error
+
+
+@pytest.mark.parametrize("specs", [["loans"], ["loans", "titanic"]])
+def test_a_batch_is_counted_by_the_engine_that_is_chosen(specs: list[str]) -> None:
+    paths = [SPECS / f"{name}.yaml" for name in specs]
+    for one in batch.answer(paths, None, engine=PlainEngine()):
+        assert isinstance(one.found, AuditResult)
+        assert one.found.provenance.route == "plain Python"

@@ -10,6 +10,7 @@ from scipy.stats import mannwhitneyu
 
 import fairaudit
 from fairaudit.errors import SpecError
+from fairaudit.report import checks
 
 ORDER = ["bronze", "silver", "golden"]
 GIVEN = {
@@ -39,6 +40,12 @@ def test_ranks_and_their_test_are_scipys() -> None:
     (finding,) = result.findings
     assert finding.estimate.significance.p == pytest.approx(theirs.pvalue)
     assert result.verdict == "fail"
+
+
+def test_the_sentence_tells_people_and_no_rate() -> None:
+    (finding,) = audit({"order": ORDER}).findings
+    assert "group=b (n = 24) against group=a (n = 25)" in checks.sentence(finding)
+    assert "%" not in checks.sentence(finding).split("against")[0]
 
 
 def test_two_classes_are_the_area_of_selection() -> None:

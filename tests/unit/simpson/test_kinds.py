@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from fairaudit.errors import SpecError
 from fairaudit.report import json as report_json
 from fairaudit.report.reversal_sentences import sentence
 from fairaudit.result import AuditResult
-from fairaudit.simpson import ReversalKind
+from fairaudit.simpson import ReversalKind, scanning
 
 SIX = {
     "A": ((62, 82), (512, 825)), "B": ((17, 25), (353, 560)), "C": ((202, 593), (120, 325)),
@@ -96,3 +98,34 @@ def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
     found = [one for one in audited(LARGE_AND_SMALL).reversals if one.rate == "selection_rate"]
     assert ReversalKind.MOST_PEOPLE not in {one.kind for one in found}
     assert "however many strata" in ReversalKind.MOST_PEOPLE.means
+
+
+def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shortcut of the scan finds what a look at every pair of groups finds."""
+
+    def all_pairs(
+        _values: Any, _known: Any, groups: Any, comparable: Any, _floor: Any
+    ) -> Iterator[tuple[int, int]]:
+        for g, partners in zip(groups.tolist(), comparable, strict=True):
+            yield from ((g, h) for h in groups[partners].tolist())
+
+    kinds = set()
+    for seed in range(25):
+        draw = random.Random(seed)
+        rows = [
+            (g, z, p, draw.choice([0, 1, 2, 3, 5, 8, 40, 200]))
+            for g in "abcdef" for z in "uvw" for p in (0, 1)
+        ]  # fmt: skip
+        frame = pl.DataFrame(rows, ["g", "z", "p", "n"], orient="row")
+        spec = {
+            "columns": {"protected": ["g"], "strata": ["z"], "count": "n",
+                        "prediction": {"column": "p", **YES}},
+            "metrics": ["selection_rate"],
+            "simpson": {"min_gap": draw.choice([0, 0.02, 0.1])},
+        }  # fmt: skip
+        found = fairaudit.audit(spec, frame).reversals
+        with monkeypatch.context() as patch:
+            patch.setattr(scanning, "_find_suspects", all_pairs)
+            assert fairaudit.audit(spec, frame).reversals == found
+        kinds |= {reversal.kind for reversal in found}
+    assert kinds == {*ReversalKind}

@@ -209,6 +209,16 @@ def test_one_group_alone_is_compared_with_nobody_and_no_table_is_empty() -> None
     assert not any(row.flag for row in result.comparisons)
 
 
+def test_a_label_is_no_model_beside_a_decision() -> None:
+    columns = {**LABEL, "decision": {"column": "p", "positive": "1"}}
+    both = [{"metric": "demographic_parity_ratio", "of": of} for of in ("decision", "label")]
+    assert "Models beside" not in terminal.render(content.document(audit(both, columns)))
+    models = [{"metric": "demographic_parity_ratio", "of": of} for of in ("old", "new", "label")]
+    text = terminal.render(content.document(audit(models, {**LABEL, **MODELS})))
+    (head,) = (line for line in text.splitlines() if line.startswith("measure"))
+    assert head.split() == ["measure", "old", "new"]
+
+
 def test_explain_tells_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(["explain", "survey"]) == 0
     told = " ".join(capsys.readouterr().out.split())

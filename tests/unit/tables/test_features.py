@@ -111,6 +111,19 @@ def test_features_are_those_of_the_rows(rows: list[Row]) -> None:
     check(fairaudit.audit(SPEC, frame(rows)), rows)
 
 
+@given(rows=ROWS)
+@examples(20)
+def test_a_label_and_a_score_that_stand_beside_change_nothing(rows: list[Row]) -> None:
+    """Whether or not a metric reads them; the feature may be the score itself."""
+    label = {"column": "p", "positive": "1", "negative": "0"}
+    for columns in ({"label": label}, {"label": label, "score": "age"}):
+        spec = {**SPEC, "columns": {**SPEC["columns"], **columns}, "missing": ASIDE}
+        result = fairaudit.audit(spec, frame(rows))
+        check(result, rows)
+        assert bool(result.scores) is ("score" in columns)
+
+
+ASIDE = {**SPEC["missing"], "score": "aside"}
 ROWS_OF_FILES: list[Row] = [
     ("a", "x", "1", 30.5, "cook", 2),
     ("a", "y", "0", None, "nurse", 1),
