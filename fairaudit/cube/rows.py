@@ -70,6 +70,24 @@ class RowTable:
         """Everybody in a stratum, whether or not the group is known."""
         return np.flatnonzero(self.usable & (self.stratum == z))
 
+    @property
+    def places(self) -> Ints:
+        """The places of the people by what is known of them, in whatever order the rows came.
+
+        Those who tie are equal in all of it, so a sample by these places is the same people.
+        """
+        return _order_by_content(self)
+
+
+@memoize
+def _order_by_content(table: RowTable) -> Ints:
+    known = (table.stratum, table.group, table.outcome)
+    scores = () if table.score is None else (table.score,)
+    order = table.features.canonical_order(*known, *scores)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
 
 @memoize
 def _by_group(table: RowTable) -> tuple[Ints, Ints]:

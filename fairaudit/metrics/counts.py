@@ -316,7 +316,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         _sums_of(table),
         _scores_of(table),
         clusters=_crowd_of(table),
-        rows=None if table.rows is None else RowSides(table.rows),
+        rows=None if table.rows is None else RowSides(table.rows, favourable=table.favourable),
     )
 
 

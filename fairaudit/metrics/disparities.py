@@ -63,6 +63,8 @@ class Comparison(CatalogueEntry):
       first of them is the value. `range` are the values it can take where they do not follow from
       the metric's; `of_positives`: numbers with a sign must both be positive; `rises_with_rate`:
       the higher the rate of a group, the higher its value.
+      `adverse`: 1 where a value above parity says by itself that the group is worse off, whether
+      the positive is a benefit or a burden, -1 where it says that it is better off.
     - `scale` and `rescaling` say what it is a function of: of group - reference, group / reference
       and so on; in a spread of highest - lowest, lowest / highest. Its interval, also against
       everybody, over all pairs and where rows come in clusters, the people short of a limit and
@@ -87,6 +89,7 @@ class Comparison(CatalogueEntry):
     rational: bool = True
     of_positives: bool = False
     rises_with_rate: bool = True
+    adverse: int = 0
     range: Bounds | None = None
     scale: Scale | None = None
     rescaling: Rescaling = UNCHANGED

@@ -6,11 +6,12 @@ They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, RowTable
+from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
@@ -19,7 +20,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import NOTHING, Mean, consistency
+from fairaudit.rows.consistency import NOTHING, Mean, consistency, widen
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
@@ -78,13 +79,14 @@ def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], End
     """Wilson's interval of the effective size that a variance over people tells."""
 
     def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-        value, variance, _ = measure_groups(counts, parameters, measure)
-        return _by_effective_size(value, variance, alpha)
+        return _by_effective_size(*measure_groups(counts, parameters, measure), alpha)
 
     return ends_of
 
 
-def _by_effective_size(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
+def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
+    """Wilson's, of so many people that it is as wide as Student's quantile asks."""
+    variance = variance * widen(n, alpha) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(variance > 0, value * (1 - value) / variance, np.nan)
     return proportions.share_interval(value, size, alpha)
@@ -92,8 +94,8 @@ def _by_effective_size(value: Floats, variance: Floats, alpha: Alpha) -> Ends:
 
 @memoize
 def _ranks(table: RowTable) -> Ints:
-    """The people in the order in which they are asked: by a hash of the numbers of their rows."""
-    return np.argsort(hash_rows(table.numbers, ASKED_SEED), kind="stable")
+    """The people in the order in which they are asked: by a hash of their places by content."""
+    return np.argsort(hash_rows(table.places, ASKED_SEED), kind="stable")
 
 
 def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
@@ -126,7 +128,7 @@ def _unawareness(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
 
 def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
     table, score = sides.table, score_of(sides.table)
-    people = choose_people(table.numbers, sides.members(z, g))
+    people = choose_people(table.places, sides.members(z, g))
     slope = 1.0 if parameters.lipschitz is None else float(parameters.lipschitz)
     return steep_pairs(table.features, score, people[~np.isnan(score[people])], slope)
 
@@ -136,36 +138,49 @@ def score_of(table: RowTable) -> Floats:
     return table.outcome if table.score is None else table.score
 
 
-def _causal(table: GroupTable, z: int) -> Mean:
-    """Pairs of equal people of two groups that can be compared."""
+class _CausalMeans(NamedTuple):
+    """Value, variance and people in pairs of each stratum [Z]; of groups [Z, G] size and part."""
+
+    value: Floats
+    variance: Floats
+    people: Floats
+    n: Ints
+    takes_part: Marks
+
+
+def _causal(table: GroupTable, z: int, compared: Marks) -> Mean:
+    """Pairs of equal people of two groups that are compared."""
     assert table.rows is not None
     people, group = table.rows.in_stratum(z), table.rows.group
-    people = people[(group[people] != NOWHERE) & table.eligible[group[people]]]
+    people = people[(group[people] != NOWHERE) & compared[group[people]]]
     profile = locate(table.rows.features).profile
     return differing_pairs_between(profile[people], table.rows.outcome[people], group[people])
 
 
-def _causal_means(table: GroupTable) -> tuple[Floats, Floats, Ints]:
-    """Value, variance and people [Z, G] of each stratum."""
+def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
+    """The number of each stratum, of the groups that take part."""
     shape = (len(table.strata), len(table.groups))
     if table.rows is None:
         nothing = np.full(shape[0], np.nan)
-        return nothing, nothing, np.zeros(shape, dtype=np.int64)
-    means = [_causal(table, z) for z in range(shape[0])]
-    n = [[len(table.rows.members(z, g)) for g in range(shape[1])] for z in range(shape[0])]
-    value, variance = (np.array([mean[index] for mean in means], np.float64) for index in (0, 1))
-    return value, variance, np.array(n, dtype=np.int64).reshape(shape)
+        nobody = np.zeros(shape, dtype=np.int64)
+        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(nobody))
+        return _CausalMeans(nothing, nothing, nothing, nobody, takes_part)
+    members = [[len(table.rows.members(z, g)) for g in range(shape[1])] for z in range(shape[0])]
+    n = np.array(members, dtype=np.int64).reshape(shape)
+    takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
+    means = [_causal(table, z, takes_part[z]) for z in range(shape[0])]
+    columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T
+    return _CausalMeans(columns[0], columns[1], columns[2], n, takes_part)
 
 
 def _causal_value(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-    value, _variance, n = _causal_means(table)
-    takes_part = table.eligible & (table.n > 0) & minimum.admits(n)
-    return TableValue.of(value, takes_part, n)
+    means = _causal_means(table, minimum)
+    return TableValue.of(means.value, means.takes_part, means.n)
 
 
-def _causal_ends(table: GroupTable, _: Minimum, __: Parameters, alpha: Alpha) -> Ends:
-    value, variance, _n = _causal_means(table)
-    return _by_effective_size(value, variance, alpha)
+def _causal_ends(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+    means = _causal_means(table, minimum)
+    return _by_effective_size(means.value, means.variance, means.people, alpha)
 
 
 CONSISTENCY = Formula(
@@ -247,6 +262,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     value_of=_causal_value,
     interval=_causal_ends,
     method=BY_PEOPLE,
+    no_test="0 is the end of its range, and a single pair that differs refutes it",
 )
 GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
 """The metrics of people one by one that give each group a number."""

@@ -22,12 +22,14 @@ class Role(StrEnum):
 class RowSides:
     """The people of a table, those who stand at the place of each group, aligned [Z, G].
 
-    `group` [Z, 1] is the one group that stands at the place of all.
+    `group` [Z, 1] is the one group that stands at the place of all; `favourable` says whether the
+    positive outcome is a benefit.
     """
 
     table: RowTable
     role: Role = Role.OWN
     group: Ints | None = None
+    favourable: bool = True
 
     def to(self, other: Role | Ints) -> RowSides:
         """The people whom each group is compared with: of one group, or of a role."""

@@ -26,7 +26,7 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.rows.consistency import Mean
+from fairaudit.rows.consistency import Mean, widen
 from fairaudit.rows.situation import SAME, neighbour_gaps, twin_difference
 from fairaudit.stats.distributions import normal_critical
 
@@ -75,17 +75,19 @@ _TWINS_RATE = replace(_RATE, id="selection_rate_of_twins", takes=())
 Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
 
 
-def _compare(group: GroupValues, reference: GroupValues, measure: Measure) -> tuple[Floats, Floats]:
-    """Value and variance of each group against its reference, [Z, G]; none against itself."""
-    value, variance = (np.full(group.value.shape, np.nan) for _ in range(2))
+def _compare(
+    group: GroupValues, reference: GroupValues, measure: Measure
+) -> tuple[Floats, Floats, Floats]:
+    """Value, variance and people of each group against its reference; none against itself."""
+    value, variance, people = np.full((3, *group.value.shape), np.nan)
     rows, others = group.rows, reference.rows
     if rows is None or others is None:
-        return value, variance
+        return value, variance, people
     for z, g in np.ndindex(value.shape):
         if others.group is None or int(others.group[z, 0]) != g:
             mean = measure(rows, others, z, g, group.parameters)
-            value[z, g], variance[z, g] = mean.value, mean.variance
-    return value, variance
+            value[z, g], variance[z, g], people[z, g] = mean
+    return value, variance, people
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
@@ -94,7 +96,12 @@ def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Par
     sample = choose_asked(table, z, members)
     k = parameters.k or NEIGHBOURS
     people = (sample, members, others.members(z, g))
-    return neighbour_gaps(table.features, table.outcome, *people, k)
+    return _turn(sides) * neighbour_gaps(table.features, table.outcome, *people, k)
+
+
+def _turn(sides: RowSides) -> int:
+    """1 where the positive is a benefit; -1 where it is a burden, so that more of it is worse."""
+    return 1 if sides.favourable else -1
 
 
 def _share_beyond(side: int) -> Measure:
@@ -110,7 +117,8 @@ def _share_beyond(side: int) -> Measure:
 def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
     table = sides.table
     members = sides.members(z, g), others.members(z, g)
-    return twin_difference(table.features, table.outcome, *members)
+    mean = twin_difference(table.features, table.outcome, *members)
+    return mean._replace(value=_turn(sides) * mean.value)
 
 
 def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
@@ -118,9 +126,13 @@ def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
 
 
 def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval:
-    value, variance = _compare(first, second, _twins)
+    value, variance, people = _compare(first, second, _twins)
     with np.errstate(invalid="ignore"):
-        half = normal_critical(alpha) * np.sqrt(np.where(variance > 0, variance, np.nan))
+        half = (
+            normal_critical(alpha)
+            * widen(people, alpha)
+            * np.sqrt(np.where(variance > 0, variance, np.nan))
+        )
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 
@@ -139,6 +151,7 @@ _WORSE = Comparison(
     apply=sub,
     rational=False,
     range=(0, 1),
+    adverse=1,
     contrast=_contrast(_share_beyond(1)),
     undefined="a side has fewer than k people who have every feature",
 )
@@ -148,6 +161,7 @@ _BETTER = replace(
     title="Share that is better off than people like them in the reference",
     means="The share of people whose own neighbours fare better than the reference's by `t`.",
     formula="share with gap ≤ -t",
+    adverse=-1,
     contrast=_contrast(_share_beyond(-1)),
 )
 _TWINS = Comparison(
@@ -160,6 +174,7 @@ _TWINS = Comparison(
     apply=lambda group, reference: reference - group,
     rational=False,
     rises_with_rate=False,
+    adverse=1,
     range=(-1, 1),
     contrast=_contrast(_twins),
     interval=_of_twins,
@@ -168,7 +183,7 @@ _TWINS = Comparison(
 )
 _GAP = (
     f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference less that "
-    "of their own group"
+    "of their own group (of a burden, `favourable: false`, the other way round)"
 )
 _TAKEN = (
     "By chance alone some people have a gap as large, on both sides alike, the more the smaller "
@@ -180,7 +195,8 @@ TWIN_TEST = Disparity(
     short="twins",
     family="individual",
     means="Of the group's people who have a twin in the reference, equal in every feature: the "
-    "twins' mean outcome less the own. The test is passed at 0; above it twins fare better.",
+    "twins' mean outcome less the own, of a burden the own less the twins'. The test is passed at "
+    "0; above it twins fare better.",
     caution="It says nothing of people without a twin, who may be most of them: a notice "
     "tells how many have one. What is no feature may differ between twins.",
     source=works.ZLIOBAITE,

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import NOTHING, Mean
+from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
 from fairaudit.rows.neighbours import locate
 from fairaudit.rows.sampling import PAIRS_SEED, hash_rows
 
@@ -31,11 +31,11 @@ class SteepestPair(NamedTuple):
     ratio: float
 
 
-def choose_people(numbers: Ints, members: Ints) -> Ints:
-    """The members whose pairs are looked at: all, or a sample by a hash of their rows' numbers."""
+def choose_people(places: Ints, members: Ints) -> Ints:
+    """The members whose pairs are looked at: all, or a sample by a hash of their places."""
     if len(members) <= MOST_IN_PAIRS:
         return members
-    order = np.argsort(hash_rows(numbers[members], PAIRS_SEED), kind="stable")
+    order = np.argsort(hash_rows(places[members], PAIRS_SEED), kind="stable")
     return np.sort(members[order[:MOST_IN_PAIRS]])
 
 
@@ -50,7 +50,7 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
     among = len(people) - 1
     share = float(steep.sum()) / (len(people) * among)
     influence = 2 * (steep / among - share) / len(people)
-    return Mean(share, float((influence**2).sum()), len(people))
+    return Mean(share, estimate_variance(influence, len(people)), len(people))
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.rows.consistency import NOTHING, Mean
+from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
 
 
 def differing_pairs(profile: Ints, outcome: Floats) -> Mean:
@@ -37,4 +37,5 @@ def _share(profile: Ints, outcome: Floats, group: Ints) -> Mean:
     share = float(differing.sum()) / total
     # Each pair is counted by both: by one person more or less the sums change twice.
     influence = 2 * (differing - share * others) / total
-    return Mean(share, float((influence**2).sum()), int((others > 0).sum()))
+    people = int((others > 0).sum())
+    return Mean(share, estimate_variance(influence, people), people)

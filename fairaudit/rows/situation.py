@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import NOTHING, Mean
+from fairaudit.rows.consistency import LEAST, NOTHING, Mean, estimate_variance
 from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate
 
 SAME = 1e-9
@@ -54,7 +54,7 @@ def twin_difference(features: Features, outcome: Floats, members: Ints, others: 
     """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
 
     Twins are equal in every feature. The variance is over people, who are told from the mean of
-    their twins and from that of the own side.
+    their twins and from that of the own side; the people told are those of the smaller side.
     """
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
@@ -72,5 +72,7 @@ def twin_difference(features: Features, outcome: Floats, members: Ints, others: 
     expected = np.where(crowd > 1, twins, rate + value)
     spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
     pull = ((outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]).sum()
-    own_part = ((twins[own] - outcome[members] - value) ** 2).sum()
-    return Mean(value, float(own_part + pull) / len(members) ** 2, len(members))
+    own_gaps = twins[own] - outcome[members] - value
+    fewest = min(len(members), len(others))
+    variance = estimate_variance(own_gaps, len(members)) + pull
+    return Mean(value, variance / len(members) ** 2 if fewest >= LEAST else np.nan, fewest)

@@ -87,6 +87,16 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
             f"{names}: {listed} is protected and among the features: people who differ in it are "
             "not alike, so what it decides counts as explained"
         )
+    audited = {
+        text.value for outcome in spec.outcomes for text in (outcome.column, outcome.score) if text
+    }
+    outcomes = [name for name in sorted(features) if name in audited]
+    if outcomes:
+        listed = " and ".join(outcomes)
+        yield _tell(
+            f"{names}: {listed} is an outcome and among the features: people who fare differently "
+            "are not alike, so differences are explained away"
+        )
 
 
 def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
@@ -107,7 +117,7 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
     if len(sample) < len(people):
         yield _tell(
             f"{name}: the neighbours of {len(sample):,} of {len(people):,} people were looked up, "
-            "drawn by a hash of their row numbers, among all of them"
+            "drawn by a hash of what they are, among all of them"
         )
 
 
@@ -119,7 +129,7 @@ def table_profile(table: RowTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]
 def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Notice]:
     """The pair whose scores differ most for their distance, by the numbers of their rows."""
     score, people = score_of(table), table.in_stratum(0)
-    people = choose_people(table.numbers, people)
+    people = choose_people(table.places, people)
     pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
     if pair is None:
         return

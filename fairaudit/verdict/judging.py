@@ -273,6 +273,8 @@ def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: 
     if evaluation.spread:
         return second if more_is_better else first
     less_than_parity = entry.value < metric.ideal
+    if metric.comparison.adverse:
+        return second if less_than_parity == (metric.comparison.adverse > 0) else first
     spared = metric.four_fifths and not evaluation.table.favourable
     if spared or not metric.comparison.rises_with_rate:
         less_than_parity = not less_than_parity
