@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fairaudit import spec as spec_files
@@ -34,23 +36,14 @@ def answer(
     if len(specs) > 1 and chosen:
         raise UsageError("--only names checks of one spec", "give one spec with it")
     has_several_files = data is not None and _names_several(data)
-    if baseline is not None and (len(specs) > 1 or has_several_files):
-        raise UsageError("--baseline is for one result", "give one spec, and data of one audit")
-    if draws is not None and (len(specs) > 1 or has_several_files):
-        raise UsageError("--draws is for one result", "give one spec, and data of one audit")
+    for option, path in (("--baseline", baseline), ("--draws", draws)):
+        if path is not None and (len(specs) > 1 or has_several_files):
+            raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
-        answers = []
-        for spec in specs:
-            try:
-                results = audit_each(
-                    spec, data, fail_on=fail_on, only=chosen, progress=progress, engine=engine
-                )
-            except FairauditError as error:
-                # The spec itself is at fault: that is one answer, whatever the files.
-                answers.append(Answer(str(spec), data, error))
-            else:
-                answers += [Answer(str(spec), name, result) for name, result in results.items()]
-        return answers
+        audit_files = partial(
+            audit_each, data=data, fail_on=fail_on, only=chosen, progress=progress, engine=engine
+        )
+        return list(chain.from_iterable(_answer_each(audit_files, spec, data) for spec in specs))
     if len(specs) == 1:
         outcome: AuditResult | FairauditError
         try:
@@ -70,6 +63,17 @@ def answer(
         return [Answer(str(specs[0]), data, outcome)]
     outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress, engine=engine)
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
+
+
+def _answer_each(
+    audit_files: Callable[[Path], Mapping[str, AuditResult | FairauditError]], spec: Path, data: str
+) -> list[Answer]:
+    """An answer for each file of the data; one alone where the spec itself is at fault."""
+    try:
+        results = audit_files(spec)
+    except FairauditError as error:
+        return [Answer(str(spec), data, error)]
+    return [Answer(str(spec), name, result) for name, result in results.items()]
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:

@@ -197,6 +197,38 @@ def plan(
     if cuts or models:
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
+    texts, all_keys = _find_columns(spec)
+    return Plan(
+        keys=all_keys,
+        texts=texts,
+        tokens=spec.missing.tokens,
+        format=spec.format,
+        count=value_of(spec.count),
+        weight=value_of(spec.weight),
+        filter=spec.filter,
+        unknown={
+            attribute.column.value: attribute.unknown
+            for attribute in spec.protected
+            if attribute.is_cut
+        },
+        capped=tuple(
+            attribute.column
+            for attribute in (*spec.protected, *spec.strata, *spec.features)
+            if not attribute.is_cut and attribute.keep is None and attribute.model is None
+        ),
+        scores=_score_keys(spec, all_keys),
+        adding=_adding(spec),
+        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
+        search=_search(spec, all_keys, texts),
+        cluster=value_of(spec.cluster),
+        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
+        # The exact median is one person's score: none for a report to publish.
+        medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
+    )
+
+
+def _find_columns(spec: Spec) -> tuple[tuple[Text, ...], tuple[Key, ...]]:
+    """All columns that a spec reads, and the keys by which people are counted."""
     texts: list[Text] = []
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
@@ -223,35 +255,7 @@ def plan(
     if spec.cluster is not None:
         texts.append(spec.cluster)
         keys.setdefault(spec.cluster.value)
-    all_keys = _keys(keys, edges)
-    scores = _score_keys(spec, all_keys)
-    return Plan(
-        keys=all_keys,
-        texts=tuple(texts),
-        tokens=spec.missing.tokens,
-        format=spec.format,
-        count=value_of(spec.count),
-        weight=value_of(spec.weight),
-        filter=spec.filter,
-        unknown={
-            attribute.column.value: attribute.unknown
-            for attribute in spec.protected
-            if attribute.is_cut
-        },
-        capped=tuple(
-            attribute.column
-            for attribute in (*spec.protected, *spec.strata, *spec.features)
-            if not attribute.is_cut and attribute.keep is None and attribute.model is None
-        ),
-        scores=scores,
-        adding=_adding(spec),
-        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
-        search=_search(spec, all_keys, texts),
-        cluster=value_of(spec.cluster),
-        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
-        # The exact median is one person's score: none for a report to publish.
-        medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
-    )
+    return tuple(texts), _keys(keys, edges)
 
 
 def plan_to_fit(

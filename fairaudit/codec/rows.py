@@ -56,6 +56,13 @@ class Slot(NamedTuple):
     members: Members
 
 
+def _defaults_of(cls: Any) -> dict[str, Any]:
+    """The default of each field of a data class or named tuple; `MISSING` where it has none."""
+    if is_dataclass(cls):
+        return {field.name: field.default for field in fields(cls)}
+    return {**dict.fromkeys(cls._fields, MISSING), **cls._field_defaults}
+
+
 @cache
 def row_of(cls: Any, without: str = "", only: str = "") -> Slot:
     """A class: the members of its fields and of its declared properties.
@@ -63,10 +70,7 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Slot:
     `without` some fields, which have their defaults, or `only` with some of both.
     """
     hints = get_type_hints(cls, include_extras=True)
-    if is_dataclass(cls):
-        defaults = {field.name: field.default for field in fields(cls)}
-    else:
-        defaults = {**dict.fromkeys(cls._fields, MISSING), **cls._field_defaults}
+    defaults = _defaults_of(cls)
     names = [name for name in defaults if name in (only.split() or defaults)]
     slots = {
         name: _slot_of(cls, name, hints[name], default=defaults[name])

@@ -141,6 +141,7 @@ POOLED_SELECTION_RATE = Formula(
     requirements=frozenset({Requirement.PREDICTION}),
     value_of=_expected_share,
     ends_of=_ends_of_share,
+    uses_everybody=True,
     method="credible, partial pooling",
 )
 

@@ -1,4 +1,4 @@
-"""A result as it may be published: which counts are hidden, and every part redacted."""
+"""Publishes a result: decides what is hidden, and redacts every part, the ledger too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each row of a published report is written without its hidden numbers."""
+"""The rows of groups, rates, comparisons and findings in a report, without hidden numbers."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ EXIT_CODES = {
     "kidney_admissions": 1,
     "loans": 1,
     "compas_scores": 1,
+    "loans_propensity": 0,
     "loans_score": 0,
     "loans_subgroups": 1,
     "titanic": 1,

@@ -327,6 +327,8 @@ def test_ten_times_the_people_know_no_less() -> None:
         for before, after in zip(checks, more, strict=True):
             if not before["significance"]:
                 continue
+            if before["metric"] == "differential_fairness_pooled":
+                continue  # More people may show that groups are less alike: its prior is estimated.
             assert after["significance"], after["sentence"]
             p, later = before["significance"]["p"], after["significance"]["p"]
             assert later <= p * 1.5 + 1e-3, (before["sentence"], after["sentence"])

@@ -178,6 +178,10 @@ def everybody() -> pl.DataFrame:
 PEOPLE = everybody()
 
 
+PROPENSITY = "propensity_stratified_difference"
+"""Its strata are made by a model of the features."""
+
+
 def entry(record: Metric, compare: str | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"metric": record.id}
     if compare:
@@ -188,6 +192,8 @@ def entry(record: Metric, compare: str | None = None) -> dict[str, Any]:
         found["reference"] = "a"
     if record.conditional if hasattr(record, "conditional") else False:
         found["given"] = "z"
+    if record.id == PROPENSITY:
+        found["given"] = {"propensity": {"bins": 2, "group": "b"}}
     if record.id == "expected_utility":
         found["utilities"] = UTILITIES
     return found
@@ -206,7 +212,7 @@ def asked_of(record: Metric, compare: str | None = None) -> dict[str, Any]:
     columns: dict[str, Any] = {"protected": ["g"], "strata": ["z"], "score": "s"}
     if Requirement.NUMERIC_ATTRIBUTE in record.requirements:
         columns["protected"] = {"age": {"bins": [30, 40]}}
-    if Requirement.FEATURES in record.requirements:
+    if Requirement.FEATURES in record.requirements or record.id == PROPENSITY:
         columns["features"] = {"numeric": ["y"], "categorical": ["z"]}
     columns["label"] = {"column": "y", **YES}
     columns["prediction"] = {"column": "p", **YES}
