@@ -218,7 +218,7 @@ NO_TEST = {
     "situation_testing", "situation_testing_reversed",
     "well_calibration", "explained_difference", "differential_fairness_credible",
     "majority_baseline", "score_parity", "score_parity_gap", "test_fairness",
-    "between_group_generalized_entropy", "multicalibration",
+    "between_group_generalized_entropy", "multicalibration", "causal_discrimination",
 }  # fmt: skip
 """Of what compares groups: what has neither a test nor an interval to make one of."""
 
