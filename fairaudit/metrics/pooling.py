@@ -167,3 +167,10 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     method="credible, all groups together",
     judges_all_attributes=True,
 )
+
+
+def is_pooled(metric: object) -> bool:
+    """Whether a metric, or a part of it, is computed by partial pooling."""
+    parts = (part for part, _ in getattr(metric, "parts", ()))
+    pooled = (POOLED_SELECTION_RATE, DIFFERENTIAL_FAIRNESS_POOLED)
+    return any(record in pooled for record in (metric, *parts))

@@ -30,6 +30,7 @@ from twins import (
 )
 
 from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
+from fairaudit.metrics.pooling import is_pooled
 
 __all__ = ["captured"]
 
@@ -60,6 +61,7 @@ QUANTITIES = [
     one
     for one in CATALOGUE
     if isinstance(one, GroupMetric)
+    and not is_pooled(one)
     and not one.requirements - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 
