@@ -67,7 +67,9 @@ QUANTITIES = [
 
 
 COUNTED = [
-    one for one in COMPARING if not one.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION}
+    one
+    for one in COMPARING
+    if not one.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION} and not is_pooled(one)
 ]
 """Measures made of counts alone: of a mean of scores no table of people is a twin."""
 
