@@ -21,7 +21,6 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.engine.draws import read_draws
 from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
@@ -353,6 +352,8 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     check_requests(spec, cubes.cube)
     draws = None
     if spec.draws is not None and _asks_for_draws(spec):
+        from fairaudit.engine.draws import read_draws  # loads Polars, which asks for room first
+
         draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
     tables = Tables(cubes, spec, draws=draws)
     searches = search(spec, cubes, tables)

@@ -13,6 +13,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.differential_fairness import count_classes
+from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.epsilon import compute_epsilon, widest_log_ratios
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -167,3 +168,10 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     method="credible, all groups together",
     judges_all_attributes=True,
 )
+
+
+def is_pooled(metric: object) -> bool:
+    """Whether a metric, or a part of it, is computed by partial pooling."""
+    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else []
+    pooled = (POOLED_SELECTION_RATE, DIFFERENTIAL_FAIRNESS_POOLED)
+    return any(record in pooled for record in (metric, *parts))

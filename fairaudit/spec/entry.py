@@ -24,6 +24,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns, Groupings
@@ -181,6 +182,9 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         _refuse_fit(entry)
     if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
         entry.fault("given", f"{metric.id}: draws know no strata", key_itself=True)
+    if context.shape.suppress_below is not None and is_pooled(metric):
+        what = "is of a model of all groups, hidden ones too"
+        entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:
         entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
 

@@ -27,6 +27,7 @@ import fairaudit
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.pooling import is_pooled
 
 __all__ = ["captured"]
 
@@ -283,6 +284,7 @@ QUANTITIES = [
     for one in CATALOGUE
     if isinstance(one, GroupMetric)
     and not one.conditional
+    and not is_pooled(one)
     and not one.requirements - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 

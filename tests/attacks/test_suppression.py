@@ -30,6 +30,7 @@ from twins import (
 )
 
 from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
+from fairaudit.metrics.pooling import is_pooled
 
 __all__ = ["captured"]
 
@@ -60,12 +61,15 @@ QUANTITIES = [
     one
     for one in CATALOGUE
     if isinstance(one, GroupMetric)
+    and not is_pooled(one)
     and not one.requirements - {Requirement.LABEL, Requirement.PREDICTION}
 ]
 
 
 COUNTED = [
-    one for one in COMPARING if not one.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION}
+    one
+    for one in COMPARING
+    if not one.requirements & {Requirement.SCORE, Requirement.DISTRIBUTION} and not is_pooled(one)
 ]
 """Measures made of counts alone: of a mean of scores no table of people is a twin."""
 
