@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fairaudit.cube import Grouping
@@ -22,12 +22,13 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
+from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
-from fairaudit.spec.text import Draft
+from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import Check, Limit
 
 
@@ -40,12 +41,12 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    written = [
+    entries: list[tuple[Path, schema.Metric]] = [
         (("metrics", number), shape)
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
     ]
-    expanded, preset_notices = expand_presets(context, written)
+    expanded, preset_notices = expand_presets(context, entries)
     notices = [*preset_notices]
     for path, shape in expanded:
         before = len(context.draft.faults)
@@ -70,7 +71,25 @@ def read_metrics(
             if warn or fail:
                 checks += _make_checks(entry, cut, warn, fail)
     _refuse_duplicates(context.draft, checks)
+    notices += _hint_intersections(context.draft, entries, checks)
     return tuple(requests), tuple(checks), tuple(notices)
+
+
+def _hint_intersections(
+    draft: Draft, entries: Sequence[tuple[Path, schema.Metric]], checks: Sequence[Check]
+) -> Iterator[Notice]:
+    """Notices of limits on attributes in a list whose intersection no limit looks at."""
+    for path, shape in entries:
+        by = shape.by or []
+        names = [grouping[0] for grouping in by if grouping[0] not in WORDS]
+        is_list = len(names) > 1 and all(len(grouping) == 1 for grouping in by)
+        is_met = any(len(set(check.by) & set(names)) > 1 for check in checks)
+        if is_list and (shape.warn or shape.fail) and not is_met:
+            text = (
+                f"{_where(draft, path)}: {' and '.join(names)} are judged one at a time, and no "
+                f"limit looks at their intersection: `by: {' * '.join(names)}` does"
+            )
+            yield Notice(text, Subjects.NOBODY)
 
 
 def _read_limit(entry: Entry, side: str) -> Limit | None:
@@ -97,7 +116,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
         ideal = 0
     if ideal is not None and limit.excess(float(ideal)) > 0:
         percent = below is not None and 1 < below <= 100
-        hint = "swap `below` and `above`"
+        hint = "swap `below` and `above`, which are `<` and `>`"
         if percent and below:
             hint = f"{below} % is written {below / 100}"
         entry.fault(side, f"parity itself ({ideal}) would cross this limit: {hint}")
@@ -146,10 +165,15 @@ def _refuse_evidence(entry: Entry) -> None:
                 entry.context.draft.fault((*entry.path, side, key), message, key=True)
 
 
+def _where(draft: Draft, path: Path) -> str:
+    """An entry in a notice: by its line, or by its path where the spec has no lines."""
+    place = draft.document.place(path)
+    return f"{place.file}:{place.line}" if place else written(path)
+
+
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     """Warnings of limits that look at one side only, or at the wrong side of a burden."""
-    metric, place = entry.metric, entry.context.draft.document.place(entry.path)
-    where = f"{place.file}:{place.line}" if place else f"metrics[{entry.path[1]}]"
+    metric, where = entry.metric, _where(entry.context.draft, entry.path)
     bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)

@@ -34,6 +34,7 @@ from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
     GIVEN_MODEL,
     KINDS,
+    LIMIT_TEXT,
     NUMERIC,
     POSITIVE,
     SCALAR,
@@ -438,6 +439,9 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
+    for shape in ("Metric", "Subgroups"):
+        for side in ("warn", "fail"):
+            schema["$defs"][shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
     entry = schema["$defs"]["Metric"]["properties"]
     del entry[GIVEN_MODEL]
     entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})

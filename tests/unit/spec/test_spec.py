@@ -95,6 +95,56 @@ def test_nothing_in_a_spec_runs_code() -> None:
         specs.parse("title: !!python/object/apply:os.getcwd []\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "mapping"),
+    [
+        ('"< 0.8"', "{below: 0.8}"),
+        ('"> .05"', "{above: .05}"),
+        (" <0.8", "{below: 0.8}"),
+        ("outside -0.05..0.05", "{outside: [-0.05, 0.05]}"),
+        ("outside 0..1e-1", "{outside: [0, 1e-1]}"),
+        ('"outside  0. .. +.5"', "{outside: [0., +.5]}"),
+    ],
+)
+def test_a_limit_is_a_text_or_a_mapping(text: str, mapping: str) -> None:
+    entry = "metrics: [{metric: selection_rate, fail: LIMIT}]"
+    spec = MINIMAL.replace("metrics: [selection_rate]", entry)
+    limits = [specs.parse(spec.replace("LIMIT", written)).checks[0] for written in (text, mapping)]
+    assert limits[0] == limits[1]
+
+
+INTERSECTION = """\
+columns:
+  protected: [race, sex, a * b]
+  decision: {column: y, positive: 1}
+metrics: [{metric: demographic_parity_ratio, by: BY, fail: "< 0.8"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "groupings", "is_hinted"),
+    [
+        ("[[race, sex]]", [("race", "sex")], False),
+        ("race * sex", [("race", "sex")], False),
+        ("[sex × race, sex]", [("race", "sex"), ("sex",)], False),
+        ("a * b", [("a * b",)], False),
+        ("each", [("race",), ("sex",), ("a * b",)], False),
+        ("[race, sex]", [("race",), ("sex",)], True),
+        ("[race, sex, race * sex]", [("race",), ("sex",), ("race", "sex")], False),
+    ],
+)
+def test_an_intersection_is_written_with_a_sign(
+    by: str, groupings: list[tuple[str, ...]], *, is_hinted: bool
+) -> None:
+    spec = specs.parse(INTERSECTION.replace("BY", by), "loans.yaml")
+    assert sorted(check.by for check in spec.checks if hasattr(check, "by")) == sorted(groupings)
+    hints = [notice for notice in spec.notices if "`by: race * sex` does" in notice]
+    assert len(hints) == is_hinted
+    assert all(
+        hint.startswith("loans.yaml:4: race and sex are judged one at a time") for hint in hints
+    )
+
+
 def test_groupings() -> None:
     text = MINIMAL.replace("[race]", "[race, sex, age]").replace("[selection_rate]", "\n")
     text += "  - {metric: demographic_parity_ratio, by: [race, [sex, race]], fail: {below: 0.8}}\n"
