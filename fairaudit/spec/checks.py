@@ -22,7 +22,6 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
 from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
-from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
@@ -71,23 +70,22 @@ def read_metrics(
             if warn or fail:
                 checks += _make_checks(entry, cut, warn, fail)
     _refuse_duplicates(context.draft, checks)
-    notices += _hint_intersections(context.draft, entries, checks)
+    notices += _hint_intersections(context, entries, checks)
     return tuple(requests), tuple(checks), tuple(notices)
 
 
 def _hint_intersections(
-    draft: Draft, entries: Sequence[tuple[Path, schema.Metric]], checks: Sequence[Check]
+    context: Context, entries: Sequence[tuple[Path, schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
     """Notices of limits on attributes in a list whose intersection no limit looks at."""
     for path, shape in entries:
-        by = shape.by or []
-        names = [grouping[0] for grouping in by if grouping[0] not in WORDS]
-        is_list = len(names) > 1 and all(len(grouping) == 1 for grouping in by)
-        is_met = any(len(set(check.by) & set(names)) > 1 for check in checks)
-        if is_list and (shape.warn or shape.fail) and not is_met:
+        names = {column for column, *others in shape.by or [] if not others}
+        apart = [name for name in context.groupings.protected if name in names]
+        is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
+        if len(apart) > 1 and (shape.warn or shape.fail) and not is_met:
             text = (
-                f"{_where(draft, path)}: {' and '.join(names)} are judged one at a time, and no "
-                f"limit looks at their intersection: `by: {' * '.join(names)}` does"
+                f"{_where(context.draft, path)}: {' and '.join(apart)} are judged one at a time, "
+                f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
             )
             yield Notice(text, Subjects.NOBODY)
 
@@ -213,7 +211,7 @@ def _make_checks(
     default = [["full"]] if is_whole else [["each"]]
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
-    checks = []
+    checks: list[Check] = []
     for by in context.groupings.by(shape.by or default, entry.fault_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
@@ -237,9 +235,12 @@ def _make_checks(
                 warn=warn,
                 fail=fail,
                 place=context.draft.document.place(entry.path),
+                about=shape.about,
             )
             for given in strata
         ]
+    if shape.id is not None and len(checks) == 1 and shape.at is None:
+        return [replace(checks[0], id=shape.id)]
     return checks
 
 
@@ -276,6 +277,10 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
     """`metric.compare.reference/by/given/of`, without what is not said."""
     shape, terms = entry.shape, request.terms
+    strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
+    at = [] if terms.at is None else [f"at={format_decimal(terms.at)}"]
+    if shape.id is not None:
+        return "/".join(filter(None, [shape.id, "+".join(by), strata, *at]))
     head = [entry.metric.id]
     if shape.compare:
         head.append(shape.compare)
@@ -288,9 +293,7 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
         head.append(f"sd={shape.sd}")
     if shape.aggregate is not None:
         head.append(shape.aggregate)
-    if terms.at is not None:
-        head.append(f"at={format_decimal(terms.at)}")
-    strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
+    head += at
     of = request.of if request.against is None else f"{request.of}-{request.against}"
     segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)

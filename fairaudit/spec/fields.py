@@ -262,7 +262,12 @@ def _name_model(model: dict[str, Any], by: object) -> str:
 
 
 def read_bound(value: object) -> object:
-    """A limit as a text, `< 0.8`, as a mapping; `outside: [lo, hi]` is both bounds."""
+    """A limit as a text, `< 0.8`, as a mapping; `outside: [lo, hi]` is both bounds.
+
+    `none` is no limit, for an entry that shall not take that of `defaults`.
+    """
+    if value == "none":
+        return None
     if isinstance(value, str):
         return _read_limit_text(value.strip())
     if isinstance(value, dict) and "outside" in value:
@@ -289,7 +294,7 @@ def _read_limit_text(text: str) -> dict[str, str]:
     return {"below": limit["low"], "above": limit["high"]}
 
 
-LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s)"}
+LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s|none$)"}
 """A limit as a text, as editors see it."""
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_read_text), WithJsonSchema(SCALAR)]

@@ -1,6 +1,7 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
 from fairaudit.verdict.checks import (
+    About,
     AnyCheck,
     Backing,
     Check,
@@ -24,6 +25,7 @@ from fairaudit.verdict.judging import judge
 from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
 __all__ = [
+    "About",
     "AnyCheck",
     "Backing",
     "Before",
