@@ -15,6 +15,7 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
+from fairaudit.spec.defaults import fill_defaults
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
@@ -32,7 +33,9 @@ _MOST_LIMITS = 4
 
 def build(document: Document, validated: Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
-    draft, shape = Draft(document, [*validated.faults]), validated.spec
+    document, shape = fill_defaults(document, validated.spec)
+    validated = replace(validated, spec=shape)
+    draft = Draft(document, [*validated.faults])
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
     _refuse_weight(draft, shape, columns)
     _refuse_description(draft, shape, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fairaudit.cube import Grouping
@@ -27,7 +27,7 @@ from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
-from fairaudit.spec.text import Draft
+from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import Check, Limit
 
 
@@ -40,12 +40,12 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    written = [
+    entries: list[tuple[Path, schema.Metric]] = [
         (("metrics", number), shape)
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
     ]
-    expanded, preset_notices = expand_presets(context, written)
+    expanded, preset_notices = expand_presets(context, entries)
     notices = [*preset_notices]
     for path, shape in expanded:
         before = len(context.draft.faults)
@@ -70,7 +70,24 @@ def read_metrics(
             if warn or fail:
                 checks += _make_checks(entry, cut, warn, fail)
     _refuse_duplicates(context.draft, checks)
+    notices += _hint_intersections(context, entries, checks)
     return tuple(requests), tuple(checks), tuple(notices)
+
+
+def _hint_intersections(
+    context: Context, entries: Sequence[tuple[Path, schema.Metric]], checks: Sequence[Check]
+) -> Iterator[Notice]:
+    """Notices of limits on attributes in a list whose intersection no limit looks at."""
+    for path, shape in entries:
+        names = {column for column, *others in shape.by or [] if not others}
+        apart = [name for name in context.groupings.protected if name in names]
+        is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
+        if len(apart) > 1 and (shape.warn or shape.fail) and not is_met:
+            text = (
+                f"{_where(context.draft, path)}: {' and '.join(apart)} are judged one at a time, "
+                f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
+            )
+            yield Notice(text, Subjects.NOBODY)
 
 
 def _read_limit(entry: Entry, side: str) -> Limit | None:
@@ -97,7 +114,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
         ideal = 0
     if ideal is not None and limit.excess(float(ideal)) > 0:
         percent = below is not None and 1 < below <= 100
-        hint = "swap `below` and `above`"
+        hint = "swap `below` and `above`, which are `<` and `>`"
         if percent and below:
             hint = f"{below} % is written {below / 100}"
         entry.fault(side, f"parity itself ({ideal}) would cross this limit: {hint}")
@@ -146,10 +163,15 @@ def _refuse_evidence(entry: Entry) -> None:
                 entry.context.draft.fault((*entry.path, side, key), message, key=True)
 
 
+def _where(draft: Draft, path: Path) -> str:
+    """An entry in a notice: by its line, or by its path where the spec has no lines."""
+    place = draft.document.place(path)
+    return f"{place.file}:{place.line}" if place else written(path)
+
+
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     """Warnings of limits that look at one side only, or at the wrong side of a burden."""
-    metric, place = entry.metric, entry.context.draft.document.place(entry.path)
-    where = f"{place.file}:{place.line}" if place else f"metrics[{entry.path[1]}]"
+    metric, where = entry.metric, _where(entry.context.draft, entry.path)
     bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
@@ -189,7 +211,7 @@ def _make_checks(
     default = [["full"]] if is_whole else [["each"]]
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
-    checks = []
+    checks: list[Check] = []
     for by in context.groupings.by(shape.by or default, entry.fault_at("by")):
         if set(by) & set(request.terms.parameters.controls):
             continue
@@ -213,9 +235,12 @@ def _make_checks(
                 warn=warn,
                 fail=fail,
                 place=context.draft.document.place(entry.path),
+                about=shape.about,
             )
             for given in strata
         ]
+    if shape.id is not None and len(checks) == 1 and shape.at is None:
+        return [replace(checks[0], id=shape.id)]
     return checks
 
 
@@ -252,6 +277,10 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
     """`metric.compare.reference/by/given/of`, without what is not said."""
     shape, terms = entry.shape, request.terms
+    strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
+    at = [] if terms.at is None else [f"at={format_decimal(terms.at)}"]
+    if shape.id is not None:
+        return "/".join(filter(None, [shape.id, "+".join(by), strata, *at]))
     head = [entry.metric.id]
     if shape.compare:
         head.append(shape.compare)
@@ -264,9 +293,7 @@ def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> 
         head.append(f"sd={shape.sd}")
     if shape.aggregate is not None:
         head.append(shape.aggregate)
-    if terms.at is not None:
-        head.append(f"at={format_decimal(terms.at)}")
-    strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
+    head += at
     of = request.of if request.against is None else f"{request.of}-{request.against}"
     segments = [".".join(head), "+".join(by), strata, of]
     return "/".join(segment for segment in segments if segment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +56,8 @@ def _expand(
     fault: Callable[[int, str], None],
 ) -> tuple[Grouping, ...]:
     groupings: list[Grouping] = []
-    for number, names in enumerate(words):
+    for number, written in enumerate(words):
+        names = _split_intersection(written, known)
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
                 fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
@@ -78,6 +80,13 @@ def _expand(
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
+
+
+def _split_intersection(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The columns of an intersection that is written `gender * race`, or with the sign ×."""
+    if len(names) != 1 or names[0] in known:
+        return names
+    return [name.strip() for name in re.split("[*×]", names[0])]
 
 
 def _expand_word(word: str, names: Sequence[str]) -> list[Grouping]:

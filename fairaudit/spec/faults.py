@@ -20,7 +20,7 @@ _NOT_YET: dict[str, frozenset[str]] = {
     "AuditSpec": frozenset({"expect", "profile", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
     "OutcomeColumn": frozenset({"counts"}),
-    "Metric": frozenset({"id", "min_size", "min_events"}),
+    "Metric": frozenset({"min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
 }
 """Keys of the full language that this version refuses as not yet supported, by model."""
@@ -55,9 +55,10 @@ def validate(document: Document) -> Shape:
 
     Raises `SpecError` where too little is left to go on: where the columns are not described.
     """
-    empty = list(_empty_keys(document.tree))
+    written = _without_anchors(document.tree)
+    empty = list(_empty_keys(written))
     faults = [document.fault(path, _NO_VALUE, key=True) for path in empty]
-    given = _pruned(document.tree, set(empty))
+    given = _pruned(written, set(empty))
     try:
         return Shape(AuditSpec.model_validate(given), tuple(faults), _entries(empty))
     except ValidationError as error:
@@ -93,6 +94,13 @@ def validate_entries(
             if not empty:
                 entries[number] = entry
     return entries, faults
+
+
+def _without_anchors(tree: Tree) -> Tree:
+    """The tree without keys such as `x-limits`, which hold what merge keys (`<<`) refer to."""
+    if not isinstance(tree, dict):
+        return tree
+    return {name: body for name, body in tree.items() if not name.startswith("x-")}
 
 
 def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:

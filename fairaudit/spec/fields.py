@@ -29,7 +29,13 @@ from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
+_NUMBER = re.compile(_DIGITS, re.ASCII)
+_LIMIT = re.compile(
+    rf"(?P<side>[<>])\s*(?P<bound>{_DIGITS})"
+    rf"|outside\s+(?P<low>{_DIGITS})\s*\.\.\s*(?P<high>{_DIGITS})",
+    re.ASCII,
+)
 _LONGEST = 400
 """So many signs a number may have: exact arithmetic with a million digits would take for ever."""
 SCALAR = {"type": ["string", "number", "boolean"]}
@@ -256,7 +262,14 @@ def _name_model(model: dict[str, Any], by: object) -> str:
 
 
 def read_bound(value: object) -> object:
-    """`outside: [lo, hi]` is both bounds."""
+    """A limit as a text, `< 0.8`, as a mapping; `outside: [lo, hi]` is both bounds.
+
+    `none` is no limit, for an entry that shall not take that of `defaults`.
+    """
+    if value == "none":
+        return None
+    if isinstance(value, str):
+        return _read_limit_text(value.strip())
     if isinstance(value, dict) and "outside" in value:
         pair = value["outside"]
         if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
@@ -264,6 +277,25 @@ def read_bound(value: object) -> object:
         return {**value, "below": pair[0], "above": pair[1]}
     return value
 
+
+def _read_limit_text(text: str) -> dict[str, str]:
+    limit = _LIMIT.fullmatch(text)
+    if limit is None:
+        hint = ""
+        if _NUMBER.fullmatch(text):
+            hint = f"; is it `< {text}` or `> {text}`?"
+        elif text.startswith(("<=", ">=")):
+            hint = "; limits are strict: a value at the limit passes"
+        elif text.endswith("%"):
+            hint = "; 80 % is written 0.8"
+        raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
+    if limit["side"]:
+        return {"below" if limit["side"] == "<" else "above": limit["bound"]}
+    return {"below": limit["low"], "above": limit["high"]}
+
+
+LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s|none$)"}
+"""A limit as a text, as editors see it."""
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_read_text), WithJsonSchema(SCALAR)]
 Number: TypeAlias = Annotated[Decimal, BeforeValidator(read_number), WithJsonSchema(NUMERIC)]

@@ -64,6 +64,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             fail=_reversal_limit(shape.fail),
             inference=context.inference,
             place=draft.document.place(("simpson", "fail"), key=True),
+            about=shape.about,
         )
         for rate in rates
         if gated
@@ -176,6 +177,7 @@ def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupC
             warn=warn,
             fail=fail,
             place=draft.document.place(("subgroups", side), key=True),
+            about=shape.about,
         )
         for rate in rates
         if warn or fail

@@ -34,6 +34,7 @@ from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.fields import (
     GIVEN_MODEL,
     KINDS,
+    LIMIT_TEXT,
     NUMERIC,
     POSITIVE,
     SCALAR,
@@ -64,7 +65,7 @@ from fairaudit.spec.fields import (
     read_waived_group,
     under_key,
 )
-from fairaudit.verdict import OnUndefined
+from fairaudit.verdict import About, OnUndefined
 
 VERSION: Literal["1"] = "1"
 
@@ -275,21 +276,35 @@ class Bound(_Strict):
     conclusive: Flag = False
 
 
-_Limit: TypeAlias = Annotated[Bound, BeforeValidator(read_bound)]
+_Limit: TypeAlias = Annotated[Bound | None, BeforeValidator(read_bound)]
 
 
-class Metric(_Strict):
+class _Described(_Strict):
+    """What is told of a check wherever it stands."""
+
+    name: Words | None = None
+    why: Words | None = None
+    owner: Words | None = None
+
+    @property
+    def about(self) -> About:
+        """The same as the check has it."""
+        return About(self.name or "", self.why or "", self.owner or "")
+
+
+class Metric(_Described):
     """A metric to report, and with a limit a check."""
 
     metric: MetricName
+    id: Words | None = None
     compare: Comparison | None = None
     reference: ReferenceMap | None = None
     by: Groupings | None = None
     given: Groupings | None = None
     given_model: StrataModel | None = None
     of: Text | None = None
-    warn: _Limit | None = None
-    fail: _Limit | None = None
+    warn: _Limit = None
+    fail: _Limit = None
     undefined: OnUndefined | None = None
     smoothing: Number | None = None
     concentration: Number | None = None
@@ -306,6 +321,20 @@ class Metric(_Strict):
     sd: Literal["pooled", "total"] | None = None
     against: Text | None = None
     at: Numbers | None = None
+
+
+class Defaults(_Strict):
+    """What the entries of `metrics` share, unless they say it themselves."""
+
+    by: Groupings | None = None
+    given: Groupings | None = None
+    reference: ReferenceMap | None = None
+    average: Average | None = None
+    of: Text | None = None
+    owner: Words | None = None
+    warn: _Limit = None
+    fail: _Limit = None
+    undefined: OnUndefined | None = None
 
 
 class Turned(_Strict):
@@ -327,7 +356,7 @@ _TurnedLimit: TypeAlias = Annotated[
 ]
 
 
-class Simpson(_Strict):
+class Simpson(_Described):
     """The scan for Simpson's reversals.
 
     `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
@@ -346,7 +375,7 @@ class Simpson(_Strict):
     fail: _TurnedLimit = None
 
 
-class Subgroups(_Strict):
+class Subgroups(_Described):
     """The search for subgroups that a rate treats unlike everybody."""
 
     of: Text | None = None
@@ -355,8 +384,8 @@ class Subgroups(_Strict):
     depth: Whole = 3
     min_size: Whole = 100
     top: Whole = 10
-    warn: _Limit | None = None
-    fail: _Limit | None = None
+    warn: _Limit = None
+    fail: _Limit = None
 
 
 class WaiverEntry(_Strict):
@@ -383,6 +412,7 @@ class AuditSpec(_Strict):
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
     inference: Inference = Inference()
+    defaults: Defaults = Defaults()
     metrics: Annotated[
         list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
@@ -438,6 +468,9 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     bound = schema["$defs"]["Bound"]["properties"]
     bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
     schema["$defs"]["Bound"]["minProperties"] = 1
+    for shape in ("Metric", "Subgroups", "Defaults"):
+        for side in ("warn", "fail"):
+            schema["$defs"][shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
     entry = schema["$defs"]["Metric"]["properties"]
     del entry[GIVEN_MODEL]
     entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
@@ -447,5 +480,6 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     schema["properties"]["metrics"] = {
         "anyOf": [*metric["anyOf"], {"type": "array", "items": metric}]
     }
+    schema["patternProperties"] = {"^x-": {}}
     schema.pop("title", None)
     return schema

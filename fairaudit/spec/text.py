@@ -27,6 +27,8 @@ _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
 }
+_MERGE = "tag:yaml.org,2002:merge"
+_ENDLESS = "aliases make this spec endless or huge"
 _HALF = "this text holds half of a character: write the character itself"
 
 _LONGEST = 1_000
@@ -234,7 +236,7 @@ class _Walk:
             or len(above) > _DEEPEST
             or any(node is ancestor for ancestor in above)
         ):
-            raise SpecError([Fault("aliases make this spec endless or huge", written(path), place)])
+            raise SpecError([Fault(_ENDLESS, written(path), place)])
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
         if isinstance(node, yaml.ScalarNode):
@@ -253,7 +255,7 @@ class _Walk:
         self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
     ) -> Iterator[tuple[str, Tree]]:
         first: dict[str, Place] = {}
-        for key, value in node.value:
+        for key, value in self.pairs(node, path, above):
             place = self.place(key)
             if not isinstance(key, yaml.ScalarNode):
                 self.document.values[path] = place
@@ -271,6 +273,30 @@ class _Walk:
                 continue
             first[name] = place
             yield name, self.tree(value, inner, above)
+
+    def pairs(
+        self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
+    ) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The keys and values of a mapping, and those it merges (`<<`) and has not itself."""
+        pairs = [pair for pair in node.value if pair[0].tag != _MERGE]
+        names = {key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
+        for key, value in node.value:
+            if key.tag != _MERGE:
+                continue
+            for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                self.seen += 1
+                is_endless = any(source is ancestor for ancestor in above)
+                if self.seen > _MOST_NODES or is_endless:
+                    where = self.place(key)
+                    raise SpecError([Fault(_ENDLESS, written(path), where)])
+                if not isinstance(source, yaml.MappingNode):
+                    self.document.values[(*path, "<<")] = self.place(key)
+                    self.fault((*path, "<<"), "`<<` merges a mapping: `<<: *name`")
+                    continue
+                merged = self.pairs(source, path, (*above, source))
+                pairs += [pair for pair in merged if pair[0].value not in names]
+                names |= {key.value for key, _ in merged}
+        return pairs
 
     def place(self, node: yaml.Node) -> Place:
         mark = node.start_mark

@@ -2,6 +2,7 @@
 
 from fairaudit.verdict.check_ids import match_ids
 from fairaudit.verdict.checks import (
+    About,
     AnyCheck,
     Backing,
     Check,
@@ -25,6 +26,7 @@ from fairaudit.verdict.judging import judge
 from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
 __all__ = [
+    "About",
     "AnyCheck",
     "Backing",
     "Before",

@@ -117,6 +117,15 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What the author of a spec says of a check: its name, why it is there, who answers for it."""
+
+    name: Annotated[str, RARE] = ""
+    why: Annotated[str, RARE] = ""
+    owner: Annotated[str, RARE] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
@@ -131,6 +140,7 @@ class Check:
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+    about: Annotated[About, RARE] = About()
 
     @property
     @member("metric")
@@ -176,6 +186,7 @@ class ReversalCheck:
     fail: ReversalLimit | None = None
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
+    about: Annotated[About, RARE] = About()
 
     @property
     @member("metric")
@@ -207,6 +218,7 @@ class SubgroupCheck:
     warn: Limit | None = None
     fail: Limit | None = None
     place: Place | None = None
+    about: Annotated[About, RARE] = About()
 
     @property
     @member("metric")

@@ -16,6 +16,7 @@ from fairaudit import spec as specs
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.spec import Missing
 from fairaudit.spec.text import read
+from fairaudit.verdict import About, Check
 
 BAD = sorted((Path(__file__).parent / "bad_specs").glob("*.yaml"))
 GOOD = sorted(SPECS.glob("*.yaml"))
@@ -93,6 +94,120 @@ def test_aliases_are_allowed_but_not_endless_ones() -> None:
 def test_nothing_in_a_spec_runs_code() -> None:
     with pytest.raises(SpecError, match="not allowed"):
         specs.parse("title: !!python/object/apply:os.getcwd []\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "mapping"),
+    [
+        ('"< 0.8"', "{below: 0.8}"),
+        ('"> .05"', "{above: .05}"),
+        (" <0.8", "{below: 0.8}"),
+        ("outside -0.05..0.05", "{outside: [-0.05, 0.05]}"),
+        ("outside 0..1e-1", "{outside: [0, 1e-1]}"),
+        ('"outside  0. .. +.5"', "{outside: [0., +.5]}"),
+    ],
+)
+def test_a_limit_is_a_text_or_a_mapping(text: str, mapping: str) -> None:
+    entry = "metrics: [{metric: selection_rate, fail: LIMIT}]"
+    spec = MINIMAL.replace("metrics: [selection_rate]", entry)
+    limits = [specs.parse(spec.replace("LIMIT", written)).checks[0] for written in (text, mapping)]
+    assert limits[0] == limits[1]
+
+
+INTERSECTION = """\
+columns:
+  protected: [race, sex, a * b]
+  decision: {column: y, positive: 1}
+metrics: [{metric: demographic_parity_ratio, by: BY, fail: "< 0.8"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "groupings", "is_hinted"),
+    [
+        ("[[race, sex]]", [("race", "sex")], False),
+        ("race * sex", [("race", "sex")], False),
+        ("[sex × race, sex]", [("race", "sex"), ("sex",)], False),
+        ("a * b", [("a * b",)], False),
+        ("each", [("race",), ("sex",), ("a * b",)], False),
+        ("[race, sex]", [("race",), ("sex",)], True),
+        ("[race, sex, race * sex]", [("race",), ("sex",), ("race", "sex")], False),
+    ],
+)
+def test_an_intersection_is_written_with_a_sign(
+    by: str, groupings: list[tuple[str, ...]], *, is_hinted: bool
+) -> None:
+    spec = specs.parse(INTERSECTION.replace("BY", by), "loans.yaml")
+    assert sorted(check.by for check in spec.checks if hasattr(check, "by")) == sorted(groupings)
+    hints = [notice for notice in spec.notices if "`by: race * sex` does" in notice]
+    assert len(hints) == is_hinted
+    assert all(
+        hint.startswith("loans.yaml:4: race and sex are judged one at a time") for hint in hints
+    )
+
+
+SHARED = """\
+x-four-fifths: &four-fifths {fail: "< 0.8", why: "29 CFR 1607.4(D)"}
+x-unused:
+columns:
+  protected: {race: {reference: White}, sex: {}}
+  decision: {column: y, positive: 1}
+defaults: {by: [race * sex, race], reference: rest, average: pooled, warn: "< 0.9", owner: HR}
+metrics:
+  - {metric: selection_rate, warn: none}
+  - {<<: *four-fifths, metric: disparate_impact_ratio, name: Four fifths, id: four-fifths, by: race}
+  - {metric: impact_ratio, id: impact, owner: Legal}
+simpson: {rates: selection_rate, given: race, name: No reversal, warn: true}
+"""
+
+
+def test_entries_share_defaults_and_merged_keys() -> None:
+    checks = {check.id: check for check in specs.parse(SHARED, "s.yaml").checks}
+    assert [*checks] == [
+        "four-fifths",
+        "impact/race+sex",
+        "impact/race",
+        "simpson_reversal/selection_rate/decision",
+    ]
+    four_fifths, impact, _, reversals = checks.values()
+    assert isinstance(four_fifths, Check)
+    assert isinstance(impact, Check)
+    assert four_fifths.about == About("Four fifths", "29 CFR 1607.4(D)", "HR")
+    assert impact.about == About(owner="Legal")
+    assert reversals.about == About("No reversal")
+    assert str(four_fifths.terms.reference and four_fifths.terms.reference.policy) == "rest"
+    assert impact.terms.reference is None
+    assert impact.terms.average is None
+    assert [str(four_fifths.fail), str(four_fifths.warn)] == ["below 0.8", "below 0.9"]
+    assert [impact.fail, str(impact.warn)] == [None, "below 0.9"]
+
+
+def test_a_fault_of_a_default_points_at_it() -> None:
+    text = SHARED.replace('warn: "< 0.9"', 'warn: "> 0.9"')
+    column = text.splitlines()[5].index('"> 0.9"') + 1
+    with pytest.raises(SpecError) as caught:
+        specs.parse(text, "s.yaml")
+    assert {str(fault.place) for fault in caught.value.faults} == {f"s.yaml:6:{column}"}
+
+
+def test_a_merged_key_gives_way_to_what_the_entry_says() -> None:
+    text = SHARED.replace("<<: *four-fifths, metric", 'fail: "< 0.7", <<: *four-fifths, metric')
+    check = specs.parse(text).checks[0]
+    assert str(check.fail) == "below 0.7"
+    assert check.about.why == "29 CFR 1607.4(D)"
+
+
+@pytest.mark.parametrize("merged", ["*a", "[*a, *a]", "b", "[{x: 1}, b]"])
+def test_merging_what_is_no_mapping_or_endless_is_a_fault(merged: str) -> None:
+    with pytest.raises(SpecError, match=r"aliases make this spec endless|`<<` merges a mapping"):
+        read(f"a: &a\n  <<: {merged}\n", "s.yaml")
+
+
+def test_merged_aliases_do_not_grow_without_end() -> None:
+    lines = ["a0: &a0 {x: 1}"]
+    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 12)]
+    with pytest.raises(SpecError, match="endless or huge"):
+        read("\n".join(lines), "s.yaml")
 
 
 def test_groupings() -> None:
