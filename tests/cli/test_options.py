@@ -243,9 +243,7 @@ def test_only_and_show_take_the_same(tmp_path: Path) -> None:
 
 
 def test_a_shell_may_ask_for_completions() -> None:
-    words = start(
-        _FAIRAUDIT_COMPLETE="complete_bash", COMP_WORDS="fairaudit ren", COMP_CWORD="1"
-    )
+    words = start(_FAIRAUDIT_COMPLETE="complete_bash", COMP_WORDS="fairaudit ren", COMP_CWORD="1")
     assert (words.returncode, words.stdout.split()) == (0, ["render"])
     script = start("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert script.returncode == 0
