@@ -21,12 +21,11 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
+from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.metrics import Requirement
-from fairaudit.names import quoted
 from fairaudit.plan import Plan, plan, plan_to_fit
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
@@ -46,7 +45,7 @@ from fairaudit.suppress import Data as CountedData
 from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
-from fairaudit.verdict import AnyCheck, Finding
+from fairaudit.verdict import AnyCheck, Finding, match_ids
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
@@ -245,14 +244,10 @@ def _load(spec: SpecLike) -> Spec:
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
-    """The checks of those ids; an id that names none is an error, never an empty pass."""
+    """The checks that are named; a name that none has is an error, never an empty pass."""
     known = [check.id for check in checks]
-    for name in only:
-        if name not in known:
-            listed = ", ".join(known) or "no check"
-            hint = did_you_mean(str(name), known) or f"; there is {listed}"
-            raise UsageError(f"no check {quoted(name)}{hint}")
-    return tuple(check for check in checks if not only or check.id in only)
+    chosen = {match for name in only for match in match_ids(str(name), known)}
+    return tuple(check for check in checks if not only or check.id in chosen)
 
 
 def _count_all(
