@@ -134,3 +134,6 @@ class Notice(str):
         self.subjects = subjects
         self.rates = tuple(rates)
         return self
+
+    def __getnewargs__(self) -> tuple[str, Subjects, tuple[NoticeRate, ...]]:
+        return str(self), self.subjects, self.rates
