@@ -135,5 +135,5 @@ class Notice(str):
         self.rates = tuple(rates)
         return self
 
-    def __getnewargs__(self) -> tuple[str, Subjects, tuple[NoticeRate, ...]]:
-        return str(self), self.subjects, self.rates
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Subjects, tuple[NoticeRate, ...]]]:
+        return type(self), (str(self), self.subjects, self.rates)
