@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -123,6 +123,16 @@ class Columns:
             if outcome is not None:
                 outcomes.setdefault(outcome.name, outcome)
         return outcomes
+
+    def assume_positives(self, names: Collection[str]) -> Columns:
+        """The columns where each of these outcomes that names no positive has 0 and 1."""
+
+        def assume(outcome: Outcome) -> Outcome:
+            is_open = outcome.name in names and not outcome.binary and outcome.may_be_binary
+            return outcome.assume_positive() if is_open else outcome
+
+        label = None if self.label is None else assume(self.label)
+        return replace(self, label=label, predictions=tuple(map(assume, self.predictions)))
 
     @property
     def first(self) -> str:

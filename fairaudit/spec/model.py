@@ -200,7 +200,8 @@ class Outcome:
 
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
     column of an outcome that has nothing but a score is that score's. `order` names the classes of
-    an ordinal outcome from the lowest to the highest.
+    an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
+    is positive, though a measure needs it: the data must hold 0 and 1, or false and true.
     """
 
     name: str
@@ -213,6 +214,7 @@ class Outcome:
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: Text | None = None
     order: tuple[Text, ...] = ()
+    is_assumed: bool = False
 
     @property
     def has_classes(self) -> bool:
@@ -228,6 +230,16 @@ class Outcome:
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
+
+    @property
+    def may_be_binary(self) -> bool:
+        """Whether it is binary, or is where its values are 0 and 1."""
+        return self.binary or (self.has_classes and not self.order)
+
+    def assume_positive(self) -> Outcome:
+        """The outcome whose values are 0 and 1, or false and true, which are equal to them."""
+        one, zero = replace(self.column, value="1"), replace(self.column, value="0")
+        return replace(self, positive=(one,), negative=(zero,), is_assumed=True)
 
 
 NO_SIMILARITY = SimilarityColumns()
