@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -383,9 +384,10 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
+    described = provenance.describe_provenance(spec, counts, cubes.cube)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
-        provenance=provenance.describe_provenance(spec, counts, cubes.cube),
+        provenance=described,
         ledger=cubes.cube.ledger,
         groups=listing.groups,
         rates=listing.rates,
@@ -398,7 +400,7 @@ def _report(
         definitions=listing.definitions,
         notices=(
             *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
-            *waiving.write_notices(waivers),
+            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
         ),
         scores=listing.scores,
         features=listing.features,

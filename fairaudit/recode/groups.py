@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ def group_axis(
         raw = raw_key.codes
         names = _level_names(attribute, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
-        findings.notices += _oddities(attribute, levels)
+        findings.notices += _oddities(attribute, levels, spec.missing)
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
                 attribute.column.fault(
@@ -84,7 +85,7 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
 
 
-def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
+def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     oddities = [
         Notice(
@@ -96,9 +97,10 @@ def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     ]
     blank = [level for level in levels if is_like_missing(level)]
     if blank:
+        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (
             f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
-            "missing, name it in `unknown`"
+            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
         )
         oddities.append(Notice(what, Subjects.NOBODY))
     return oddities
