@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -240,7 +241,9 @@ def _load(spec: SpecLike) -> Spec:
         return specs.load(Path(spec))
     except TypeError as error:
         kind = type(spec).__name__
-        raise UsageError(f"a spec is a path or a mapping, not a {kind}", "see README.md") from error
+        raise UsageError(
+            f"a spec is a path or a mapping, not a {kind}", "see docs/spec.md"
+        ) from error
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
@@ -383,9 +386,10 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
+    described = provenance.describe_provenance(spec, counts, cubes.cube)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
-        provenance=provenance.describe_provenance(spec, counts, cubes.cube),
+        provenance=described,
         ledger=cubes.cube.ledger,
         groups=listing.groups,
         rates=listing.rates,
@@ -398,7 +402,7 @@ def _report(
         definitions=listing.definitions,
         notices=(
             *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
-            *waiving.write_notices(waivers),
+            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
         ),
         scores=listing.scores,
         features=listing.features,

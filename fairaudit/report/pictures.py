@@ -24,7 +24,7 @@ class Interval:
     """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
 
     `text` is written beside it. A value that is no finite number is only written. Those that a
-    sentence is about are `is_strong`.
+    sentence is about are `strong`.
     """
 
     label: str
@@ -34,7 +34,7 @@ class Interval:
     panel: str = ""
     mark: Mark = Mark.GROUP
     text: str = ""
-    is_strong: bool = False
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,13 @@ class Point:
 class Line:
     """Points that belong together, in their order.
 
-    `text` is written beside its name; `is_strong` is the one that the others are seen against.
+    `text` is written beside its name; `strong` is the one that the others are seen against.
     """
 
     label: str
     points: Sequence[Point]
     text: str = ""
-    is_strong: bool = False
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)

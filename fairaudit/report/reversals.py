@@ -285,7 +285,7 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
             label,
             [Point(first, before), Point(second, after)],
             text=f"{numbers.percent(before)} → {numbers.percent(after)}",
-            is_strong=index == 0,
+            strong=index == 0,
         )
         for index, (label, before, after) in enumerate([overall, *known])
     ]

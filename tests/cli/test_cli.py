@@ -390,7 +390,7 @@ def test_python_misuse_is_told() -> None:
             fairaudit.audit(spec)  # type: ignore[arg-type]
     with pytest.raises(FairauditError, match="fail_on"):
         fairaudit.audit(SPECS / "titanic.yaml", fail_on="nope")
-    with pytest.raises(FairauditError, match="no check .zz."):
+    with pytest.raises(FairauditError, match=r"no check .zz."):
         fairaudit.audit(SPECS / "titanic.yaml", only="zz")
 
 

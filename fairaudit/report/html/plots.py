@@ -151,7 +151,7 @@ def legend(picture: Lines) -> list[tuple[str, Line]]:
 def looks(picture: Lines) -> Iterator[str]:
     """The style of each line: colour and dashes by its number, or the strong one's."""
     series = (f"series-{index % SERIES}" for index in range(len(picture.lines)))
-    yield from ("strong" if line.is_strong else next(series) for line in picture.lines)
+    yield from ("strong" if line.strong else next(series) for line in picture.lines)
 
 
 def _last(line: Line) -> float:
