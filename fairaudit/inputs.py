@@ -1,6 +1,7 @@
 """Reads whole files: regular ones only, and none that is larger than such a file can be.
 
-A pipe may never end, and a device never does.
+A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
+bytes, or spooled to a file.
 """
 
 from __future__ import annotations
@@ -8,7 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+STDIN = "-"
+"""The name of standard input, as a command line and a report have it."""
 
 SPEC = 2_000_000
 """So many bytes a spec may have, or a file of waivers: some 40,000 lines."""
@@ -17,6 +27,8 @@ REPORT = 500_000_000
 """So many bytes a stored report may have."""
 
 _NOT_REGULAR = "not a regular file"
+_SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+"""By what its first bytes are, how a spooled file is called; another one is CSV."""
 
 
 NO_PATH = "it holds a NUL, or half of a character"
@@ -50,3 +62,52 @@ def read(path: Path, most: int) -> bytes:
         size = max(size, len(content))
         raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are read")
     return content
+
+
+def read_named(name: str, most: int) -> bytes:
+    """The bytes of a file, or of stdin; raises `OSError`, also where there are more than `most`."""
+    content = read_stdin(most) if name == STDIN else read(Path(name), most)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes, and no more are read")
+    return content
+
+
+@cache
+def read_stdin(most: int) -> bytes:
+    """The bytes of stdin, one more than `most` where it has more; the same whenever it is asked."""
+    return sys.stdin.buffer.read(most + 1)
+
+
+@cache
+def spool_stdin() -> Path:
+    """A file that holds all of stdin, and lies until `forget_stdin`; raises `OSError`."""
+    import shutil
+
+    start = sys.stdin.buffer.read(max(map(len, _SUFFIXES)))
+    suffix = next((name for magic, name in _SUFFIXES.items() if start.startswith(magic)), ".csv")
+    path = Path(_spool_folder().name, f"stdin{suffix}")
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+@cache
+def _spool_folder() -> TemporaryDirectory[str]:
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory(prefix="fairaudit-")
+
+
+def is_spooled(path: Path) -> bool:
+    """Whether a file is the one that holds stdin."""
+    is_there = _spool_folder.cache_info().currsize > 0
+    return is_there and str(path.parent) == _spool_folder().name
+
+
+def forget_stdin() -> None:
+    """Removes what stdin was spooled to."""
+    if _spool_folder.cache_info().currsize:
+        _spool_folder().cleanup()
+    for function in (read_stdin, spool_stdin, _spool_folder):
+        function.cache_clear()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -21,12 +22,11 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.errors import DataError, FairauditError, UsageError, did_you_mean
+from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.metrics import Requirement
-from fairaudit.names import quoted
 from fairaudit.plan import Plan, plan, plan_to_fit
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
@@ -46,7 +46,7 @@ from fairaudit.suppress import Data as CountedData
 from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
-from fairaudit.verdict import AnyCheck, Finding
+from fairaudit.verdict import AnyCheck, Finding, match_ids
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
 """A path, a mapping of the same shape, or a loaded spec."""
@@ -241,18 +241,16 @@ def _load(spec: SpecLike) -> Spec:
         return specs.load(Path(spec))
     except TypeError as error:
         kind = type(spec).__name__
-        raise UsageError(f"a spec is a path or a mapping, not a {kind}", "see README.md") from error
+        raise UsageError(
+            f"a spec is a path or a mapping, not a {kind}", "see docs/spec.md"
+        ) from error
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
-    """The checks of those ids; an id that names none is an error, never an empty pass."""
+    """The checks that are named; a name that none has is an error, never an empty pass."""
     known = [check.id for check in checks]
-    for name in only:
-        if name not in known:
-            listed = ", ".join(known) or "no check"
-            hint = did_you_mean(str(name), known) or f"; there is {listed}"
-            raise UsageError(f"no check {quoted(name)}{hint}")
-    return tuple(check for check in checks if not only or check.id in only)
+    chosen = {match for name in only for match in match_ids(str(name), known)}
+    return tuple(check for check in checks if not only or check.id in chosen)
 
 
 def _count_all(
@@ -388,9 +386,10 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
+    described = provenance.describe_provenance(spec, counts, cubes.cube)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
-        provenance=provenance.describe_provenance(spec, counts, cubes.cube),
+        provenance=described,
         ledger=cubes.cube.ledger,
         groups=listing.groups,
         rates=listing.rates,
@@ -403,7 +402,7 @@ def _report(
         definitions=listing.definitions,
         notices=(
             *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
-            *waiving.write_notices(waivers),
+            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
         ),
         scores=listing.scores,
         features=listing.features,

@@ -478,4 +478,4 @@ def is_finite_number(word: str) -> bool:
 
 
 def _bin_edges(attribute: Protected) -> set[Edge]:
-    return {Edge(value) for value in attribute.bins}
+    return {Edge(value, attribute.is_over) for value in attribute.bins}

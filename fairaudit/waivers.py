@@ -29,6 +29,9 @@ from fairaudit.verdict import (
     Waived,
 )
 
+_SOON = 14
+"""So many days before a waiver expires that is told."""
+
 
 class WaiverState(StrEnum):
     """What became of a waiver."""
@@ -179,12 +182,20 @@ def report_waivers(
     )
 
 
-def write_notices(outcomes: Sequence[WaiverOutcome]) -> Iterator[Notice]:
-    """Notices on the waivers that have expired, and on those that no check needs."""
+def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[Notice]:
+    """Notices on the waivers that have expired or will soon, and on those that no check needs.
+
+    `created` is the day of the report.
+    """
     for outcome in outcomes:
         waiver, state = outcome.waiver, outcome.state
-        if state in {WaiverState.EXPIRED, WaiverState.UNUSED}:
-            place = f" ({waiver.place.file}:{waiver.place.line})" if waiver.place else ""
+        place = f" ({waiver.place.file}:{waiver.place.line})" if waiver.place else ""
+        days = (waiver.expires - created).days
+        if state is WaiverState.APPLIED and days <= _SOON:
+            left = f"in {days} day{'' if days == 1 else 's'}" if days > 0 else "today"
+            what = f"waiver of {waiver.check}{place}: expires {left}, on {waiver.expires}"
+            yield Notice(what, Subjects.NOBODY)
+        elif state in {WaiverState.EXPIRED, WaiverState.UNUSED}:
             is_expired = state is WaiverState.EXPIRED
             subjects = Subjects.NOBODY if is_expired else Subjects.ANYBODY
             yield Notice(f"waiver of {waiver.check}{place}: {state}: {outcome.why}", subjects)

@@ -15,13 +15,16 @@ import traceback
 from typing import Annotated
 
 import typer
+from typer.completion import shell_complete
 
-from fairaudit import interrupts, memory
+from fairaudit import inputs, interrupts, memory
 from fairaudit.cli import auditing, comparing, reference, results, streams
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
+
+_COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 __all__ = ["auditing", "comparing", "main", "reference", "results"]
 
@@ -67,6 +70,8 @@ def _run(arguments: list[str]) -> int:
             streams.write_line(interrupts.WORDS)
             return interrupts.CODE
         code = end_by_error(_as_ours(error, request), request)
+    finally:
+        inputs.forget_stdin()
     if interrupts.noticed():
         return interrupts.CODE
     return Unwritten.exit_code if streams.report_is_lost() else code
@@ -75,14 +80,20 @@ def _run(arguments: list[str]) -> int:
 def _call(arguments: list[str], request: Request) -> int:
     """The exit code that a command gives itself.
 
-    Typer's own `main` would make 1 of a broken pipe, and look for completions in the environment.
+    Typer's own `main` would make 1 of a broken pipe, and answer a shell that asks for completions
+    whatever else stands on the line: an audit would exit with 0 without being done.
     """
     command = typer.main.get_command(app)
+    instruction = os.environ.get(_COMPLETION, "")
+    if instruction and not arguments:
+        return shell_complete(command, {}, "fairaudit", _COMPLETION, instruction)
     try:
         with command.make_context("fairaudit", arguments, obj=request) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
+    except SystemExit:  # how completions are installed and shown
+        return 0
     return 0
 
 

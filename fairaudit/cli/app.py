@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,18 +10,25 @@ from typing import Annotated
 
 import typer
 
+from fairaudit.cli.color import Color
 from fairaudit.cli.files import Outputs
 
 app = typer.Typer(
     name="fairaudit",
     help="Audits how a decision treats groups of people.",
     rich_markup_mode=None,
-    add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
+FORMAT_VARIABLE = "FAIRAUDIT_FORMAT"
+"""The environment variable with the default of `run --format`."""
+
+Quiet = Annotated[int, typer.Option("-q", "--quiet", count=True, help="Print no terminal report.")]
+ColorChoice = Annotated[
+    Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
@@ -89,10 +97,15 @@ def read_request(words: Sequence[str]) -> Request:
         arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
         data=options.get("data"),
         baseline=options.get("baseline"),
-        format_name=options.get("format_name") or "terminal",
+        format_name=options.get("format_name") or _format_of_environment(name),
         written=tuple(_listed(options.get("output"))),
         debug="--debug" in words,
     )
+
+
+def _format_of_environment(command: str) -> str:
+    """The format where the command line names none."""
+    return (os.environ.get(FORMAT_VARIABLE) if command == "run" else None) or "terminal"
 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit import inputs
 from fairaudit.cli import folder
-from fairaudit.cli.app import Debug, Quiet, Request, Verbose, app
+from fairaudit.cli.app import (
+    FORMAT_VARIABLE,
+    ColorChoice,
+    Debug,
+    Quiet,
+    Request,
+    Verbose,
+    app,
+)
+from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -37,18 +47,49 @@ class _FailOn(StrEnum):
     NEVER = "never"
 
 
-_Specs = Annotated[list[Path], typer.Argument(help="The audit spec, a YAML file.")]
+def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
+    """The name of a format; where it is none the error says which variable has it, if one has."""
+    try:
+        return format_named(name).name
+    except UsageError as error:
+        source = context.get_parameter_source(str(parameter.name))
+        if source is None or source.name != "ENVIRONMENT":
+            raise
+        raise UsageError(f"{FORMAT_VARIABLE}: {error.message}", error.hint) from error
+
+
+_SPECS_HERE = ("fairaudit.yaml", "fairaudit.yml")
+_Specs = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[SPEC]...",
+        help=f"The audit spec, a YAML file, or - (stdin); without it, {_SPECS_HERE[0]} here.",
+    ),
+]
 _Data = Annotated[
-    str | None, typer.Option(help="Audit this file, folder or glob in place of the spec's.")
+    str | None,
+    typer.Option(help="Audit this file, folder or glob in place of the spec's, or - (stdin)."),
 ]
 _FOLDER_HELP = "FOLDER/: a page and a JSON report for each audit, and an index."
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
 ]
 _FORMATS = ", ".join(form.name for form in FORMATS)
-_Format = Annotated[str, typer.Option("--format", help=f"What to print: {_FORMATS}.")]
+_Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        envvar=FORMAT_VARIABLE,
+        callback=_known_format,
+        help=f"What to print: {_FORMATS}.",
+    ),
+]
 _FailFrom = Annotated[_FailOn, typer.Option(help="From which status on the exit code is 1.")]
-_Only = Annotated[list[str] | None, typer.Option(help="Judge only the check of this id.")]
+_ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
+_Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Judge only the check of this id, or all of a glob; a part will do."),
+]
 _Baseline = Annotated[
     str | None, typer.Option(help="Fail only where worse than in this JSON report.")
 ]
@@ -64,17 +105,19 @@ _Draws = Annotated[
 @app.command()
 def run(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
-    spec: _Specs,
+    spec: _Specs = None,
     data: _Data = None,
     output: _Output = None,
     format_name: _Format = "terminal",
     fail_on: _FailFrom = _FailOn.FAIL,
+    exit_zero: _ExitZero = False,
     only: _Only = None,
     baseline: _Baseline = None,
     tolerance: _Tolerance = None,
     draws: _Draws = None,
-    quiet: Quiet = False,
+    quiet: Quiet = 0,
     verbose: Verbose = False,
+    color: ColorChoice = Color.AUTO,
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
@@ -83,20 +126,24 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit import batch
 
     request: Request = context.obj
+    specs = spec or [_find_spec()]
+    request.arguments = tuple(map(str, specs))
+    if inputs.STDIN in request.arguments and data == inputs.STDIN:
+        raise UsageError("stdin is the spec, and cannot be the data, too", "name a file")
     if paths:
         request.outputs = clear_outputs(
             paths,
-            lambda: batch.list_inputs(spec, data, baseline, draws),
-            lambda path: folder.report_paths(path, batch.list_audits(spec, data)),
+            lambda: batch.list_inputs(specs, data, baseline, draws),
+            lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
         )
     if tolerance is not None and baseline is None:
         what = "--tolerance needs a --baseline"
         raise UsageError(what, "name the JSON report to compare with")
-    with silenced(debug=debug), _progress(quiet=quiet) as progress:
+    with silenced(debug=debug), _progress(quiet=quiet, color=color) as progress:
         answers = batch.answer(
-            spec,
+            specs,
             data,
-            fail_on=fail_on.value,
+            fail_on=_FailOn.NEVER if exit_zero else fail_on,
             only=only or (),
             baseline=baseline,
             tolerance="0" if tolerance is None else tolerance,
@@ -107,12 +154,22 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         raise answers[0].found
     seconds = time.monotonic() - started
     write_reports(answers, request.outputs, request.outputs.paths)
-    print_report(answers, format_named(format_name), all_rows=verbose, quiet=quiet)
+    form = format_named(format_name)
+    print_report(answers, form, all_rows=verbose, quiet=bool(quiet), color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))
 
 
+def _find_spec() -> Path:
+    """The spec of this folder."""
+    found = next((path for path in map(Path, _SPECS_HERE) if path.exists()), None)
+    if found is None:
+        what = f"no spec is named, and there is no {_SPECS_HERE[0]} here"
+        raise UsageError(what, "fairaudit run --help")
+    return found
+
+
 @contextlib.contextmanager
-def _progress(*, quiet: bool) -> Iterator[Progress]:
+def _progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
     from fairaudit.progress import SILENT
 
@@ -121,5 +178,5 @@ def _progress(*, quiet: bool) -> Iterator[Progress]:
         return
     from fairaudit.cli.progress_bar import Bar
 
-    with Bar(sys.stderr) as bar:
+    with Bar(sys.stderr, color=is_colored(color)) as bar:
         yield bar

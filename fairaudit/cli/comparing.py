@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.app import Debug, Quiet, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Quiet, Request, Verbose, app
+from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     PageFormat,
     check_page_outputs,
@@ -77,8 +78,9 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     format_name: PageFormat = "terminal",
     fail_on: _FailWhen = _FailOn.NEVER,
     same_people: _SamePeople = None,
-    quiet: Quiet = False,
+    quiet: Quiet = 0,
     verbose: Verbose = False,
+    color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Compare two JSON reports: what got better or worse, and whether chance explains it."""
@@ -88,7 +90,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     first = read_result(str(before))
     grid = _grid(first, all_rows=verbose) if after is None else ()
     if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
-        _write_grid(grid, request, paths, format_named(format_name))
+        _write_grid(grid, request, paths, format_named(format_name), color)
         return
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
@@ -101,7 +103,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     if form.name != "terminal":
         print_text(_rendered(form, changes, code, grid, all_rows=verbose), form)
     elif not quiet:
-        print_document((*_page(changes, all_rows=verbose), *grid))
+        print_document((*_page(changes, all_rows=verbose), *grid), color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
     write_line(_last_line(changes, names))
     raise typer.Exit(code)
@@ -121,12 +123,14 @@ def _grid(result: AuditResult, *, all_rows: bool) -> Document:
     return tuple(measures.models(result, None if all_rows else 1))
 
 
-def _write_grid(grid: Document, request: Request, paths: Sequence[Path], form: Format) -> None:
+def _write_grid(
+    grid: Document, request: Request, paths: Sequence[Path], form: Format, color: Color
+) -> None:
     """Writes the grid of several models in the formats for people; JSON is of two of them."""
     for path in paths:
         request.outputs.write(path, _grid_text(grid, format_of_path(path)))
     if form.name == "terminal":
-        print_document(grid)
+        print_document(grid, color)
     else:
         print_text(_grid_text(grid, form), form)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli import folder
+from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import write_line
 from fairaudit.errors import UsageError, did_you_mean
@@ -157,7 +158,12 @@ def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> No
 
 
 def print_report(
-    answers: Sequence[Answer], form: Format, *, all_rows: bool, quiet: bool = False
+    answers: Sequence[Answer],
+    form: Format,
+    *,
+    all_rows: bool,
+    quiet: bool = False,
+    color: Color = Color.AUTO,
 ) -> None:
     """Prints the report in a format; `quiet` silences the one for people alone."""
     if form.name != "terminal":
@@ -165,14 +171,14 @@ def print_report(
     elif not quiet:
         from fairaudit.report import summary
 
-        print_document(summary.report(answers, all_rows=all_rows))
+        print_document(summary.report(answers, all_rows=all_rows), color)
 
 
-def print_document(document: Document) -> None:
+def print_document(document: Document, color: Color = Color.AUTO) -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 
-    terminal.print_document(document, sys.stdout)
+    terminal.print_document(document, sys.stdout, color=is_colored(color))
     sys.stdout.flush()
 
 

@@ -26,7 +26,7 @@ class Bar(Progress):
 
     silent = False
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], *, color: bool | None = None) -> None:
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
@@ -35,7 +35,7 @@ class Bar(Progress):
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(file=stream),
+            console=Console(file=stream, no_color=None if color is None else not color),
             transient=True,
         )
         self._tasks: dict[str, TaskID] = {}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.app import app
+from fairaudit.cli.app import ColorChoice, app
+from fairaudit.cli.color import Color
 from fairaudit.cli.output import print_document
 from fairaudit.errors import UsageError
 
@@ -34,6 +35,7 @@ def explain(
         str | None,
         typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
     ] = None,
+    color: ColorChoice = Color.AUTO,
 ) -> None:
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
@@ -42,16 +44,16 @@ def explain(
     from fairaudit.result import definition
 
     if name is None:
-        print_document(pages.index(_definitions()))
+        print_document(pages.index(_definitions()), color)
         return
     record = catalogue.find_metric(name) or catalogue.find_comparison(name)
     preset = catalogue.find_preset(name)
     if preset is not None:
-        print_document(pages.preset_page(preset))
+        print_document(pages.preset_page(preset), color)
         return
     method = glossary.find_method(name) if record is None else None
     if method is not None:
-        print_document(pages.method_page(method))
+        print_document(pages.method_page(method), color)
         return
     if record is None:
         notion = catalogue.find_unsupported(name)
@@ -60,7 +62,7 @@ def explain(
             hint = f"fairaudit explain {notion.nearest[0]}"
         close = catalogue.suggest(name) or glossary.suggest_method(name)
         raise UsageError(f"unknown metric {name!r}{close}", hint)
-    print_document(pages.page(definition(record, worked=True)))
+    print_document(pages.page(definition(record, worked=True)), color)
 
 
 @app.command()
@@ -68,6 +70,7 @@ def metrics(
     form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
         _Listing.TERMINAL
     ),
+    color: ColorChoice = Color.AUTO,
 ) -> None:
     """List all metrics, or print the page of each in Markdown."""
     from fairaudit.report import explain as pages
@@ -75,7 +78,7 @@ def metrics(
     if form is _Listing.MARKDOWN:
         sys.stdout.write(pages.markdown(_definitions()))
     else:
-        print_document(pages.index(_definitions()))
+        print_document(pages.index(_definitions()), color)
 
 
 def _definitions() -> list[Definition]:

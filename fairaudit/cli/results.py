@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import inputs, names
-from fairaudit.cli.app import Debug, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
+from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     FILE_HELP,
     PageFormat,
@@ -52,6 +52,7 @@ def render(
     output: _Output = None,
     format_name: _Format = None,
     verbose: Verbose = False,
+    color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Write the reports of a run anew, from its JSON report.
@@ -64,7 +65,8 @@ def render(
     answers = read_answers(result)
     write_reports(answers, request.outputs, paths)
     if format_name is not None or not paths:
-        print_report(answers, format_named(format_name or "terminal"), all_rows=verbose)
+        form = format_named(format_name or "terminal")
+        print_report(answers, form, all_rows=verbose, color=color)
 
 
 @app.command()
@@ -75,6 +77,7 @@ def show(
     data: _Data = None,
     output: _Output = None,
     format_name: PageFormat = "terminal",
+    color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
@@ -94,7 +97,7 @@ def show(
     if form.name != "terminal":
         print_text(_rendered(form, audit, finding), form)
     elif not paths:
-        print_document(_page(audit, finding))
+        print_document(_page(audit, finding), color)
 
 
 def read_answers(path: str) -> list[Answer]:
@@ -102,8 +105,7 @@ def read_answers(path: str) -> list[Answer]:
     from fairaudit.report import json
 
     try:
-        is_piped = path == "-"
-        text = sys.stdin.buffer.read() if is_piped else inputs.read(Path(path), inputs.REPORT)
+        text = inputs.read_named(path, inputs.REPORT)
     except OSError as error:
         what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
         raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
@@ -130,7 +132,7 @@ def _result_of(answer: Answer) -> AuditResult:
 
 def _files_read(result: str) -> list[Path]:
     """The files that a stored result is read from: none where it comes from stdin."""
-    return [] if result == "-" else [Path(result)]
+    return [] if result == inputs.STDIN else [Path(result)]
 
 
 def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:

@@ -12,7 +12,7 @@ from pathlib import Path
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.errors import DataError, NothingToAudit
-from fairaudit.inputs import NO_PATH, can_be_named
+from fairaudit.inputs import NO_PATH, STDIN, can_be_named, is_spooled, spool_stdin
 from fairaudit.names import quoted
 
 _CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
@@ -40,6 +40,8 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
 
 def name_file(path: Path) -> str:
     """A path as the report names it: relative where it lies below here, and as printable text."""
+    if is_spooled(path):
+        return STDIN
     plain = Path(os.path.normpath(path))
     with contextlib.suppress(ValueError):
         plain = plain.absolute().relative_to(Path.cwd())
@@ -52,7 +54,9 @@ def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
 
 
 def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
-    """The files that one entry of `data` names."""
+    """The files that one entry of `data` names; `-` is stdin."""
+    if entry == STDIN:
+        return [spool_stdin()]
     if not entry.strip():
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
     if not can_be_named(entry):

@@ -12,7 +12,7 @@ from typing import IO
 from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
 from fairaudit.engine.parquet import Layout
 from fairaudit.errors import DataError
-from fairaudit.inputs import refuse_special
+from fairaudit.inputs import is_spooled, refuse_special
 from fairaudit.result import DataFile
 
 
@@ -80,7 +80,9 @@ def inspect_file(path: Path, name: str) -> SourceFile:
     if not stat.st_size:
         raise DataError(f"{name}: the file is empty", form.hint_if_empty)
     modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
-    return SourceFile(DataFile(name, stat.st_size, modified), path, form)
+    # The same bytes of stdin give the same report.
+    file = DataFile(name, stat.st_size, None if is_spooled(path) else modified)
+    return SourceFile(file, path, form)
 
 
 def open_bytes(path: Path) -> IO[bytes]:

@@ -36,7 +36,7 @@ from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.attributes import AttributeNumbers, attribute_numbers
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
 from fairaudit.recode.described import Described, describe
-from fairaudit.recode.groups import candidate_axis, group_axis
+from fairaudit.recode.groups import candidate_axis, group_axis, refuse_undeclared
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
@@ -78,6 +78,8 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     features = feature_recodings(counts, spec, findings)
     if findings.faults:
         raise SpecError(findings.faults)
+    for attribute in (*spec.protected, *spec.strata):
+        refuse_undeclared(attribute, counts, spec.missing)
     for axis in axes:
         _refuse_missing(axis, counts)
     added = amounts(counts, spec)

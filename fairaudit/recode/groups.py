@@ -1,17 +1,19 @@
-"""Protected attributes and strata: trim, unknown, merge, keep and other, bins, in this order."""
+"""Attributes and strata: trim, unknown, labels, merge, keep and other, bins, in this order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.counts import Counts, RawKey
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_LEVELS
+from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.levels import alike, canonical, is_like_missing, listing
 from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
@@ -37,7 +39,7 @@ def group_axis(
         raw = raw_key.codes
         names = _level_names(attribute, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
-        findings.notices += _oddities(attribute, levels)
+        findings.notices += _oddities(attribute, levels, spec.missing)
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
                 attribute.column.fault(
@@ -83,7 +85,7 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
 
 
-def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
+def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
     oddities = [
         Notice(
@@ -95,9 +97,10 @@ def _oddities(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     ]
     blank = [level for level in levels if is_like_missing(level)]
     if blank:
+        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (
             f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
-            "missing, name it in `unknown`"
+            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
         )
         oddities.append(Notice(what, Subjects.NOBODY))
     return oddities
@@ -107,7 +110,7 @@ def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Int
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()
-    own = [edge for edge in edges if not edge.beyond and edge.value in set(attribute.bins)]
+    own = [Edge(value, attribute.is_over) for value in attribute.bins]
     labels = attribute.bin_labels()
     names: list[str | None] = [
         labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
@@ -132,37 +135,94 @@ def _level_names(
             )
         )
     known = [level for level in known if level not in unknown]
-    target = {}
-    for name, levels in (attribute.merge or {}).items():
-        for text in levels:
-            target[_named(text, known, attribute, findings)] = name
+    names = _Names.of(attribute, known)
+    findings.notices += names.find_absent_codes(attribute)
+    target = {
+        names.resolve(text, attribute, findings): name
+        for name, levels in (attribute.merge or {}).items()
+        for text in levels
+    }
     kept: set[str] | None = None
     if attribute.keep is not None:
-        kept = {_named(text, known, attribute, findings) for text in attribute.keep}
-        kept |= {*(attribute.merge or {})}
+        merged = {*(attribute.merge or {})}
+        kept = merged | {
+            names.resolve(text, attribute, findings)
+            for text in attribute.keep
+            if text.value not in merged
+        }
 
     def audited(level: str | None) -> str | None:
         if level is None or level in unknown:
             return None
-        name = target.get(level, level)
+        label = names.label_of[level]
+        name = target.get(label, label)
         return attribute.other if kept is not None and name not in kept else name
 
     return [audited(level) for level in levels_read]
 
 
-def _named(text: Text, known: Sequence[str], attribute: Protected, findings: Findings) -> str:
-    """The stored level that a recoding names; a fault where it is likely a typo, else a notice."""
-    stored = _stored(text.value, known)
-    if stored not in known:
-        hint = did_you_mean(text.value, known)
-        if hint:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the known levels of a column are called: by their labels, where a spec gives them."""
+
+    label_of: dict[str, str]
+    absent: tuple[str, ...]
+
+    @classmethod
+    def of(cls, attribute: Protected, known: Sequence[str]) -> _Names:
+        stored = {_stored(code, known): label for code, label in attribute.labels.items()}
+        absent = tuple(code for code in attribute.labels if _stored(code, known) not in known)
+        return cls({level: stored.get(level, level) for level in known}, absent)
+
+    def find_absent_codes(self, attribute: Protected) -> Iterator[Notice]:
+        """A notice on codes that have a label and do not occur; a codebook expects them."""
+        if self.absent and attribute.codebook is None:
+            verb = "does" if len(self.absent) == 1 else "do"
+            what = f"{attribute.name}: {listing(self.absent)} of `labels` {verb} not occur"
+            yield Notice(what, Subjects.NOBODY)
+
+    def resolve(self, text: Text, attribute: Protected, findings: Findings) -> str:
+        """What the level is called that a recoding names by its code or its label.
+
+        One that does not occur is a fault, unless a codebook says that it may.
+        """
+        label = self.label_of.get(_stored(text.value, self.label_of), text.value)
+        labels = {*self.label_of.values()}
+        if label not in labels and attribute.codebook is None:
+            hint = did_you_mean(text.value, labels) or f"; there are {listing(sorted(labels))}"
+            what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
             findings.faults.append(
-                text.fault(f"no level {quoted(text.value)} in {attribute.name}{hint}")
+                text.fault(f"{what} (`levels:` lists levels that may be absent)")
             )
-        else:
-            what = f"{attribute.name}: the level {quoted(text.value)} does not occur"
-            findings.notices.append(Notice(what, Subjects.NOBODY))
-    return stored
+        return label
+
+
+def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
+    """Raises `DataError` where the data holds a level that the declared ones leave out."""
+    if attribute.codebook is None:
+        return
+    raw_key = counts.text_key(attribute.column.value)
+    levels = [
+        level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
+    ]
+    known = [level for level in levels if level is not None]
+    words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
+    declared = {"", None, *(_stored(word, known) for word in words)}
+    undeclared = [
+        (code, stored)
+        for code, (level, stored) in enumerate(zip(levels, raw_key.levels, strict=True))
+        if level not in declared
+    ]
+    codes = [code for code, _ in undeclared]
+    rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
+    if rows:
+        texts = tuple(stored for _, stored in undeclared)
+        what = f"{listing([text for text in texts if text is not None])}, which `levels` leaves out"
+        raise DataError(
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} a {attribute.name} of {what}",
+            "mend the data, or declare what may occur",
+            seek=Seek(attribute.column.value, texts),
+        )
 
 
 def _stored(word: str, known: Iterable[str]) -> str:

@@ -84,6 +84,8 @@ def _dropped(
     if not outcome.binary:
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
+    if outcome.is_assumed:
+        return _check_assumed(outcome, occurring, findings)
     is_well_named = _check_positive(outcome, classes, occurring, findings)
     is_well_named &= _check_negative(outcome, classes, occurring, findings)
     rest = occurring - positive - negative if is_well_named else set()
@@ -95,6 +97,20 @@ def _dropped(
         findings.faults.append(_too_many_fault(outcome, rest))
     elif not outcome.negative:
         findings.notices += _doubts(outcome, positive, rest)
+    return set()
+
+
+def _check_assumed(outcome: Outcome, occurring: set[str], findings: Findings) -> set[str]:
+    """A notice where the positive is taken for 1 or true; a fault where the values are others."""
+    column = quoted(outcome.column.value)
+    others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
+    if others:
+        what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
+        findings.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
+        return set()
+    one = next((quoted(level) for level in sorted(occurring) if canonical(level) == "1"), "1")
+    what = f"{outcome.name}: {one} of {column} is the positive, since the spec names none"
+    findings.notices.append(Notice(what, Subjects.NOBODY))
     return set()
 
 

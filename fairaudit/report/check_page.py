@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.errors import UsageError
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
@@ -36,9 +36,17 @@ from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult, GroupRow, RateRow
 from fairaudit.subgroups import SearchedRate, Subgroup
 from fairaudit.subgroups.search import ParentGroup
-from fairaudit.verdict import Backing, Breach, Check, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.verdict import (
+    Backing,
+    Breach,
+    Check,
+    Finding,
+    Limit,
+    ReversalCheck,
+    SubgroupCheck,
+    match_ids,
+)
 
-_MOST_IDS_IN_HINT = 10
 _UNWEIGHED = (
     "the rates are averages over strata; their counts and weights are not in the result: an entry "
     "of the same rate with `given` and without `average` lists them"
@@ -62,31 +70,19 @@ def listing(result: AuditResult) -> Document:
 
 
 def find(result: AuditResult, text: str) -> Finding:
-    """The finding by its id, its number in the listing, or a part of an id that only one has.
+    """The finding by its number in the listing, or by what `match_ids` takes for its id.
 
     Raises `UsageError` where there is none, or several.
     """
     ranked = checks.by_urgency(result.findings)
     ids = [finding.check.id for finding in ranked]
-    if text in ids:
-        return ranked[ids.index(text)]
-    if text.isdecimal() and 1 <= int(text) <= len(ranked):
+    if text not in ids and text.isdecimal() and 1 <= int(text) <= len(ranked):
         return ranked[int(text) - 1]
-    matches = [finding for finding in ranked if text in finding.check.id]
-    if len(matches) == 1 and text:
-        return matches[0]
-    known_ids = [names.copied(finding.check.id) for finding in (matches or ranked)]
-    more = (
-        f", and {len(known_ids) - _MOST_IDS_IN_HINT} more"
-        if len(known_ids) > _MOST_IDS_IN_HINT
-        else ""
-    )
-    hint = "the spec sets no limit"
-    if known_ids:
-        hint = f"there is {', '.join(known_ids[:_MOST_IDS_IN_HINT])}{more}"
-    if matches:
-        raise UsageError(f"{len(matches)} checks have {names.quoted(text)} in their id", hint)
-    raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
+    matches = match_ids(text, ids)
+    if len(matches) > 1:
+        listed = ", ".join(map(names.copied, matches))
+        raise UsageError(f"{names.quoted(text)} names {len(matches)} checks", f"there is {listed}")
+    return ranked[ids.index(matches[0])]
 
 
 def document(result: AuditResult, finding: Finding) -> Document:

@@ -6,6 +6,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import IO, Protocol
 
@@ -69,12 +70,23 @@ class _Writes(Protocol):
         """The text."""
 
 
-def print_document(document: Document, stream: IO[str]) -> None:
-    """Prints a document to a stream, as wide and as colourful as the stream allows."""
-    console = Console(file=stream, highlight=False)
+def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
+    """Prints a document to a stream, as wide as it is, and in colours if it takes any.
+
+    With `color` it is coloured, or not, whatever the stream is.
+    """
+    make_console = partial(
+        Console,
+        file=stream,
+        highlight=False,
+        force_terminal=color or None,
+        no_color=None if color is None else not color,
+        color_system={None: "auto", True: "standard", False: None}[color],
+    )
+    console = make_console()
     columns = os.environ.get("COLUMNS", "")
-    if console.width < _NARROWEST or not (console.is_terminal or columns.isdigit()):
-        console = Console(file=stream, highlight=False, width=_UNBOUND)
+    if console.width < _NARROWEST or not (stream.isatty() or columns.isdigit()):
+        console = make_console(width=_UNBOUND)
     if console.is_terminal:
         with console.capture() as captured:
             _print(document, console)

@@ -46,9 +46,9 @@ _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 
 
 def load(path: str | Path) -> Spec:
-    """The spec in a YAML file; raises `SpecError` with located faults."""
+    """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults."""
     try:
-        raw = inputs.read(Path(path), inputs.SPEC)
+        raw = inputs.read_named(str(path), inputs.SPEC)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"the spec {path} cannot be read: {why}", "check the path") from error
@@ -66,7 +66,7 @@ def files_named(path: Path) -> list[str]:
     Where it is not even YAML, all that may be a path: nothing of it may be lost.
     """
     try:
-        content = inputs.read(path, inputs.SPEC).decode("utf-8-sig", "replace")
+        content = inputs.read_named(str(path), inputs.SPEC).decode("utf-8-sig", "replace")
     except (OSError, ValueError):
         return []
     try:

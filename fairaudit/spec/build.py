@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairaudit.errors import SpecError
 from fairaudit.inputs import NO_PATH, can_be_named
+from fairaudit.metrics import Requirement
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
@@ -18,7 +19,14 @@ from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.defaults import fill_defaults
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
-from fairaudit.spec.model import CsvFormat, Missing, MissingPolicy, OutcomeKind, Spec
+from fairaudit.spec.model import (
+    CsvFormat,
+    MetricRequest,
+    Missing,
+    MissingPolicy,
+    OutcomeKind,
+    Spec,
+)
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft
@@ -58,6 +66,8 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
     inference = _read_inference(draft, shape.inference)
     context = Context(draft, shape, columns, inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
+    columns = columns.assume_positives(_find_assumed(requests))
+    context = Context(draft, shape, columns, inference)
     scan, gates = read_scan(context)
     search, limits = read_search(context)
     return Spec(
@@ -91,6 +101,19 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         describe=shape.describe,
         notices=notices,
     )
+
+
+def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
+    """The outcomes of measures that need to know what is positive."""
+    assumed: set[str] = set()
+    for request in requests:
+        if request.terms.of_class is not None or request.uses(Requirement.CLASSES):
+            continue
+        if request.uses(Requirement.PREDICTION):
+            assumed |= {request.of, request.against or request.of}
+        if request.uses(Requirement.LABEL):
+            assumed.add("label")
+    return assumed
 
 
 def _refuse_paths(draft: Draft, shape: schema.AuditSpec) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -124,6 +124,16 @@ class Columns:
                 outcomes.setdefault(outcome.name, outcome)
         return outcomes
 
+    def assume_positives(self, names: Collection[str]) -> Columns:
+        """The columns where each of these outcomes that names no positive has 0 and 1."""
+
+        def assume(outcome: Outcome) -> Outcome:
+            is_open = outcome.name in names and not outcome.binary and outcome.may_be_binary
+            return outcome.assume_positive() if is_open else outcome
+
+        label = None if self.label is None else assume(self.label)
+        return replace(self, label=label, predictions=tuple(map(assume, self.predictions)))
+
     @property
     def first(self) -> str:
         """The outcome that is audited where none is named."""
@@ -170,25 +180,63 @@ def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
 def _read_protected(
     draft: Draft, path: Path, name: str, shape: schema.ProtectedColumn
 ) -> Protected:
+    reference = draft.optional((*path, "reference"), shape.reference)
+    if reference is not None:
+        reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
+    attribute = replace(
+        _read_levels(draft, path, name, shape),
+        codebook=_read_codebook(draft, path, shape),
+        reference=reference,
+    )
+    draft.faults.extend(reference_faults(attribute))
+    return attribute
+
+
+def _read_levels(draft: Draft, path: Path, name: str, shape: schema.LevelColumn) -> Protected:
+    """A column and how its levels are recoded."""
     _refuse_recoding(draft, path, shape)
-    keep = None if shape.keep is None else draft.texts((*path, "keep"), shape.keep)
-    attribute = Protected(
+    edges = "bins" if shape.over is None else "over"
+    return Protected(
         name=name,
         column=_column_of(draft, path, name, shape.column),
         trim=shape.trim,
         unknown=tuple(shape.unknown),
+        labels=shape.labels,
         merge={
             target: draft.texts((*path, "merge", target), levels)
             for target, levels in shape.merge.items()
         },
-        keep=keep,
+        keep=None if shape.keep is None else draft.texts((*path, "keep"), shape.keep),
         other=shape.other or "other",
-        bins=_read_bins(draft, (*path, "bins"), shape.bins),
+        bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
+        is_over=shape.over is not None,
         quantiles=_read_quantiles(draft, path, shape),
-        reference=draft.optional((*path, "reference"), shape.reference),
     )
-    draft.faults.extend(reference_faults(attribute))
-    return attribute
+
+
+def _read_codebook(
+    draft: Draft, path: Path, shape: schema.StratumColumn
+) -> tuple[Text, ...] | None:
+    """The levels that may occur, with faults for what is recoded and is none of them."""
+    if shape.levels is None:
+        return None
+    known = {*shape.levels, *shape.labels.values()}
+    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
+    named += [
+        (("merge", target, number), level)
+        for target, levels in shape.merge.items()
+        for number, level in enumerate(levels)
+    ]
+    named += [
+        (("keep", number), level)
+        for number, level in enumerate(shape.keep or ())
+        if level not in shape.merge
+    ]
+    for inner, level in named:
+        if level not in known:
+            hint = did_you_mean(level, known)
+            draft.fault((*path, *inner), f"{level!r} is none of the `levels`{hint}")
+    return draft.texts((*path, "levels"), shape.levels)
 
 
 def reference_faults(column: Protected) -> list[Fault]:
@@ -201,35 +249,41 @@ def reference_faults(column: Protected) -> list[Fault]:
     return [column.reference.fault(f"no such bin{hint}")]
 
 
-def _refuse_recoding(draft: Draft, path: Path, shape: schema.ProtectedColumn) -> None:
+def _refuse_recoding(draft: Draft, path: Path, shape: schema.LevelColumn) -> None:
     """The faults of levels that are merged, kept or binned at once, or twice."""
-    recoded = shape.merge or shape.keep is not None or shape.other
-    for key in ("bins", "quantiles"):
-        if getattr(shape, key) is not None and recoded:
-            draft.fault((*path, key), "a column is either binned or merged and kept, not both")
+    is_listed = isinstance(shape, schema.StratumColumn) and shape.levels is not None
+    recoded = shape.merge or shape.keep is not None or shape.other or shape.labels or is_listed
+    cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
+    for key in cuts[1:]:
+        draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+    if cuts and recoded:
+        what = "a column is either binned or its levels are recoded, not both"
+        draft.fault((*path, cuts[0]), what)
     if shape.other is not None and shape.keep is None:
         draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
     for target, levels in shape.merge.items():
-        if shape.keep is not None and set(levels) & set(shape.keep):
+        if shape.keep is not None and set(levels) & set(shape.keep) - {*shape.merge}:
             draft.fault((*path, "merge", target), "a level is both merged and kept")
     times = Counter(level for levels in shape.merge.values() for level in levels)
     for level in [level for level, count in times.items() if count > 1]:
         draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
-    for word in (*shape.merge, shape.other):
+    for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
             draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
 
 
 def _read_strata(
-    draft: Draft, role: str, shapes: Mapping[str, schema.StratumColumn]
+    draft: Draft, role: str, shapes: Mapping[str, schema.LevelColumn]
 ) -> tuple[Protected, ...]:
     strata = []
     for name, shape in shapes.items():
         path: Path = ("columns", role, name)
-        column = _column_of(draft, path, name, shape.column)
-        bins = _read_bins(draft, (*path, "bins"), shape.bins)
-        quantiles = _read_quantiles(draft, path, shape)
-        strata.append(Protected(name, column, bins=bins, quantiles=quantiles))
+        stratum = _read_levels(draft, path, name, shape)
+        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
+        stratum = replace(stratum, merge=stratum.merge or None)
+        if isinstance(shape, schema.StratumColumn):
+            stratum = replace(stratum, codebook=_read_codebook(draft, path, shape))
+        strata.append(stratum)
     return tuple(strata)
 
 
@@ -254,13 +308,9 @@ def _read_similarity(draft: Draft, shape: schema.Columns) -> SimilarityColumns:
     return SimilarityColumns(**columns)
 
 
-def _read_quantiles(
-    draft: Draft, path: Path, shape: schema.ProtectedColumn | schema.StratumColumn
-) -> int | None:
+def _read_quantiles(draft: Draft, path: Path, shape: schema.LevelColumn) -> int | None:
     where = (*path, "quantiles")
-    if shape.quantiles is not None and shape.bins is not None:
-        draft.fault(where, "either bins or quantiles, not both", key=True)
-    elif shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
         draft.fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
     return shape.quantiles
 

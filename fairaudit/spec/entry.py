@@ -308,7 +308,7 @@ def _unmet(
                 "is a number" if outcomes[name].kind is OutcomeKind.NUMBER else "has only a score"
             )
             return f"needs classes, and {name} {what}"
-        if not (outcomes[name].binary or one_class or Requirement.CLASSES in needs):
+        if not (outcomes[name].may_be_binary or one_class or Requirement.CLASSES in needs):
             return f"needs to know what is positive: `positive:` in {_place_of(name)}"
     return _unmet_number(needs, of, outcomes)
 

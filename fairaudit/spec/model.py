@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -146,18 +146,23 @@ ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
 class Protected:
     """A protected attribute, or a stratum: where it is read and how it is recoded.
 
-    `quantiles` are so many bins of as many people each, whose edges are yet to be found. A stratum
-    that a `model` makes is in no column of the data.
+    `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
+    to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
+    people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
+    the data.
     """
 
     name: str
     column: Text
     trim: bool = False
     unknown: tuple[str, ...] = ()
+    codebook: tuple[Text, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     merge: Mapping[str, tuple[Text, ...]] | None = None
     keep: tuple[Text, ...] | None = None
     other: str = "other"
     bins: tuple[Decimal, ...] = ()
+    is_over: bool = False
     quantiles: int | None = None
     reference: Text | None = None
     model: ModelledStrata | None = None
@@ -168,8 +173,14 @@ class Protected:
         return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
-        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`."""
+        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`.
+
+        With `is_over` they are `25 and under`, `over 25 to 40`, `over 40`.
+        """
         edges = [format_edge(edge) for edge in self.bins]
+        if edges and self.is_over:
+            between = [f"over {low} to {high}" for low, high in pairwise(edges)]
+            return (f"{edges[0]} and under", *between, f"over {edges[-1]}")
         middle = [f"{low} to {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
 
@@ -200,7 +211,8 @@ class Outcome:
 
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
     column of an outcome that has nothing but a score is that score's. `order` names the classes of
-    an ordinal outcome from the lowest to the highest.
+    an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
+    is positive, though a measure needs it: the data must hold 0 and 1, or false and true.
     """
 
     name: str
@@ -213,6 +225,7 @@ class Outcome:
     kind: OutcomeKind = OutcomeKind.CLASSES
     score: Text | None = None
     order: tuple[Text, ...] = ()
+    is_assumed: bool = False
 
     @property
     def has_classes(self) -> bool:
@@ -228,6 +241,16 @@ class Outcome:
     def binary(self) -> bool:
         """Whether it says what is positive."""
         return bool(self.positive) or self.threshold is not None
+
+    @property
+    def may_be_binary(self) -> bool:
+        """Whether it is binary, or is where its values are 0 and 1."""
+        return self.binary or (self.has_classes and not self.order)
+
+    def assume_positive(self) -> Outcome:
+        """The outcome whose values are 0 and 1, or false and true, which are equal to them."""
+        one, zero = replace(self.column, value="1"), replace(self.column, value="0")
+        return replace(self, positive=(one,), negative=(zero,), is_assumed=True)
 
 
 NO_SIMILARITY = SimilarityColumns()

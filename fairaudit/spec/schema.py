@@ -87,26 +87,31 @@ class Positive(_Strict):
     top: Share | None = None
 
 
-class ProtectedColumn(_Strict):
-    """A protected attribute."""
+class LevelColumn(_Strict):
+    """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
 
     column: Text | None = None
     trim: Flag = False
     unknown: Texts = []
+    labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
     merge: Annotated[dict[str, Texts], BeforeValidator(lambda value: value)] = {}
     keep: Texts | None = None
     other: Text | None = None
     bins: Numbers | None = None
+    over: Numbers | None = None
     quantiles: Whole | None = None
+
+
+class StratumColumn(LevelColumn):
+    """A declared factor to condition on."""
+
+    levels: Texts | None = None
+
+
+class ProtectedColumn(StratumColumn):
+    """A protected attribute."""
+
     reference: Text | None = None
-
-
-class StratumColumn(_Strict):
-    """A declared factor to condition on, or a feature to look for subgroups in."""
-
-    column: Text | None = None
-    bins: Numbers | None = None
-    quantiles: Whole | None = None
 
 
 class PropensityStrata(_Strict):
@@ -137,7 +142,7 @@ class FactorColumn(StratumColumn, StrataModel):
     """A declared factor to condition on: a column, or strata that a model makes."""
 
 
-class FeatureColumn(StratumColumn):
+class FeatureColumn(LevelColumn):
     """A feature to look for subgroups in; or a list of those in which people are alike."""
 
     names: Texts | None = None

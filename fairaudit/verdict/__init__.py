@@ -1,5 +1,6 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
+from fairaudit.verdict.check_ids import match_ids
 from fairaudit.verdict.checks import (
     About,
     AnyCheck,
@@ -47,4 +48,5 @@ __all__ = [
     "judge",
     "judge_reversals",
     "judge_subgroups",
+    "match_ids",
 ]

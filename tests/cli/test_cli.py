@@ -390,8 +390,8 @@ def test_python_misuse_is_told() -> None:
             fairaudit.audit(spec)  # type: ignore[arg-type]
     with pytest.raises(FairauditError, match="fail_on"):
         fairaudit.audit(SPECS / "titanic.yaml", fail_on="nope")
-    with pytest.raises(FairauditError, match="no check 'x'"):
-        fairaudit.audit(SPECS / "titanic.yaml", only="x")
+    with pytest.raises(FairauditError, match=r"no check .zz."):
+        fairaudit.audit(SPECS / "titanic.yaml", only="zz")
 
 
 def test_a_deeply_nested_spec_is_told(tmp_path: Path) -> None:

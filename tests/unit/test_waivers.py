@@ -339,6 +339,33 @@ def test_a_waiver_holds_through_its_last_day(
     assert (f"it held until {day}" in str(result.notices)) is (state is WaiverState.EXPIRED)
 
 
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        (0, "expires today, on "),
+        (1, "expires in 1 day, on "),
+        (14, "expires in 14 days, on "),
+        (15, ""),
+    ],
+)
+def test_a_waiver_that_expires_soon_is_told(judged: Judged, days: int, told: str) -> None:
+    day = (NOW + timedelta(days=days)).date().isoformat()
+    notices = [*judged(FLOOR, waiver(expires=day)).notices]
+    assert [told + day in notice for notice in notices] == ([True] if told else [])
+    unused = judged(FLOOR, waiver(expires=day), text=rows({"a": 60, "b": 50})).notices
+    assert ": expires" not in str([*unused])
+
+
+def test_how_soon_is_by_the_date_of_the_report(
+    judged: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = (NOW + timedelta(days=3)).date().isoformat()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int((NOW + timedelta(days=1)).timestamp())))
+    assert "expires in 2 days" in str([*judged(FLOOR, waiver(expires=day)).notices])
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert not judged(FLOOR, waiver(expires=day)).notices
+
+
 @pytest.mark.parametrize(("second", "code"), [(-1, 0), (0, 1)])
 def test_the_day_ends_in_utc(
     judged: Judged, second: int, code: int, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from conftest import rate_of
 
 import fairaudit
@@ -439,6 +440,22 @@ def test_levels_that_are_likely_one_are_told_and_not_joined(audit_csv: Audit) ->
     spec_ = others()
     merge = {"Black": ["Black", "black "]}
     spec_["columns"]["protected"] = {"race": {"merge": merge, "unknown": "N/A"}}
+    assert not audit_csv(text, spec_).notices
+
+
+@pytest.mark.parametrize("word", ["NA", "None", "null", "N/A", "nan", "NULL", "?", "-"])
+def test_a_level_that_likely_means_missing_is_told_with_the_line_to_add(
+    audit_csv: Audit, word: str
+) -> None:
+    text = f"race,y\na,yes\n{word},no\nb,yes\n{word},no\n"
+    for more in ({}, {"suppress_below": 11}):
+        notices = [*audit_csv(text, {**others(), **more}).notices]
+        (told,) = (notice for notice in notices if "means missing" in notice)
+        line = f'missing: {{tokens: ["", "{word}"]}}'
+        assert f"race: '{word}' counts as a level like any other" in told
+        assert f"`{line}`" in told
+    spec_ = {**others(), **yaml.safe_load(line)}
+    assert sizes_of(audit_csv(text, spec_)) == {"a": 1, "b": 1, "(unknown)": 2}
     assert not audit_csv(text, spec_).notices
 
 
