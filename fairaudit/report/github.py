@@ -6,16 +6,16 @@ says how many are left out.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from pathlib import Path
 
 from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.inputs import STDIN
 from fairaudit.names import printable
 from fairaudit.report import checks
 from fairaudit.report.markup import shortened
+from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverOutcome, WaiverState
@@ -66,12 +66,15 @@ class _Annotation:
 
     def __str__(self) -> str:
         properties = {}
-        if self.place is not None:
+        if self.place is not None and self.place.file != STDIN:
             line, column = self.place.line, self.place.column
             places = {"line": line, "endLine": line, "col": column}
-            properties = {"file": _path(self.place.file), **{n: str(v) for n, v in places.items()}}
+            properties = {
+                "file": path_in_repository(self.place.file),
+                **{n: str(v) for n, v in places.items()},
+            }
         elif self.file:
-            properties = {"file": _path(self.file)}
+            properties = {"file": path_in_repository(self.file)}
         properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
         values = ",".join(
             f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items()
@@ -145,19 +148,6 @@ def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
         text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
         title = f"waiver {word}: {outcome.waiver.check}"
         yield _Annotation(rank, title, text, outcome.waiver.place)
-
-
-def _path(file: str) -> str:
-    """The file as GitHub names it: from the top of the repository, where it lies in that."""
-    named = Path(file)
-    top = os.environ.get("GITHUB_WORKSPACE")
-    if top:
-        # As it is written first: a link in the repository is a file of its own.
-        pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
-        pairs.append((named.resolve(), Path(top).resolve()))
-        within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
-        named = next(within, named)
-    return printable(named.as_posix())
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:
