@@ -23,8 +23,8 @@ class Mark(StrEnum):
 class Interval:
     """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
 
-    `text` is written beside it. A value that is no finite number is only written. Those that a
-    sentence is about are `strong`.
+    `text` is written beside it. A value that is no finite number is only written. A `strong` one
+    is what a check is about.
     """
 
     label: str
