@@ -241,7 +241,9 @@ def _load(spec: SpecLike) -> Spec:
         return specs.load(Path(spec))
     except TypeError as error:
         kind = type(spec).__name__
-        raise UsageError(f"a spec is a path or a mapping, not a {kind}", "see README.md") from error
+        raise UsageError(
+            f"a spec is a path or a mapping, not a {kind}", "see docs/spec.md"
+        ) from error
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
