@@ -385,11 +385,13 @@ def _refuse_missing(axis: Axis, counts: Counts) -> None:
     missing = (counts.kept == 1) & axis.missing
     rows = int(counts.rows[missing].sum())
     if rows:
-        role = {"strata": "stratum", "numbers": "number"}.get(axis.rule, axis.rule)
+        is_decision = axis.rule == "prediction" and axis.key.name == "decision"
+        rule = "decision" if is_decision else axis.rule
+        role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
         what = f"no value in the {role} {quoted(axis.column)}"
         raise DataError(
             f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
-            f"complete the data, or say what becomes of them: `missing: {{{axis.rule}: …}}`",
+            f"complete the data, or say what becomes of them: `missing: {{{rule}: …}}`",
             seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
             uncounted=f"rows have {what}",
         )

@@ -85,7 +85,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         weight=draft.optional(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional(("columns", "cluster"), shape.columns.cluster),
         format=_read_format(draft, shape.format),
-        missing=_read_missing(shape.missing),
+        missing=_read_missing(draft, shape.missing),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=shape.groups.rule,
@@ -221,6 +221,14 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     return CsvFormat(**dict(shape))
 
 
-def _read_missing(shape: schema.MissingRules) -> Missing:
-    policies = {role: MissingPolicy(policy) for role, policy in shape if role != "tokens"}
+def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:
+    """What is missing and what becomes of it; a decision is a prediction by another name."""
+    if shape.decision is not None and "prediction" in shape.model_fields_set:
+        what = "`prediction` says what becomes of it already"
+        draft.fault(("missing", "decision"), what, key=True)
+    policies = {
+        role: MissingPolicy(policy) for role, policy in shape if role not in {"tokens", "decision"}
+    }
+    if shape.decision is not None:
+        policies["prediction"] = MissingPolicy(shape.decision)
     return Missing(tuple(shape.tokens), **policies)

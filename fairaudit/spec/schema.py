@@ -214,6 +214,7 @@ class MissingRules(_Strict):
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
     label: Literal["aside", "drop", "error"] = "aside"
     prediction: Literal["aside", "drop", "error"] = "error"
+    decision: Literal["aside", "drop", "error"] | None = None
     score: Literal["aside", "drop", "error"] = "error"
     numbers: Literal["aside", "drop", "error"] = "aside"
 

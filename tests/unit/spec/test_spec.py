@@ -182,6 +182,22 @@ def test_entries_share_defaults_and_merged_keys() -> None:
     assert [impact.fail, str(impact.warn)] == [None, "below 0.9"]
 
 
+def test_the_alias_that_was_asked_is_the_name_of_the_check() -> None:
+    entry = "metrics: [{metric: tpr, fail: '< 0.5'}, {metric: fpr, name: Alarms, fail: '< 0.5'}]"
+    text = MINIMAL.replace("metrics: [selection_rate]", f"{entry}\n") + "  label: y"
+    text = text.replace("  label: y", "").replace("columns:\n", "columns:\n  label: z\n")
+    checks = specs.parse(text).checks
+    assert [check.about.name for check in checks] == ["tpr", "Alarms"]
+    assert checks[0].id == "true_positive_rate/race/decision"
+
+
+def test_what_is_missing_of_a_decision_may_be_called_so() -> None:
+    text = MINIMAL + "missing: {decision: drop}\n"
+    assert specs.parse(text).missing.prediction == "drop"
+    with pytest.raises(SpecError, match="says what becomes of it already"):
+        specs.parse(text.replace("decision: drop", "decision: drop, prediction: drop"))
+
+
 def test_a_fault_of_a_default_points_at_it() -> None:
     text = SHARED.replace('warn: "< 0.9"', 'warn: "> 0.9"')
     column = text.splitlines()[5].index('"> 0.9"') + 1
