@@ -23,7 +23,8 @@ class Mark(StrEnum):
 class Interval:
     """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
 
-    `text` is written beside it. A value that is no finite number is only written.
+    `text` is written beside it. A value that is no finite number is only written. A `strong` one
+    is what a check is about.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Interval:
     panel: str = ""
     mark: Mark = Mark.GROUP
     text: str = ""
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
