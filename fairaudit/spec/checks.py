@@ -22,7 +22,15 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
-from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
+from fairaudit.spec.entry import (
+    Context,
+    Entry,
+    of_numbers,
+    quote_limits,
+    read_entry,
+    read_outcome,
+    refuse_unmet,
+)
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
@@ -237,6 +245,7 @@ def _make_checks(
                 fail=fail,
                 place=context.draft.document.place(entry.path),
                 about=_about(entry),
+                source=quote_limits(context.draft.document, entry.path),
             )
             for given in strata
         ]
