@@ -186,7 +186,7 @@ class Question:
         if isinstance(data, str | Path):
             return Files((str(data),))
         if data is not None:
-            return Frame(data)
+            return data if isinstance(data, Frame) else Frame(data)
         if not self.spec.data:
             raise UsageError("the spec names no data", "add `data:` to it, or give --data")
         return Files(self.spec.data, Path(self.spec.path).parent)
@@ -257,6 +257,8 @@ def _count_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
 ) -> Iterator[tuple[int, Outcome]]:
     """The counts for each question, by its number; those of the same data and format together."""
+    if data is not None and not isinstance(data, str | Path):
+        data = Frame(data)  # one for all passes: a stream can be read but once
     passes: dict[object, dict[int, Plan]] = {}
     for number, question in enumerate(questions):
         try:
