@@ -82,10 +82,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that belong together, in their order."""
+    """Points that belong together, in their order.
+
+    `text` is written beside its name; `strong` is the one that the others are seen against.
+    """
 
     label: str
     points: Sequence[Point]
+    text: str = ""
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +109,6 @@ class Lines:
     percent: bool = False
     percent_across: bool = False
     domain: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """A value on either side; `strong` is the one that the others are seen against."""
-
-    label: str
-    first: float
-    second: float
-    strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Slopes:
-    """Lines between two sides: where one climbs and others fall, a gap is turned round."""
-
-    y: str
-    sides: tuple[str, str]
-    slopes: Sequence[Slope]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +132,7 @@ class Lattice:
     edges: Sequence[tuple[int, int]]
 
 
-Picture: TypeAlias = Intervals | Bars | Lines | Slopes | Lattice
+Picture: TypeAlias = Intervals | Bars | Lines | Lattice
 
 
 MOST_ROWS = 40
