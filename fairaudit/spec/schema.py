@@ -219,6 +219,20 @@ class MissingRules(_Strict):
     numbers: Literal["aside", "drop", "error"] = "aside"
 
 
+class ExpectedRows(_Strict):
+    """How many rows an audit must count."""
+
+    at_least: Whole | None = None
+    at_most: Whole | None = None
+
+
+class Expected(_Strict):
+    """What the data must hold to be audited: rows, and levels of attributes and strata."""
+
+    rows: ExpectedRows = ExpectedRows()
+    levels: dict[str, Texts] = {}
+
+
 class Exclusion(_Strict):
     """Groups that are too small a share of the people to be compared, and by whose rule."""
 
@@ -417,6 +431,7 @@ class AuditSpec(_Strict):
     missing: MissingRules = MissingRules()
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
+    expect: Expected = Expected()
     inference: Inference = Inference()
     defaults: Defaults = Defaults()
     metrics: Annotated[

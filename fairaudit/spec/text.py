@@ -5,6 +5,8 @@ Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and date
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -27,6 +29,7 @@ _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
 }
+_ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 _HALF = "this text holds half of a character: write the character itself"
@@ -118,6 +121,14 @@ class Draft:
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
         """The texts of a list that stands at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
+
+
+def fill_in_environment(text: str) -> tuple[str, list[str]]:
+    """A text with each `${env.NAME}` replaced by that variable, and the names that are not set."""
+    names = dict.fromkeys(_ENVIRONMENT.findall(text))
+    unset = [name for name in names if name not in os.environ]
+    filled = _ENVIRONMENT.sub(lambda match: os.environ.get(match[1], match[0]), text)
+    return filled, unset
 
 
 def _is_broken(text: str) -> bool:
