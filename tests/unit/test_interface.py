@@ -62,6 +62,14 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
 
 
+def test_a_notebook_shows_the_top_of_the_page(loans: fairaudit.AuditResult) -> None:
+    shown = loans._repr_html_()
+    assert "female × Black is selected at 62 % of male × Black" in shown
+    assert "0.616" in shown
+    assert "<html" not in shown
+    assert "<script" not in shown
+
+
 def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
     """Black women 497 of 1,337, Black men 1,115 of 1,847: counted by hand from the CSV file."""
     (failed,) = [finding for finding in loans.findings if finding.status == "fail"]
