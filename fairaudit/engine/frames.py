@@ -6,12 +6,14 @@ chunk by chunk. Of the rest only those columns are converted, one by one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.contract import FRAME_NAME, Frame
@@ -46,36 +48,31 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
     elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
         names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
         return _of_columns(names, lambda name: frame[name], plans)
-    elif _is_of_arrow(frame, "Dataset"):
+    elif _is_dataset(frame):
         lazy = pl.scan_pyarrow_dataset(frame)
-    elif _is_of_arrow(frame, "RecordBatchReader"):
-        data.frame = _read_once(frame, plans)
-        return data.frame.lazy(), tuple(frame.schema.names)
     else:
-        return _of_library(frame, plans)
+        return _of_library(data, plans)
     return lazy, tuple(lazy.collect_schema())
 
 
-def _of_library(
-    data: Any,  # noqa: ANN401
-    plans: Sequence[Plan],
-) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """A frame of a library that narwhals knows, or anything that streams Arrow."""
     try:
-        frame = nw.from_native(data)
+        frame = nw.from_native(data.frame)
     except nw.exceptions.DuplicateError as error:
         raise DataError("the data frame repeats the name of a column", "rename one") from error
     except TypeError as error:
-        if not hasattr(data, "__arrow_c_stream__"):
-            raise DataError(
-                f"the data is a {type(data).__name__}, which is no table", _HINT
-            ) from error
-        frame = nw.from_arrow(data, backend="polars")
+        if not hasattr(data.frame, "__arrow_c_stream__"):
+            kind = type(data.frame).__name__
+            raise DataError(f"the data is a {kind}, which is no table", _HINT) from error
+        reader = pa.RecordBatchReader.from_stream(data.frame)
+        data.frame = _read_once(reader, plans)
+        return data.frame.lazy(), tuple(reader.schema.names)
     if isinstance(frame, nw.DataFrame):
         return _of_columns(frame.columns, frame.get_column, plans)
     header = frame.collect_schema().names()
     if frame.implementation is nw.Implementation.DUCKDB:
-        lazy: pl.LazyFrame = data.pl(lazy=True)
+        lazy: pl.LazyFrame = data.frame.pl(lazy=True)
         return lazy, tuple(header)
     read = columns_read(plans, header)
     columns = frame.select(*(name for name in header if name in read))
@@ -136,14 +133,13 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
-def _is_of_arrow(data: Any, name: str) -> bool:  # noqa: ANN401
-    """Whether this is an Arrow object of that class, without loading its library for others."""
-    return any(
-        cls.__name__ == name and cls.__module__.startswith("pyarrow") for cls in type(data).__mro__
-    )
+def _is_dataset(data: object) -> bool:
+    """Whether this is a dataset of Arrow: where its module is not loaded there can be none."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(data, module.Dataset)
 
 
-def _read_once(reader: Any, plans: Sequence[Plan]) -> pl.DataFrame:  # noqa: ANN401
+def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:
     """The columns of a stream that plans read: nobody can read it a second time."""
     names = [
         name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)

@@ -250,8 +250,9 @@ def test_each_of_several_frames_has_a_result_or_its_error() -> None:
 def test_a_spec_is_a_path_a_text_or_a_mapping() -> None:
     path = SPECS / "kidney_admissions.yaml"
     text = path.read_text().replace("../sample_data", str(LOANS.parent))
-    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text)]
-    assert values == ["fail"] * 3
+    tree = {**GATED, "data": LOANS, "metrics": "selection_rate"}
+    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text, tree)]
+    assert values == ["fail", "fail", "fail", "none"]
     with pytest.raises(fairaudit.SpecError, match="metrcs"):
         fairaudit.audit("columns: {protected: [gender]}\nmetrcs: selection_rate\n", LOANS)
     with pytest.raises(fairaudit.UsageError, match="a spec is a path, a text or a mapping"):
