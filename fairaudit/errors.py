@@ -34,6 +34,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """A part of a line of a text file: from a column up to, and without, `end`, both from 1."""
+
+    line: int
+    column: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong in a spec: what, where, and the line it stands in."""
 

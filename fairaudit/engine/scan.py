@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -19,8 +18,6 @@ from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress
-
-FRAME_NAME = "<data frame>"
 
 _SAMPLE = 200_000
 _FIRST = 50_000
@@ -128,28 +125,3 @@ def _batch(
     frame = files[0].reader.scan_files(paths, separator, column)
     names = tuple(file.file.path for file in files)
     return Batch(frame, schema, names, tuple(map(str, paths)), apart)
-
-
-def batch_of(data: Any) -> tuple[Batch, int]:  # noqa: ANN401  # any frame narwhals reads
-    """A frame as a batch, and how many rows it has, counted apart from the pass."""
-    frame = _lazy(data)
-    try:
-        schema = frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"the data frame cannot be read: {type(error).__name__}") from error
-    rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
-    return Batch(frame, schema, (FRAME_NAME,)), rows
-
-
-def _lazy(data: Any) -> pl.LazyFrame:  # noqa: ANN401
-    if isinstance(data, pl.LazyFrame):
-        return data
-    import narwhals as nw
-
-    try:
-        native = nw.from_native(data)
-        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        return eager.to_polars().lazy()
-    except Exception as error:  # each library that narwhals reads fails in its own way
-        message = f"the data is a {type(data).__name__} that cannot be read as a table"
-        raise DataError(message, "give a path, or a frame that narwhals reads") from error

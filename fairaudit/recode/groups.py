@@ -15,7 +15,7 @@ from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import alike, canonical, is_like_missing, listing
+from fairaudit.recode.levels import alike, canonical, is_like_missing, is_like_unknown, listing
 from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
 
 
@@ -95,7 +95,15 @@ def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> 
         )
         for same in alike(levels)
     ]
-    blank = [level for level in levels if is_like_missing(level)]
+    unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
+    if unknown:
+        words = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
+            f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (

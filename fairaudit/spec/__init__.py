@@ -25,6 +25,7 @@ from fairaudit.spec.model import (
     RESERVED,
     ClusterStrata,
     CsvFormat,
+    Expected,
     MetricRequest,
     Missing,
     MissingPolicy,
@@ -77,7 +78,8 @@ def files_named(path: Path) -> list[str]:
         [tree.get(key) for key in ("data", "waivers", "draws")] if isinstance(tree, dict) else []
     )
     lists = [value if isinstance(value, list) else [value] for value in values]
-    return [entry for entries in lists for entry in entries if isinstance(entry, str)]
+    named = (entry for entries in lists for entry in entries if isinstance(entry, str))
+    return [text.fill_in_environment(entry)[0] for entry in named]
 
 
 def parse(content: str, name: str = "spec") -> Spec:
@@ -98,6 +100,7 @@ __all__ = [
     "ClusterStrata",
     "CsvFormat",
     "Cut",
+    "Expected",
     "MetricRequest",
     "Missing",
     "MissingPolicy",

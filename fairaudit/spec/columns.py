@@ -460,13 +460,19 @@ def _refuse_outcome_names(draft: Draft, shape: schema.Columns, columns: Columns)
     """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
-    taken = {column.name for column in (*columns.protected, *columns.strata, *columns.features)}
+    named: dict[str, Sequence[Protected]] = {
+        "a protected attribute": columns.protected,
+        "a stratum": columns.strata,
+        "a feature": columns.features,
+    }
+    taken = {column.name: what for what, columns in named.items() for column in columns}
     if shape.score is not None:
-        taken.add("score")
+        taken["score"] = "the score"
     for path in paths:
         name = str(path[-1])
         if name in RESERVED:
             draft.fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
         elif name in taken:
-            draft.fault(path, f"{name!r} is the name of something else already", key=True)
-        taken.add(name)
+            what = f"{name!r} is the name of {taken[name]} already: name it otherwise"
+            draft.fault(path, what, key=True)
+        taken[name] = "a model" if path[1] == "models" else "a number"

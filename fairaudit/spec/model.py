@@ -315,6 +315,15 @@ class MetricRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What the data must hold: how many rows, and levels that must occur."""
+
+    at_least: int | None = None
+    at_most: int | None = None
+    levels: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """An audit spec, read and resolved.
 
@@ -342,6 +351,7 @@ class Spec:
     filter: Text | None
     minimum: Minimum
     exclude_below: ExcludeBelow | None
+    expected: Expected
     inference: Inference
     requests: tuple[MetricRequest, ...]
     checks: tuple[AnyCheck, ...]

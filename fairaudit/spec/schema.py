@@ -214,8 +214,23 @@ class MissingRules(_Strict):
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
     label: Literal["aside", "drop", "error"] = "aside"
     prediction: Literal["aside", "drop", "error"] = "error"
+    decision: Literal["aside", "drop", "error"] | None = None
     score: Literal["aside", "drop", "error"] = "error"
     numbers: Literal["aside", "drop", "error"] = "aside"
+
+
+class ExpectedRows(_Strict):
+    """How many rows an audit must count."""
+
+    at_least: Whole | None = None
+    at_most: Whole | None = None
+
+
+class Expected(_Strict):
+    """What the data must hold to be audited: rows, and levels of attributes and strata."""
+
+    rows: ExpectedRows = ExpectedRows()
+    levels: dict[str, Texts] = {}
 
 
 class Exclusion(_Strict):
@@ -416,6 +431,7 @@ class AuditSpec(_Strict):
     missing: MissingRules = MissingRules()
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
+    expect: Expected = Expected()
     inference: Inference = Inference()
     defaults: Defaults = Defaults()
     metrics: Annotated[

@@ -17,7 +17,7 @@ import numpy as np
 from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
-from fairaudit.errors import Place
+from fairaudit.errors import Place, Quote
 from fairaudit.members import RARE, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
@@ -127,6 +127,14 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitQuotes:
+    """The lines of the spec that set the limits of a check, as they are written."""
+
+    warn: Annotated[Quote | None, RARE] = None
+    fail: Annotated[Quote | None, RARE] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
@@ -142,6 +150,7 @@ class Check:
     fail: Limit | None = None
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")
@@ -195,6 +204,7 @@ class ReversalCheck:
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")
@@ -227,6 +237,7 @@ class SubgroupCheck:
     fail: Limit | None = None
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")
