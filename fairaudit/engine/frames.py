@@ -85,7 +85,7 @@ def _of_columns(
     """The columns that plans read, each converted alone, so that an error has its name."""
     by_text = {str(name): name for name in names}
     read = columns_read(plans, [*by_text])
-    series = [_convert(text, column(by_text[text])) for text in by_text if text in read]
+    series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
     sizes: dict[int, str] = {}
     for values in series:
         sizes.setdefault(len(values), values.name)
@@ -97,11 +97,13 @@ def _of_columns(
     return pl.DataFrame(series).lazy(), tuple(by_text)
 
 
-def _convert(name: str, values: Any) -> pl.Series:  # noqa: ANN401
+def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401
     """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
+    if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
+        values = values.ravel()  # a column of a matrix
     try:
         column = pl.Series(name, values.to_polars() if isinstance(values, nw.Series) else values)
         is_sound = column.dtype != pl.Object
@@ -168,8 +170,7 @@ def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401
     return {str(name): frame.get_column(name) for name in frame.columns}
 
 
-def list_levels(name: str, values: Any) -> set[str]:  # noqa: ANN401
+def list_levels(column: pl.Series) -> set[str]:
     """The texts of all values of a column, but for missing ones."""
-    column = _convert(name, values)
     known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
     return {*known.unique().cast(pl.String)}
