@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
+    from fairaudit.errors import (
+        AuditFailed,
+        DataError,
+        FairauditError,
+        NothingToAudit,
+        OutOfMemory,
+        SpecError,
+        UsageError,
+    )
+    from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
     from fairaudit.pipeline import audit, audit_each, audit_together
+    from fairaudit.result import AuditResult, Verdict
+    from fairaudit.stored import load
+    from fairaudit.verdict import Finding, Status
 
-__all__ = ["audit", "audit_each", "audit_together", "epsilon"]
+    __version__: str
+
+_MODULES = {
+    "interface": ("assert_audit", "audit_arrays"),
+    "errors": (
+        "AuditFailed",
+        "DataError",
+        "FairauditError",
+        "NothingToAudit",
+        "OutOfMemory",
+        "SpecError",
+        "UsageError",
+    ),
+    "metrics": ("epsilon",),
+    "pipeline": ("audit", "audit_each", "audit_together"),
+    "result": ("AuditResult", "Verdict"),
+    "stored": ("load",),
+    "verdict": ("Finding", "Status"),
+}
+"""Where each public name is: a module is loaded when its name is used for the first time."""
+
+__all__ = [
+    "AuditFailed",
+    "AuditResult",
+    "DataError",
+    "FairauditError",
+    "Finding",
+    "NothingToAudit",
+    "OutOfMemory",
+    "SpecError",
+    "Status",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "assert_audit",
+    "audit",
+    "audit_arrays",
+    "audit_each",
+    "audit_together",
+    "epsilon",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, and only then
-    """Imports the engine only when it is used, so that `fairaudit --help` is quick."""
-    if name in {"audit", "audit_each", "audit_together"}:
-        from fairaudit import pipeline
+    """Loads a public name when it is used, so that `fairaudit --help` is quick."""
+    if name == "__version__":
+        from fairaudit.version import version
 
-        return getattr(pipeline, name)
-    if name == "epsilon":
-        from fairaudit.metrics import epsilon
-
-        return epsilon
+        return version()
+    for module, names in _MODULES.items():
+        if name in names:
+            value = getattr(import_module(f"fairaudit.{module}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names: a prompt completes them before they are loaded."""
+    return [*__all__]

@@ -134,3 +134,6 @@ class Notice(str):
         self.subjects = subjects
         self.rates = tuple(rates)
         return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, Subjects, tuple[NoticeRate, ...]]]:
+        return type(self), (str(self), self.subjects, self.rates)

@@ -7,7 +7,7 @@ FairauditError
 ├── OutOfMemory         the machine, or a limit set on it, has no more memory      exit 2
 ├── Unwritten           stdout did not take the report                             exit 2
 ├── NothingToAudit      no file, no row: there is nothing to give a verdict on     exit 3
-└── AuditFailed         raised on request by `AuditResult.raise_for_failure`       exit 1
+└── AuditFailed         raised by `raise_for_failure`; an AssertionError, too      exit 1
 """
 
 from __future__ import annotations
@@ -31,6 +31,16 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A part of a line of a text file: from a column up to, and without, `end`, both from 1."""
+
+    line: int
+    column: int
+    end: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +123,9 @@ class SpecError(FairauditError):
         self.faults = tuple(sorted(dict.fromkeys(faults), key=_spot))
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
+    def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:
+        return type(self), (self.faults,)
+
 
 class DataError(FairauditError):
     """The data cannot be read, or cannot be counted as the spec asks."""
@@ -174,8 +187,8 @@ class NothingToAudit(FairauditError):
     verdict = "nothing"
 
 
-class AuditFailed(FairauditError):
-    """An audit whose verdict is not a pass, raised on request."""
+class AuditFailed(FairauditError, AssertionError):
+    """An audit whose verdict is not a pass, raised on request: pytest shows it as a failure."""
 
     exit_code = 1
 

@@ -107,6 +107,18 @@ class Estimate:
         """Defined, undefined, infinite, or suppressed."""
         return State.SUPPRESSED if self.suppressed else state_of(self.value)
 
+    @property
+    def known_value(self) -> float | None:
+        """The value, infinite ones too; None where it is undefined or suppressed."""
+        return None if self.suppressed or math.isnan(self.value) else self.value
+
+    def __repr__(self) -> str:
+        ends = (
+            "" if self.low is None or self.high is None else f" [{self.low:.4g}, {self.high:.4g}]"
+        )
+        size = "" if self.n is None else f", n={self.n}"
+        return f"Estimate({self.state}, {self.value:.4g}{ends}{size})"
+
 
 HIDDEN = Estimate(math.nan, suppressed=True)
 """What stands in the place of a number that a published report does not tell."""

@@ -24,9 +24,6 @@ START = 400_000_000
 """What NumPy and SciPy take: without it OpenBLAS ends the process by 1, or tries for ever."""
 ENGINE = 1_800_000_000
 """The address space that Polars, Arrow and their threads take for a small file, and some spare."""
-PICTURES = 70_000_000_000
-"""What the engine that draws pictures reserves, and hardly uses."""
-_PICTURES_WRITTEN = 700_000_000
 WRITTEN = 400_000_000
 """So much of `ENGINE` is written to, which `ulimit -d` bounds."""
 _START_WRITTEN = 250_000_000
@@ -60,11 +57,6 @@ def has_room_to_start() -> bool:
 def has_room_for_engine(mapped: int = 0) -> bool:
     """Whether Polars can be loaded, and so many bytes of files mapped; True once it is loaded."""
     return "polars" in sys.modules or has_room(ENGINE + mapped, WRITTEN)
-
-
-def has_room_for_pictures() -> bool:
-    """Whether the engine that draws pictures can begin; it aborts otherwise."""
-    return has_room(PICTURES, _PICTURES_WRITTEN)
 
 
 def leave_by(code: int) -> None:

@@ -36,8 +36,8 @@ from fairaudit.verdict import (
 
 _LENGTH = 16
 _FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()}
-_PLACES = {"place", "path", "source", "id"}
-"""Members that say where something is written, and under what name: no part of a fingerprint."""
+_PLACES = {"place", "path", "source", "id", "about"}
+"""Members that say where a check is written, its name and why: no part of a fingerprint."""
 
 
 def compute_fingerprints(spec: Spec) -> dict[str, str]:

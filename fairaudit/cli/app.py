@@ -25,7 +25,9 @@ app = typer.Typer(
 FORMAT_VARIABLE = "FAIRAUDIT_FORMAT"
 """The environment variable with the default of `run --format`."""
 
-Quiet = Annotated[int, typer.Option("-q", "--quiet", count=True, help="Print no terminal report.")]
+Quiet = Annotated[
+    int, typer.Option("-q", "--quiet", count=True, help="Print the headlines only; -qq: nothing.")
+]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]

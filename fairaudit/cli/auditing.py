@@ -155,7 +155,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     seconds = time.monotonic() - started
     write_reports(answers, request.outputs, request.outputs.paths)
     form = format_named(format_name)
-    print_report(answers, form, all_rows=verbose, quiet=bool(quiet), color=color)
+    print_report(answers, form, all_rows=verbose, quiet=quiet, color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit import names
 from fairaudit.cli import folder
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
@@ -162,16 +163,33 @@ def print_report(
     form: Format,
     *,
     all_rows: bool,
-    quiet: bool = False,
+    quiet: int = 0,
     color: Color = Color.AUTO,
 ) -> None:
-    """Prints the report in a format; `quiet` silences the one for people alone."""
+    """Prints the report in a format; `quiet` cuts the one for people alone.
+
+    At 1 it has the headlines of what is not passed, at 2 nothing.
+    """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
+    elif quiet == 1:
+        print_text("".join(f"{line}\n" for line in _headlines(answers)), form)
     elif not quiet:
         from fairaudit.report import summary
 
         print_document(summary.report(answers, all_rows=all_rows), color)
+
+
+def _headlines(answers: Sequence[Answer]) -> Iterator[str]:
+    """A line for each check that is not passed; of several answers it says whose it is."""
+    from fairaudit.report.diagnostics import Level, diagnose
+    from fairaudit.result import AuditResult
+
+    for answer in answers:
+        of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
+        for row in diagnose(answer.found) if isinstance(answer.found, AuditResult) else ():
+            if row.level is not Level.PASS:
+                yield f"{of}{row.level}[{row.code}]: {row.headline}"
 
 
 def print_document(document: Document, color: Color = Color.AUTO) -> None:

@@ -22,9 +22,16 @@ class Files:
     base: Path = Path()
 
 
-@dataclass(frozen=True, slots=True)
+FRAME_NAME = "<data frame>"
+"""What stands in place of a path."""
+
+
+@dataclass(slots=True)
 class Frame:
-    """A data frame in memory, of any library that the engine reads."""
+    """A data frame in memory, of any library that the engine reads.
+
+    A stream that can be read but once is replaced by what it held.
+    """
 
     frame: Any
 

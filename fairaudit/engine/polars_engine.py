@@ -16,7 +16,7 @@ from fairaudit.counts import Counts
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
-from fairaudit.engine.contract import Data, Files, Frame, Outcome
+from fairaudit.engine.contract import FRAME_NAME, Data, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.opening import begin_pass, check_file, open_file
@@ -41,7 +41,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
     Each holds the plan that it was counted by: what is finer is rolled up by recoding.
     """
     if isinstance(data, Frame):
-        return [_count_frame(plan, data) for plan in plans]
+        return [_count_frame(plan, data, plans) for plan in plans]
     paths, left_out = find_files(data.entries, data.base)
     outcomes: dict[int, Outcome] = {}
     notices: dict[int, list[Notice]] = {}
@@ -229,13 +229,13 @@ def _count_one_by_one(
     return outcomes
 
 
-def _count_frame(plan: Plan, data: Frame) -> Outcome:
+def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
-    from fairaudit.engine import scan
+    from fairaudit.engine import frames, scan
 
     try:
-        batch, rows = scan.batch_of(data.frame)
-        file = _describe_frame(batch)
+        batch, rows, header = frames.read_frame(data, plans)
+        file = _describe_frame(header)
         notices = check_columns(plan, [file])
         plan = choose([batch], plan, [file.header])
         counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
@@ -247,9 +247,9 @@ def _count_frame(plan: Plan, data: Frame) -> Outcome:
     return replace(counts, notices=(*notices, *counts.notices))
 
 
-def _describe_frame(batch: Batch) -> SourceFile:
+def _describe_frame(header: tuple[str, ...]) -> SourceFile:
     """What stands for a data frame in the place of a file."""
-    return SourceFile(DataFile(batch.names[0], 0, None), Path(), None, tuple(batch.schema))
+    return SourceFile(DataFile(FRAME_NAME, 0, None), Path(), None, header)
 
 
 def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
@@ -281,10 +281,10 @@ def find_cuts(
 ) -> dict[Quantile, Cut]:
     """The quantiles of columns, by passes over each such column."""
     if isinstance(data, Frame):
-        from fairaudit.engine import scan
+        from fairaudit.engine import frames
 
-        batch, _ = scan.batch_of(data.frame)
-        check_columns(plan, [_describe_frame(batch)])
+        batch, _, header = frames.read_frame(data, [plan])
+        check_columns(plan, [_describe_frame(header)])
         return _find_cuts(batch, plan, quantiles)
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
@@ -321,7 +321,8 @@ def _count_by_route(
         for name, parts in dictionary_route.count(tables, plan, progress).items():
             parts_of[name] = [*parts]
     routes = ["dictionary codes of Parquet"] if parts_of else []
-    if plan.search and not plan.models and (by_fields := _count_by_fields(plan, ready, progress)):
+    is_stored = not plan.models and not plan.is_derived
+    if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
         routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
 from fairaudit.engine import filter as filters
 from fairaudit.engine import polars_route
+from fairaudit.engine.derived import add_columns
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
-from fairaudit.engine.strata import add_strata
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress
-
-FRAME_NAME = "<data frame>"
 
 _SAMPLE = 200_000
 _FIRST = 50_000
@@ -40,7 +37,7 @@ def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, PartialCounts | DataError]:
     """The counts of the files of a batch by name."""
-    batch = add_strata(batch, plan)
+    batch = add_columns(batch, plan)
     _refuse_ids(batch, plan)
     return polars_route.count(batch, plan, checked_rule(batch, plan), progress)
 
@@ -60,8 +57,10 @@ def rule_of(plan: Plan) -> Filter | None:
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
+    if plan.counts is not None:
+        return None  # its rows are no longer those of the file
     (batch,) = batches([file], plan.format.separator)
-    batch, rule = add_strata(batch, plan), rule_of(plan)
+    batch, rule = add_columns(batch, plan), rule_of(plan)
     try:
         return polars_route.first_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -128,28 +127,3 @@ def _batch(
     frame = files[0].reader.scan_files(paths, separator, column)
     names = tuple(file.file.path for file in files)
     return Batch(frame, schema, names, tuple(map(str, paths)), apart)
-
-
-def batch_of(data: Any) -> tuple[Batch, int]:  # noqa: ANN401  # any frame narwhals reads
-    """A frame as a batch, and how many rows it has, counted apart from the pass."""
-    frame = _lazy(data)
-    try:
-        schema = frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"the data frame cannot be read: {type(error).__name__}") from error
-    rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
-    return Batch(frame, schema, (FRAME_NAME,)), rows
-
-
-def _lazy(data: Any) -> pl.LazyFrame:  # noqa: ANN401
-    if isinstance(data, pl.LazyFrame):
-        return data
-    import narwhals as nw
-
-    try:
-        native = nw.from_native(data)
-        eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-        return eager.to_polars().lazy()
-    except Exception as error:  # each library that narwhals reads fails in its own way
-        message = f"the data is a {type(data).__name__} that cannot be read as a table"
-        raise DataError(message, "give a path, or a frame that narwhals reads") from error

@@ -44,7 +44,7 @@ class GroupMetric(CatalogueEntry, ABC):
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that departs from it on either side. One that is not
     `listed` is only there to be compared; one that is `conditional` only has a
-    meaning given strata.
+    meaning given strata. `participle` says what the people are that it counts.
     """
 
     better: Better
@@ -55,6 +55,7 @@ class GroupMetric(CatalogueEntry, ABC):
     best: int | None = None
     listed: bool = True
     conditional: bool = False
+    participle: str = ""
 
     @property
     def best_inside(self) -> int | None:

@@ -40,6 +40,7 @@ BASE_RATE = Rate(
 SELECTION_RATE = Rate(
     id="selection_rate",
     short="selection",
+    participle="selected",
     aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
     family="independence",
     means="The share of the group that the decision selects.",

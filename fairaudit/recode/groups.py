@@ -1,21 +1,31 @@
-"""Protected attributes and strata: trim, unknown, merge, keep and other, bins, in this order."""
+"""Attributes and strata: trim, unknown, labels, merge, keep and other, bins, in this order."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.counts import Counts, RawKey
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_LEVELS
+from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import alike, canonical, is_like_missing, listing
-from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
+from fairaudit.recode.levels import alike, canonical, is_like_missing, is_like_unknown, listing
+from fairaudit.spec import (
+    ABSENT,
+    BETWEEN,
+    Combination,
+    Missing,
+    MissingPolicy,
+    Protected,
+    Spec,
+    Text,
+)
 
 
 def group_axis(
@@ -94,7 +104,15 @@ def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> 
         )
         for same in alike(levels)
     ]
-    blank = [level for level in levels if is_like_missing(level)]
+    unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
+    if unknown:
+        words = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
+            f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (
@@ -109,7 +127,7 @@ def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Int
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()
-    own = [edge for edge in edges if not edge.beyond and edge.value in set(attribute.bins)]
+    own = [Edge(value, attribute.is_over) for value in attribute.bins]
     labels = attribute.bin_labels()
     names: list[str | None] = [
         labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
@@ -121,11 +139,9 @@ def _level_names(
     attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
 ) -> list[str | None]:
     """The audited level of each raw level; None where it is not known."""
-    levels_read = [
-        level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
-    ]
+    levels_read = _read_levels(attribute, raw_key, missing, findings)
     known = [level for level in levels_read if level is not None]
-    unknown = {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
+    unknown = _missing_words(attribute, missing, known)
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
             attribute.column.fault(
@@ -134,37 +150,166 @@ def _level_names(
             )
         )
     known = [level for level in known if level not in unknown]
-    target = {}
-    for name, levels in (attribute.merge or {}).items():
-        for text in levels:
-            target[_named(text, known, attribute, findings)] = name
+    names = _Names.of(attribute, known)
+    findings.notices += names.find_absent_codes(attribute)
+    target = {
+        names.resolve(text, attribute, findings): name
+        for name, levels in (attribute.merge or {}).items()
+        for text in levels
+    }
     kept: set[str] | None = None
     if attribute.keep is not None:
-        kept = {_named(text, known, attribute, findings) for text in attribute.keep}
-        kept |= {*(attribute.merge or {})}
+        merged = {*(attribute.merge or {})}
+        kept = merged | {
+            names.resolve(text, attribute, findings)
+            for text in attribute.keep
+            if text.value not in merged
+        }
 
     def audited(level: str | None) -> str | None:
         if level is None or level in unknown:
             return None
-        name = target.get(level, level)
+        label = names.label_of[level]
+        name = target.get(label, label)
         return attribute.other if kept is not None and name not in kept else name
 
     return [audited(level) for level in levels_read]
 
 
-def _named(text: Text, known: Sequence[str], attribute: Protected, findings: Findings) -> str:
-    """The stored level that a recoding names; a fault where it is likely a typo, else a notice."""
+def _read_levels(
+    attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
+) -> list[str | None]:
+    """The levels as they are stored; those of combined columns as the rules of the spec say."""
+    if isinstance(attribute.derivation, Combination):
+        return _combine_levels(attribute, attribute.derivation, raw_key, missing, findings)
+    return [_trim(level, attribute) for level in raw_key.levels]
+
+
+def _trim(level: str | None, attribute: Protected) -> str | None:
+    return level.strip() if level is not None and attribute.trim else level
+
+
+def _missing_words(attribute: Protected, missing: Missing, known: Sequence[str]) -> set[str]:
+    """The levels that mean that nothing is known."""
+    return {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
+
+
+def _combine_levels(
+    attribute: Protected,
+    combination: Combination,
+    raw_key: RawKey,
+    missing: Missing,
+    findings: Findings,
+) -> list[str | None]:
+    """The level of each combination: of the first rule that fits, of all columns without rules.
+
+    Where a rule hangs on a level that is missing, so does the combination: None.
+    """
+    names = [text.value for text in combination.texts]
+    rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
+    columns: dict[str, list[str | None]] = {}
+    for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
+        stored = [None if part == ABSENT else _trim(part, attribute) for part in parts]
+        known = [part for part in stored if part is not None]
+        words = _missing_words(attribute, missing, known)
+        columns[name] = [None if part in words else part for part in stored]
+    rules = {
+        level: {
+            name: {_find_part(text, columns[name], name, findings) for text in texts}
+            for name, texts in needed.items()
+        }
+        for level, needed in attribute.rules.items()
+    }
+
+    def combine(row: int) -> str | None:
+        parts = {name: levels[row] for name, levels in columns.items()}
+        if not rules:
+            known = [part for part in parts.values() if part is not None]
+            return ", ".join(known) if len(known) == len(parts) else None
+        for level, needed in rules.items():
+            fits = [
+                None if parts[name] is None else parts[name] in levels
+                for name, levels in needed.items()
+            ]
+            if all(fits):
+                return level
+            if None in fits and False not in fits:
+                return None
+        return attribute.other
+
+    return [combine(row) for row in range(len(rows))]
+
+
+def _find_part(text: Text, levels: Iterable[str | None], column: str, findings: Findings) -> str:
+    """A level of a combined column that a rule names; one that does not occur is a fault."""
+    known = sorted({level for level in levels if level is not None})
     stored = _stored(text.value, known)
     if stored not in known:
-        hint = did_you_mean(text.value, known)
-        if hint:
-            findings.faults.append(
-                text.fault(f"no level {quoted(text.value)} in {attribute.name}{hint}")
-            )
-        else:
-            what = f"{attribute.name}: the level {quoted(text.value)} does not occur"
-            findings.notices.append(Notice(what, Subjects.NOBODY))
+        hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
+        findings.faults.append(text.fault(f"no level {quoted(text.value)} in {column}{hint}"))
     return stored
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What the known levels of a column are called: by their labels, where a spec gives them."""
+
+    label_of: dict[str, str]
+    absent: tuple[str, ...]
+
+    @classmethod
+    def of(cls, attribute: Protected, known: Sequence[str]) -> _Names:
+        stored = {_stored(code, known): label for code, label in attribute.labels.items()}
+        absent = tuple(code for code in attribute.labels if _stored(code, known) not in known)
+        return cls({level: stored.get(level, level) for level in known}, absent)
+
+    def find_absent_codes(self, attribute: Protected) -> Iterator[Notice]:
+        """A notice on codes that have a label and do not occur; a codebook expects them."""
+        if self.absent and attribute.codebook is None:
+            verb = "does" if len(self.absent) == 1 else "do"
+            what = f"{attribute.name}: {listing(self.absent)} of `labels` {verb} not occur"
+            yield Notice(what, Subjects.NOBODY)
+
+    def resolve(self, text: Text, attribute: Protected, findings: Findings) -> str:
+        """What the level is called that a recoding names by its code or its label.
+
+        One that does not occur is a fault, unless a codebook says that it may.
+        """
+        label = self.label_of.get(_stored(text.value, self.label_of), text.value)
+        labels = {*self.label_of.values()}
+        if label not in labels and attribute.codebook is None:
+            hint = did_you_mean(text.value, labels) or f"; there are {listing(sorted(labels))}"
+            what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
+            findings.faults.append(
+                text.fault(f"{what} (`levels:` lists levels that may be absent)")
+            )
+        return label
+
+
+def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
+    """Raises `DataError` where the data holds a level that the declared ones leave out."""
+    if attribute.codebook is None:
+        return
+    raw_key = counts.text_key(attribute.column.value)
+    levels = _read_levels(attribute, raw_key, missing, Findings())
+    known = [level for level in levels if level is not None]
+    words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
+    declared = {"", None, *(_stored(word, known) for word in words)}
+    undeclared = [
+        (code, stored)
+        for code, (level, stored) in enumerate(zip(levels, raw_key.levels, strict=True))
+        if level not in declared
+    ]
+    codes = [code for code, _ in undeclared]
+    rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
+    if rows:
+        texts = tuple(stored for _, stored in undeclared)
+        what = f"{listing([text for text in texts if text is not None])}, which `levels` leaves out"
+        raise DataError(
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} a {attribute.name} of {what}",
+            "mend the data, or declare what may occur",
+            seek=Seek(attribute.column.value, texts),
+        )
 
 
 def _stored(word: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,13 @@ from fairaudit.names import quoted
 
 _EXACT = Context(prec=MAX_PREC)
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
+_LIKE_UNKNOWN = re.compile(
+    r"(.* )?(unknown|undisclosed|unspecified|undeclared|unanswered|refused|refusal|unavailable)"
+    r"|(.* )?not (known|available|applicable|provided|stated|specified|disclosed|reported|given"
+    r"|answered|recorded|collected)( .*)?"
+    r"|(.* )?(prefers?|preferred|chose|choose|wish) not to .*|(i )?(do not|don t) know"
+    r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
+)
 
 
 def canonical(text: str) -> str:
@@ -54,6 +62,12 @@ def _is_invisible(sign: str) -> bool:
 def is_like_missing(text: str) -> bool:
     """Whether a text, declared or not, likely means that nothing is known."""
     return text.strip().casefold() in _LIKE_MISSING
+
+
+def is_like_unknown(text: str) -> bool:
+    """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
+    words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
+    return _LIKE_UNKNOWN.fullmatch(words) is not None
 
 
 def is_value(text: str) -> bool:

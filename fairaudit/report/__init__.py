@@ -62,6 +62,7 @@ FORMATS = (
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
     Format("github", (), "github.render"),
     Format("junit", (".xml",), "junit.render"),
+    Format("sarif", (".sarif",), "sarif.render", speller="json.spell"),
 )
 
 

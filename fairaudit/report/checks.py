@@ -149,7 +149,7 @@ def _own_sentence(finding: Finding) -> str:
     if isinstance(finding.check, ReversalCheck):
         return _reversals(finding)
     if finding.estimate is None or not isinstance(finding.limit, Limit):
-        return f"not evaluated: {_reasons(finding)}"
+        return f"not evaluated: {reasons(finding)}"
     if finding.estimate.suppressed:
         return finding.why or numbers.SUPPRESSED
     parts = [
@@ -180,7 +180,7 @@ def _value(finding: Finding) -> str:
 
 def _other_breaches(finding: Finding) -> str:
     """The other groups and strata that are beyond a limit."""
-    others = [breach for breach in finding.crossed if not _decides(breach, finding)]
+    others = [breach for breach in finding.crossed if not decides(breach, finding)]
     return f"also beyond a limit: {baseline.breaches(others)}" if others else ""
 
 
@@ -232,7 +232,7 @@ def _negated_limit(limit: Limit) -> Limit:
     return replace(limit, below=None if limit.above is None else -limit.above, above=None)
 
 
-def _decides(breach: Breach, finding: Finding) -> bool:
+def decides(breach: Breach, finding: Finding) -> bool:
     """Whether a breach is the one that the sentence is about."""
     return breach.stratum == finding.stratum and breach.group in {(), finding.first}
 
@@ -252,8 +252,7 @@ def _sides(finding: Finding) -> str:
         return numbers.named_group(finding.first) + (f" ({counts})" if counts else "")
     if isinstance(check, Check) and isinstance(check.asked, Disparity) and check.asked.mean:
         return check.asked.aggregate
-    deciding = [_numerator_first(part, finding) for part in _deciding(finding)]
-    parts = [_part(part, check.of) for part in deciding]
+    parts = [_part(part, check.of) for part in deciding_parts(finding)]
     return "; ".join(parts) or metric_titles.worst_pair(finding.first, finding.second, None)
 
 
@@ -267,8 +266,15 @@ def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     return replace(part, first=second, second=first) if is_swapped else part
 
 
-def _deciding(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The parts to write: the one that attains the value, or all of them where all count."""
+def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
+    """The parts to write: the one that attains the value, or all of them where all count.
+
+    The side that stands on top of a quotient is the first.
+    """
+    return tuple(_numerator_first(part, finding) for part in _attaining(finding))
+
+
+def _attaining(finding: Finding) -> tuple[ComparisonPart, ...]:
     if finding.estimate is None or len(finding.parts) < 2:  # one part is written
         return finding.parts
     attaining = [
@@ -327,7 +333,7 @@ def relation(finding: Finding) -> str:
 
 def _difference(finding: Finding) -> str:
     """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
-    check, parts = finding.check, _deciding(finding)
+    check, parts = finding.check, _attaining(finding)
     if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
         return ""
     if check.asked is BIAS_AMPLIFICATION and finding.estimate is not None:
@@ -349,7 +355,8 @@ def _difference(finding: Finding) -> str:
     return f" (at rates this small consider the difference: {numbers.points(gap)} points)"
 
 
-def _reasons(finding: Finding) -> str:
+def reasons(finding: Finding) -> str:
+    """Why a check has no value."""
     reasons = dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)
     return "; ".join(reasons) or finding.why or "there is nothing to evaluate"
 

@@ -194,7 +194,7 @@ def people_affected(finding: Finding) -> Iterator[str]:
     if is_open and affected.to_parity:
         relation = "more than at" if affected.burden else "short of"
         people = "person" if affected.to_parity == 1 else "people"
-        text = f"{_worse_side(finding)}: {numbers.whole(affected.to_parity)} {people} {relation} "
+        text = f"{worse_side(finding)}: {numbers.whole(affected.to_parity)} {people} {relation} "
         text += "the other group's rate"
         if affected.to_limit is not None:
             limit = "more than the limit allows" if affected.burden else "short of the limit"
@@ -210,7 +210,7 @@ def _shortfall(affected: PeopleAffected) -> str:
     return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
 
 
-def _worse_side(finding: Finding) -> str:
+def worse_side(finding: Finding) -> str:
     """The side that the people of a gap belong to: the one with less of what is good."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None

@@ -6,16 +6,17 @@ says how many are left out.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from pathlib import Path
 
 from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.inputs import STDIN
 from fairaudit.names import printable
-from fairaudit.report import checks
+from fairaudit.report import checks, headlines
+from fairaudit.report.diagnostics import about, limit_place, limit_quote
 from fairaudit.report.markup import shortened
+from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverOutcome, WaiverState
@@ -56,22 +57,30 @@ _OLD = {
 
 @dataclass(frozen=True, slots=True)
 class _Annotation:
-    """What is told, how bad it is, and where; `file` where no line is known."""
+    """What is told, how bad it is, and where; `file` where no line is known.
+
+    `end_column` is that of the first sign behind the place, 0 where that is not known.
+    """
 
     rank: _Rank
     title: str
     message: str
     place: Place | None = None
     file: str = ""
+    end_column: int = 0
 
     def __str__(self) -> str:
         properties = {}
-        if self.place is not None:
+        if self.place is not None and self.place.file != STDIN:
             line, column = self.place.line, self.place.column
             places = {"line": line, "endLine": line, "col": column}
-            properties = {"file": _path(self.place.file), **{n: str(v) for n, v in places.items()}}
+            places |= {"endColumn": self.end_column} if self.end_column else {}
+            properties = {
+                "file": path_in_repository(self.place.file),
+                **{n: str(v) for n, v in places.items()},
+            }
         elif self.file:
-            properties = {"file": _path(self.file)}
+            properties = {"file": path_in_repository(self.file)}
         properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
         values = ",".join(
             f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items()
@@ -133,8 +142,11 @@ def _finding(finding: Finding, result: AuditResult) -> Iterator[_Annotation]:
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
     title = f"{finding.status.upper()} {finding.check.id}"
-    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
-    yield _Annotation(rank, title, text, finding.check.place)
+    lines = [headlines.headline(finding), f"{checks.title(finding)}: {checks.sentence(finding)}"]
+    lines += [f"{what}: {text}" for what, text in about(finding)]
+    quote = limit_quote(finding)
+    end = 0 if quote is None else quote.end
+    yield _Annotation(rank, title, "\n".join(lines), limit_place(finding), end_column=end)
 
 
 def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
@@ -145,19 +157,6 @@ def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
         text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
         title = f"waiver {word}: {outcome.waiver.check}"
         yield _Annotation(rank, title, text, outcome.waiver.place)
-
-
-def _path(file: str) -> str:
-    """The file as GitHub names it: from the top of the repository, where it lies in that."""
-    named = Path(file)
-    top = os.environ.get("GITHUB_WORKSPACE")
-    if top:
-        # As it is written first: a link in the repository is a file of its own.
-        pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
-        pairs.append((named.resolve(), Path(top).resolve()))
-        within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
-        named = next(within, named)
-    return printable(named.as_posix())
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:

@@ -22,14 +22,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
-from fairaudit.estimate import Estimate, State, state_of
+from fairaudit.estimate import Estimate, Significance, State, state_of
 from fairaudit.report import numbers
 from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Value: TypeAlias = str | int | float | None
 MARK = "\ufeff"
@@ -49,6 +52,7 @@ class Kind(StrEnum):
     TEXT = "text"
     WHOLE = "whole"
     NUMBER = "number"
+    FLAG = "flag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +187,6 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
 
 def _estimate(estimate: Estimate) -> dict[str, Value]:
     value, state = stated(None if estimate.suppressed else estimate.value)
-    tested = estimate.significance
-    test: dict[str, Value] = {}
-    if tested is not None:
-        test = {
-            "test": tested.test,
-            "p": stated(tested.p)[0],
-            "adjusted_p": stated(tested.adjusted)[0],
-            "tests": tested.family,
-            "correction": tested.correction,
-        }
     return {
         "n": estimate.n,
         "numerator": estimate.numerator,
@@ -206,7 +200,20 @@ def _estimate(estimate: Estimate) -> dict[str, Value]:
         **({} if estimate.high is None else _number("high", estimate.high)),
         "method": estimate.method or None,
         "no_interval": estimate.no_interval or None,
-        **test,
+        **tested(estimate.significance),
+    }
+
+
+def tested(significance: Significance | None) -> dict[str, Value]:
+    """A test in columns; empty where nothing is tested."""
+    if significance is None:
+        return {}
+    return {
+        "test": significance.test,
+        "p": stated(significance.p)[0],
+        "adjusted_p": stated(significance.adjusted)[0],
+        "tests": significance.family,
+        "correction": significance.correction,
     }
 
 
@@ -263,6 +270,8 @@ def safe(text: str) -> str:
 
 
 def _cell(value: Value) -> Value:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return safe(value) if isinstance(value, str) else value
 
 
@@ -281,17 +290,28 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
     import pyarrow as pa
     from pyarrow import parquet
 
-    types = {Kind.TEXT: pa.string(), Kind.WHOLE: pa.int64(), Kind.NUMBER: pa.float64()}
-    table = columns(answers)
-    schema = pa.schema([(_utf8(column.name), types[column.kind]) for column in table])
-    arrays = [pa.array(_parquet_values(column), type=types[column.kind]) for column in table]
     sink = pa.BufferOutputStream()
-    parquet.write_table(pa.table(arrays, schema=schema), sink, compression="zstd")
+    parquet.write_table(arrow_table(columns(answers)), sink, compression="zstd")
     written: bytes = sink.getvalue().to_pybytes()
     return written
 
 
-def _parquet_values(column: Column) -> Sequence[object]:
+def arrow_table(columns: Sequence[Column]) -> pa.Table:
+    """Columns as a table of Arrow, each of the type of its kind."""
+    import pyarrow as pa
+
+    types = {
+        Kind.TEXT: pa.string(),
+        Kind.WHOLE: pa.int64(),
+        Kind.NUMBER: pa.float64(),
+        Kind.FLAG: pa.bool_(),
+    }
+    schema = pa.schema([(_utf8(column.name), types[column.kind]) for column in columns])
+    arrays = [pa.array(_arrow_values(column), type=types[column.kind]) for column in columns]
+    return pa.table(arrays, schema=schema)
+
+
+def _arrow_values(column: Column) -> Sequence[object]:
     if column.kind is not Kind.TEXT:
         return column.values
     return [_utf8(value) if isinstance(value, str) else None for value in column.values]

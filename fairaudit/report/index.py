@@ -6,16 +6,15 @@ of megabytes to read for a single verdict.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairaudit.errors import FairauditError
-from fairaudit.report import checks, numbers, summary
-from fairaudit.report.group_table import Kind, Value, of_rows, stated, written_csv
-from fairaudit.result import SCHEMA_VERSION, Answer, exit_code
-from fairaudit.verdict import Check, Finding, Limit, Status
+from fairaudit.report import check_table, summary
+from fairaudit.report.group_table import Kind, Value, of_rows, written_csv
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
+from fairaudit.verdict import Status
 from fairaudit.version import version
 
 _SUMMARY = {
@@ -37,7 +36,7 @@ _CHECKS = {
     "data": Kind.TEXT,
     "check": Kind.TEXT,
     "status": Kind.TEXT,
-    "not_cleared": Kind.TEXT,
+    "not_cleared": Kind.FLAG,
     "value": Kind.NUMBER,
     "state": Kind.TEXT,
     "low": Kind.NUMBER,
@@ -96,7 +95,8 @@ def checks_csv(listed: Sequence[Listed]) -> str:
             "report": audit.files.get("json"),
         }
         for audit in listed
-        for row in _checks(audit.answer)
+        if isinstance(audit.answer.found, AuditResult)
+        for row in check_table.rows(audit.answer.found)
     ]
     return written_csv(of_rows(_CHECKS, rows))
 
@@ -127,51 +127,3 @@ def _told(audit: Listed) -> dict[str, Value]:
         **{str(status): count for status, count in result.tally.items()},
         "not_cleared": result.not_cleared,
     }
-
-
-def _checks(answer: Answer) -> Iterator[dict[str, Value]]:
-    if isinstance(answer.found, FairauditError):
-        return
-    for finding in answer.found.findings:
-        yield {
-            "check": finding.check.id,
-            "status": str(finding.status),
-            "not_cleared": "yes" if finding.not_cleared else "no",
-            **_value(finding),
-            **_bounds(finding),
-            "limit": None if finding.limit is None else str(finding.limit),
-            "group": _named(finding.first),
-            "other": _named(finding.second),
-            "stratum": _named(finding.stratum),
-            "worse_off": _named(finding.worse_off),
-            "sentence": checks.sentence(finding),
-        }
-
-
-def _value(finding: Finding) -> dict[str, Value]:
-    """The value that decides; one that could not be had is undefined, and never 0."""
-    estimate = finding.estimate
-    if estimate is None:
-        # A check on reversals has kinds in place of a value.
-        return {"state": stated(math.nan)[1] if isinstance(finding.check, Check) else None}
-    value, state = stated(None if estimate.suppressed else estimate.value)
-    ends = {"low": estimate.low, "high": estimate.high}
-    finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}
-    return {"value": value, "state": state, **finite, "n": estimate.n}
-
-
-def _bounds(finding: Finding) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for name, limit in (("warn", finding.check.warn), ("fail", finding.check.fail)):
-        if isinstance(limit, Limit):
-            bounds = {"below": limit.below, "above": limit.above}
-            values |= {
-                f"{name}_{side}": float(bound)
-                for side, bound in bounds.items()
-                if bound is not None
-            }
-    return values
-
-
-def _named(group: tuple[tuple[str, str], ...]) -> str | None:
-    return numbers.named_group(group) if group else None

@@ -19,7 +19,8 @@ def title(metric: str, of: str = "") -> str:
     """A metric's title in running text: `selection rate`, of the label `base rate`."""
     record = find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
-    return heading(metric, of, name).lower()
+    head = heading(metric, of, name)
+    return head[:1].lower() + head[1:] if head[1:2].islower() else head
 
 
 def heading(metric: str, of: str, title: str) -> str:

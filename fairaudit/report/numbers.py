@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit import names
@@ -16,6 +17,14 @@ _MOST_DIGITS = 17
 _TINY = 0.0001
 _WRITTEN_OUT = 1e-6
 """A number that is still smaller has an exponent."""
+
+_BARE_WORDS = frozenset(
+    {
+        *("yes", "no", "true", "false", "none", "null", "na", "n/a", "other", "unknown"),
+        *("(unknown)", "not", "missing", "any", "all"),
+    }
+)
+"""Levels that many columns have: they tell nobody what they are of."""
 
 SUPPRESSED = "suppressed"
 """What stands in place of a number that is known, and not told."""
@@ -147,23 +156,53 @@ def test(test: Significance) -> str:
 
 def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
     """A value beside its limit, at as many digits as it takes to agree with the verdict."""
+    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+    return number_beside(value, bounds, exact)
+
+
+def number_beside(
+    value: float,
+    bounds: Sequence[Decimal | int | Fraction],
+    exact: Fraction | None = None,
+    *,
+    digits: int = 4,
+    scale: int = 1,
+) -> str:
+    """A number times `scale`, at as many digits as it takes to lie as it does beside each bound."""
     if not math.isfinite(value):
         return number(value)
-    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
     true = [
         _side(value, float(bound)) if exact is None else _side(exact, Fraction(bound))
         for bound in bounds
     ]
-    for digits in range(4, _MOST_DIGITS):
-        text = f"{value:.{digits}f}"
-        if [_side(Fraction(text), Fraction(bound)) for bound in bounds] == true:
+    for decimals in range(digits, _MOST_DIGITS):
+        text = f"{value * scale:.{decimals}f}"
+        if [_side(Fraction(text), Fraction(bound) * scale) for bound in bounds] == true:
             return text
-    return repr(value)
+    return repr(value * scale)
 
 
 def group(levels: Group) -> str:
     """A group by its levels alone: `female × Black`."""
     return " × ".join(names.name(level) for _, level in levels) or "everybody"
+
+
+def people(levels: Group) -> str:
+    """A group as a headline calls it: by its levels, with the column where a level tells nothing.
+
+    `female × Black`, but `COW=6` and `disabled=yes`.
+    """
+    parts = [
+        names.name(level) if _tells_itself(level) else names.group(((column, level),))
+        for column, level in levels
+    ]
+    return " × ".join(parts) or "everybody"
+
+
+def _tells_itself(level: str) -> bool:
+    """Whether a level is understood without the name of its column: no number, letter, or yes."""
+    is_word = sum(sign.isalpha() for sign in level) > 1
+    return is_word and level.casefold() not in _BARE_WORDS
 
 
 def outcome(level: str) -> str:

@@ -23,7 +23,8 @@ class Mark(StrEnum):
 class Interval:
     """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
 
-    `text` is written beside it. A value that is no finite number is only written.
+    `text` is written beside it. A value that is no finite number is only written. A `strong` one
+    is what a check is about.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Interval:
     panel: str = ""
     mark: Mark = Mark.GROUP
     text: str = ""
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that belong together, in their order."""
+    """Points that belong together, in their order.
+
+    `text` is written beside its name; `strong` is the one that the others are seen against.
+    """
 
     label: str
     points: Sequence[Point]
+    text: str = ""
+    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +109,6 @@ class Lines:
     percent: bool = False
     percent_across: bool = False
     domain: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """A value on either side; `strong` is the one that the others are seen against."""
-
-    label: str
-    first: float
-    second: float
-    strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Slopes:
-    """Lines between two sides: where one climbs and others fall, a gap is turned round."""
-
-    y: str
-    sides: tuple[str, str]
-    slopes: Sequence[Slope]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +132,7 @@ class Lattice:
     edges: Sequence[tuple[int, int]]
 
 
-Picture: TypeAlias = Intervals | Bars | Lines | Slopes | Lattice
+Picture: TypeAlias = Intervals | Bars | Lines | Lattice
 
 
 MOST_ROWS = 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.cube import Grouping
@@ -80,7 +81,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
             row
             for by in bys
             for row in pictures.first_rows(
-                [_row(table) for table in tables[by]], pictures.rows_per_panel(len(bys))
+                [rate_interval(table) for table in tables[by]], pictures.rows_per_panel(len(bys))
             )
         ]
         yield Figure(
@@ -100,7 +101,8 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         )
 
 
-def _row(row: RateRow) -> Interval:
+def rate_interval(row: RateRow) -> Interval:
+    """A rate of one group on a line of its own."""
     mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
@@ -204,14 +206,22 @@ def _limits(result: AuditResult, metric: str, of: str, by: Grouping) -> Iterator
     the group that all others are compared with. Against the rest or everybody that value is
     another for every group: there is no line.
     """
-    share = metric_titles.is_share(metric)
     for finding in result.findings:
         check = finding.check
-        if isinstance(check, Check) and (check.of, check.by) == (of, by) and _is_plain(check):
-            for name, limit in (("warn", check.warn), ("fail", check.fail)):
-                for value in () if limit is None else _places(finding, check, metric, limit):
-                    text = numbers.percent(value) if share else numbers.number(value, 3)
-                    yield Rule(value, numbers.subset(by), f"{name} {text}", is_limit=True)
+        if isinstance(check, Check) and (check.of, check.by) == (of, by):
+            for rule in limit_rules(finding, metric):
+                yield replace(rule, panel=numbers.subset(by))
+
+
+def limit_rules(finding: Finding, metric: str) -> Iterator[Rule]:
+    """A line for each bound of both limits of one check."""
+    check, share = finding.check, metric_titles.is_share(metric)
+    if not isinstance(check, Check) or not _is_plain(check):
+        return
+    for name, limit in (("warn", check.warn), ("fail", check.fail)):
+        for value in () if limit is None else _places(finding, check, metric, limit):
+            text = numbers.percent(value) if share else numbers.number(value, 3)
+            yield Rule(value, label=f"{name} {text}", is_limit=True)
 
 
 def _is_plain(check: Check) -> bool:

@@ -20,7 +20,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.pictures import Slope, Slopes
+from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.report.reversal_sentences import (
     KIND_WORDS,
     NOT_ESTABLISHED,
@@ -265,25 +265,33 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
     """The picture of a reversal; `text` tells it in words."""
     heaviest = sorted(reversal.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
     kept = [stratum for stratum in reversal.strata if stratum in heaviest]
-    drawn = [
-        Slope(numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
+    pairs = [
+        (numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
         for stratum in kept
     ]
-    overall = Slope(
-        "overall", reversal.crude_pair[0].value, reversal.crude_pair[1].value, strong=True
-    )
-    missing = [slope.label for slope in drawn if not math.isfinite(slope.first + slope.second)]
+    known = [pair for pair in pairs if math.isfinite(pair[1] + pair[2])]
+    missing = [pair[0] for pair in pairs if pair not in known]
     omitted = pictures.not_shown(
         len(reversal.strata) - len(kept), "strata", "those with the fewest people"
     )
     if missing:
         omitted += f" Without a rate of both: {numbers.first_few(missing)}."
     given = numbers.subset(reversal.given)
-    first, second = reversal.pair
+    first, second = map(names.name, reversal.pair)
     title = metric_titles.title(reversal.rate, reversal.of)
+    overall = ("overall", reversal.crude_pair[0].value, reversal.crude_pair[1].value)
+    lines = [
+        Line(
+            label,
+            [Point(first, before), Point(second, after)],
+            text=f"{numbers.percent(before)} → {numbers.percent(after)}",
+            strong=index == 0,
+        )
+        for index, (label, before, after) in enumerate([overall, *known])
+    ]
     return Figure(
         f"{title.capitalize()}: {first} against {second}, overall and by {given}",
         text + omitted,
-        Slopes(title, reversal.pair, [overall, *drawn]),
+        Lines("", title, lines, percent=True),
         note=f"Thick: everybody. The others: each {given} by itself.{omitted}",
     )

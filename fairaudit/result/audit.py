@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
-from fairaudit.cube import ExcludeBelow, Group
+from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.ledger import Ledger, PublishedLedger
@@ -167,6 +167,18 @@ class AuditResult:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the top of the page."""
+        from fairaudit.report import html
+
+        return html.fragment(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as its JSON report: records of the catalogue hold functions."""
+        from fairaudit.codec import read_result, write_result
+
+        return read_result, (write_result(self),)
+
     @property
     @member("summary.checks")
     def tally(self) -> dict[Status, int]:
@@ -214,15 +226,77 @@ class AuditResult:
         return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0
 
     def raise_for_failure(self) -> None:
-        """Raises `AuditFailed` where the command would exit with 1 or 3."""
+        """Raises `AuditFailed` with a line for each check where the command would exit with 1 or 3.
+
+        That is an `AssertionError`, too: pytest shows it as a failure of the test.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.exit_code:
-            bad = [
-                finding
-                for finding in self.findings
-                if finding.status in {Status.FAIL, Status.INCONCLUSIVE}
-            ]
-            named = ", ".join(finding.check.id for finding in bad[:5])
-            raise AuditFailed(f"the verdict is {self.verdict}: {named}")
+            from fairaudit.report import failure
+
+            raise AuditFailed(failure.render(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""
+        from fairaudit.report import json
+
+        return json.document(self)
+
+    def to_json(self) -> str:
+        """The JSON report as text, the same as `fairaudit run --format json` prints."""
+        from fairaudit.report import json
+
+        return json.render(self)
+
+    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002  # the command's own word
+        """Writes a report with all rows to a file, in the format of its suffix, or in `format`.
+
+        There is what `fairaudit run -o` writes: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
+        `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
+        cannot be written.
+        """
+        from fairaudit import stored
+
+        stored.save(self, path, format)
+
+    @overload
+    def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
+
+    @overload
+    def checks(self, to: Literal["pandas", "arrow"]) -> Any: ...  # noqa: ANN401  # ship no types
+
+    def checks(self, to: str = "polars") -> Any:
+        """A frame with one row for each check: its value, interval, p, people, limit and groups.
+
+        Rates and their differences are shares from 0 to 1; what does not exist is null, and
+        `state` says why. `to` is `polars`, `pandas` or `arrow`.
+        """
+        from fairaudit import frames
+
+        return frames.checks(self, to)
+
+    @overload
+    def group_rates(
+        self, by: str | Sequence[str] | None = None, to: Literal["polars"] = "polars"
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def group_rates(
+        self, by: str | Sequence[str] | None = None, *, to: Literal["pandas", "arrow"]
+    ) -> Any: ...  # noqa: ANN401  # ship no types
+
+    def group_rates(self, by: str | Sequence[str] | None = None, to: str = "polars") -> Any:
+        """A frame with one row for each rate of each group, in one grouping or in all.
+
+        `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
+        make the `value`, `low` and `high` are its interval; `difference` and `ratio` are to the
+        `reference`, `p` is that of no difference from it. What does not exist is null, and a
+        `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
+        such grouping.
+        """
+        from fairaudit import frames
+
+        return frames.group_rates(self, by, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
@@ -230,55 +304,11 @@ class AuditResult:
         A rate that is reported of several outcomes, or with several parameters, has a column for
         each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
         another column is `group.n`. Undefined and suppressed values are null, infinite ones
-        infinity; strata are not listed.
+        infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
         """
-        import polars as pl  # noqa: PLC0415  # the listed exception: only who asks for a frame pays
+        from fairaudit import frames
 
-        grouping = frozenset([by] if isinstance(by, str) else by)
-        known = {frozenset(row.by) for row in self.groups}
-        if grouping not in known:
-            named = "; ".join(" × ".join(row) for row in dict.fromkeys(r.by for r in self.groups))
-            raise KeyError(f"no table by {', '.join(sorted(grouping))}; there is {named}")
-        rates = [rate for rate in self.rates if frozenset(rate.by) == grouping and not rate.stratum]
-        called = _columns(rates)
-        ours = {"n", "standing", *called}
-        rows: dict[Group, dict[str, object]] = {}
-        for row in self.groups:
-            if frozenset(row.by) == grouping and not row.stratum:
-                levels = {
-                    f"group.{name}" if name in ours else name: level for name, level in row.group
-                }
-                people = {"n": row.n, "standing": str(row.standing)}
-                rows.setdefault(row.group, {**levels, **people})
-        for rate, column in zip(rates, called, strict=True):
-            value = rate.estimate.value
-            if rate.group not in rows:
-                # Averaged over strata: its people are listed in each of them.
-                levels = {
-                    f"group.{name}" if name in ours else name: level for name, level in rate.group
-                }
-                rows[rate.group] = {**levels, "n": None, "standing": str(rate.standing)}
-            rows[rate.group][column] = None if math.isnan(value) else value
-        return pl.DataFrame(list(rows.values()), infer_schema_length=None)
-
-
-def _columns(rates: Sequence[RateRow]) -> list[str]:
-    """What the column of each rate is called: its metric, and what tells it from the same one."""
-    outcomes: dict[str, set[str]] = {}
-    taken: dict[str, set[str]] = {}
-    for rate in rates:
-        outcomes.setdefault(rate.metric, set()).add(rate.of)
-        taken.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
-    names = []
-    for row in rates:
-        name = row.metric
-        if len(outcomes[name]) > 1:
-            name += f" of {row.of}"
-        if len(taken[row.metric]) > 1:
-            name += "".join(f" {key}={value}" for key, value in row.parameters.items())
-            name += f" over {'+'.join(row.averaged)}" if row.averaged else ""
-        names.append(name)
-    return names
+        return frames.table(self, by)
 
 
 def _is_open(finding: Finding) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import HIDDEN, Estimate, Significance
@@ -42,6 +43,10 @@ class GroupRow:
     counts: Mapping[str, int | None]
     standing: Eligibility
 
+    def __repr__(self) -> str:
+        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
+        return f"GroupRow({names.group(self.group) or 'everybody'}{stratum}, n={self.n})"
+
 
 @declare_subjects(
     nobody="metric of by stratum group parameters alpha averaged",
@@ -70,6 +75,11 @@ class RateRow:
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: Annotated[float, RARE] = 0.05
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
+
+    def __repr__(self) -> str:
+        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
+        group = names.group(self.group) or "everybody"
+        return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
 
 @declare_subjects(
@@ -103,6 +113,11 @@ class ComparisonRow:
     takes_part: Annotated[int | None, Member("groups_compared")]
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
     flag: Annotated[str | None, RARE] = None
+
+    def __repr__(self) -> str:
+        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
+        group = " × ".join(self.by) if self.group is None else names.group(self.group)
+        return f"ComparisonRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     @property
     def spread(self) -> bool:

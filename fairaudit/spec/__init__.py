@@ -11,6 +11,17 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
+from fairaudit.spec.derivations import (
+    ABSENT,
+    BETWEEN,
+    COUNTED_LEVEL,
+    COUNTED_PEOPLE,
+    Age,
+    Combination,
+    CountColumns,
+    Derivation,
+    Difference,
+)
 from fairaudit.spec.derived import (
     Cut,
     Quantile,
@@ -25,6 +36,7 @@ from fairaudit.spec.model import (
     RESERVED,
     ClusterStrata,
     CsvFormat,
+    Expected,
     MetricRequest,
     Missing,
     MissingPolicy,
@@ -77,7 +89,8 @@ def files_named(path: Path) -> list[str]:
         [tree.get(key) for key in ("data", "waivers", "draws")] if isinstance(tree, dict) else []
     )
     lists = [value if isinstance(value, list) else [value] for value in values]
-    return [entry for entries in lists for entry in entries if isinstance(entry, str)]
+    named = (entry for entries in lists for entry in entries if isinstance(entry, str))
+    return [text.fill_in_environment(entry)[0] for entry in named]
 
 
 def parse(content: str, name: str = "spec") -> Spec:
@@ -94,10 +107,20 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 
 __all__ = [
+    "ABSENT",
+    "BETWEEN",
+    "COUNTED_LEVEL",
+    "COUNTED_PEOPLE",
     "RESERVED",
+    "Age",
     "ClusterStrata",
+    "Combination",
+    "CountColumns",
     "CsvFormat",
     "Cut",
+    "Derivation",
+    "Difference",
+    "Expected",
     "MetricRequest",
     "Missing",
     "MissingPolicy",

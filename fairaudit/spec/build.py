@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
+from pathlib import Path as FilePath
 
-from fairaudit.errors import SpecError
+from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Requirement
 from fairaudit.metrics.terms import Inference
@@ -17,10 +17,12 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.defaults import fill_defaults
+from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import (
     CsvFormat,
+    Expected,
     MetricRequest,
     Missing,
     MissingPolicy,
@@ -29,7 +31,7 @@ from fairaudit.spec.model import (
 )
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
-from fairaudit.spec.text import Document, Draft
+from fairaudit.spec.text import Document, Draft, Path, Text, fill_in_environment
 from fairaudit.spec.waivers import read_waivers
 from fairaudit.verdict import AnyCheck, Check
 
@@ -48,7 +50,6 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     _refuse_weight(draft, shape, columns)
     _refuse_description(draft, shape, columns)
     _refuse_cluster(draft, shape)
-    _refuse_paths(draft, shape)
     if not columns.protected or not columns.outcomes:
         raise SpecError(draft.faults)
     spec = _build(draft, validated, columns, hashlib.sha256(text.encode()).hexdigest())
@@ -56,7 +57,7 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     if draft.faults:
         raise SpecError(draft.faults)
     if shape.draws is not None:
-        spec = replace(spec, draws=str(Path(spec.path).parent / shape.draws))
+        spec = replace(spec, draws=str(FilePath(spec.path).parent / shape.draws))
     waivers = draft.optional(("waivers",), shape.waivers)
     return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
 
@@ -73,22 +74,23 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
     return Spec(
         path=draft.document.name,
         sha256=sha256,
-        title=shape.title or "",
+        title=_fill_in(draft, ("title",), shape.title or ""),
         context=shape.context,
-        data=tuple(shape.data or ()),
+        data=tuple(_data(draft, shape)),
         protected=columns.protected,
         strata=columns.strata,
         label=columns.label,
         predictions=columns.predictions,
         numbers=columns.numbers,
-        count=draft.optional(("columns", "count"), shape.columns.count),
+        count=_read_count(draft, shape, columns),
         weight=draft.optional(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional(("columns", "cluster"), shape.columns.cluster),
         format=_read_format(draft, shape.format),
-        missing=_read_missing(shape.missing),
+        missing=_read_missing(draft, shape.missing),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=shape.groups.rule,
+        expected=_read_expected(draft, shape.expect, columns),
         inference=inference,
         requests=requests,
         checks=(*checks, *gates, *limits),
@@ -116,11 +118,47 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
     return assumed
 
 
-def _refuse_paths(draft: Draft, shape: schema.AuditSpec) -> None:
-    """A fault for each text that can be no path."""
-    for number, path in enumerate(shape.data or ()):
+def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text | None:
+    """The column of people a row stands for; with counts side by side, what those become."""
+    where = ("columns", "count")
+    counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
+    if not counted:
+        return draft.optional(where, shape.columns.count)
+    if len(counted) > 1:
+        draft.fault(("columns",), "only one outcome can be of counts that stand side by side")
+    if shape.columns.count is not None:
+        draft.fault(where, f"the counts of the {counted[0]} say how many people there are")
+    return draft.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
+
+
+def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
+    """The paths of the data, with a fault for each text that can be none."""
+    for number, written in enumerate(shape.data or ()):
+        path = _fill_in(draft, ("data", number), written)
         if not can_be_named(path):
             draft.fault(("data", number), f"this is no path: {NO_PATH}")
+        yield path
+
+
+def _fill_in(draft: Draft, path: Path, written: str) -> str:
+    """A text with `${env.NAME}` replaced; a fault where the environment lacks the name."""
+    text, unset = fill_in_environment(written)
+    for name in unset:
+        draft.fault(path, f"the environment variable {name} is not set")
+    return text
+
+
+def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Expected:
+    """What the data must hold, with faults for what no data can."""
+    rows, path = shape.rows, ("expect", "levels")
+    if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
+        draft.fault(("expect", "rows"), "the least number of rows is above the most")
+    known = [column.name for column in (*columns.protected, *columns.strata)]
+    for name in [name for name in shape.levels if name not in known]:
+        message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
+        draft.fault((*path, name), message, key=True)
+    levels = {name: draft.texts((*path, name), texts) for name, texts in shape.levels.items()}
+    return Expected(rows.at_least, rows.at_most, levels)
 
 
 def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:
@@ -221,6 +259,14 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     return CsvFormat(**dict(shape))
 
 
-def _read_missing(shape: schema.MissingRules) -> Missing:
-    policies = {role: MissingPolicy(policy) for role, policy in shape if role != "tokens"}
+def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:
+    """What is missing and what becomes of it; a decision is a prediction by another name."""
+    if shape.decision is not None and "prediction" in shape.model_fields_set:
+        what = "`prediction` says what becomes of it already"
+        draft.fault(("missing", "decision"), what, key=True)
+    policies = {
+        role: MissingPolicy(policy) for role, policy in shape if role not in {"tokens", "decision"}
+    }
+    if shape.decision is not None:
+        policies["prediction"] = MissingPolicy(shape.decision)
     return Missing(tuple(shape.tokens), **policies)

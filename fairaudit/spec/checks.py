@@ -16,19 +16,28 @@ from fairaudit.metrics import (
     Metric,
     Requirement,
     TableMetric,
+    find_metric,
 )
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import schema
-from fairaudit.spec.entry import Context, Entry, of_numbers, read_entry, read_outcome, refuse_unmet
+from fairaudit.spec.entry import (
+    Context,
+    Entry,
+    of_numbers,
+    quote_limits,
+    read_entry,
+    read_outcome,
+    refuse_unmet,
+)
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
 from fairaudit.spec.text import Draft, Path, written
-from fairaudit.verdict import Check, Limit
+from fairaudit.verdict import About, Check, Limit
 
 
 def read_metrics(
@@ -235,13 +244,21 @@ def _make_checks(
                 warn=warn,
                 fail=fail,
                 place=context.draft.document.place(entry.path),
-                about=shape.about,
+                about=_about(entry),
+                source=quote_limits(context.draft.document, entry.path),
             )
             for given in strata
         ]
     if shape.id is not None and len(checks) == 1 and shape.at is None:
         return [replace(checks[0], id=shape.id)]
     return checks
+
+
+def _about(entry: Entry) -> About:
+    """What the spec says of a check; an alias that was asked for is its name."""
+    shape, record = entry.shape, find_metric(entry.shape.metric)
+    is_alias = record is not None and record.id != shape.metric
+    return replace(shape.about, name=shape.name or (shape.metric if is_alias else ""))
 
 
 def _refuse_reference(entry: Entry, by: Grouping) -> None:

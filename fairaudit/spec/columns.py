@@ -13,6 +13,13 @@ from fairaudit.cube import MOST_ATTRIBUTES, UNKNOWN, Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
+from fairaudit.spec.derivations import COUNTED_LEVEL
+from fairaudit.spec.derived_columns import (
+    find_counted_positive,
+    read_counts,
+    read_derivation,
+    read_rules,
+)
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import (
     RESERVED,
@@ -180,25 +187,67 @@ def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
 def _read_protected(
     draft: Draft, path: Path, name: str, shape: schema.ProtectedColumn
 ) -> Protected:
+    reference = draft.optional((*path, "reference"), shape.reference)
+    if reference is not None:
+        reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
+    attribute = replace(
+        _read_levels(draft, path, name, shape),
+        codebook=_read_codebook(draft, path, shape),
+        reference=reference,
+    )
+    draft.faults.extend(reference_faults(attribute))
+    return attribute
+
+
+def _read_levels(draft: Draft, path: Path, name: str, shape: schema.LevelColumn) -> Protected:
+    """A column and how its levels are recoded."""
     _refuse_recoding(draft, path, shape)
-    keep = None if shape.keep is None else draft.texts((*path, "keep"), shape.keep)
-    attribute = Protected(
+    derivation = read_derivation(draft, path, name, shape)
+    column = _column_of(draft, path, name, shape.column)
+    edges = "bins" if shape.over is None else "over"
+    return Protected(
         name=name,
-        column=_column_of(draft, path, name, shape.column),
+        column=column if derivation is None else replace(column, value=derivation.name),
         trim=shape.trim,
         unknown=tuple(shape.unknown),
+        labels=shape.labels,
         merge={
             target: draft.texts((*path, "merge", target), levels)
             for target, levels in shape.merge.items()
         },
-        keep=keep,
+        keep=None if shape.keep is None else draft.texts((*path, "keep"), shape.keep),
         other=shape.other or "other",
-        bins=_read_bins(draft, (*path, "bins"), shape.bins),
+        bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
+        is_over=shape.over is not None,
         quantiles=_read_quantiles(draft, path, shape),
-        reference=draft.optional((*path, "reference"), shape.reference),
+        derivation=derivation,
+        rules=read_rules(draft, path, shape),
     )
-    draft.faults.extend(reference_faults(attribute))
-    return attribute
+
+
+def _read_codebook(
+    draft: Draft, path: Path, shape: schema.StratumColumn
+) -> tuple[Text, ...] | None:
+    """The levels that may occur, with faults for what is recoded and is none of them."""
+    if shape.levels is None:
+        return None
+    known = {*shape.levels, *shape.labels.values()}
+    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
+    named += [
+        (("merge", target, number), level)
+        for target, levels in shape.merge.items()
+        for number, level in enumerate(levels)
+    ]
+    named += [
+        (("keep", number), level)
+        for number, level in enumerate(shape.keep or ())
+        if level not in shape.merge
+    ]
+    for inner, level in named:
+        if level not in known:
+            hint = did_you_mean(level, known)
+            draft.fault((*path, *inner), f"{level!r} is none of the `levels`{hint}")
+    return draft.texts((*path, "levels"), shape.levels)
 
 
 def reference_faults(column: Protected) -> list[Fault]:
@@ -211,35 +260,41 @@ def reference_faults(column: Protected) -> list[Fault]:
     return [column.reference.fault(f"no such bin{hint}")]
 
 
-def _refuse_recoding(draft: Draft, path: Path, shape: schema.ProtectedColumn) -> None:
+def _refuse_recoding(draft: Draft, path: Path, shape: schema.LevelColumn) -> None:
     """The faults of levels that are merged, kept or binned at once, or twice."""
-    recoded = shape.merge or shape.keep is not None or shape.other
-    for key in ("bins", "quantiles"):
-        if getattr(shape, key) is not None and recoded:
-            draft.fault((*path, key), "a column is either binned or merged and kept, not both")
-    if shape.other is not None and shape.keep is None:
+    is_listed = isinstance(shape, schema.StratumColumn) and shape.levels is not None
+    recoded = shape.merge or shape.keep is not None or shape.other or shape.labels or is_listed
+    cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
+    for key in cuts[1:]:
+        draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+    if cuts and recoded:
+        what = "a column is either binned or its levels are recoded, not both"
+        draft.fault((*path, cuts[0]), what)
+    if shape.other is not None and shape.keep is None and not shape.rule:
         draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
     for target, levels in shape.merge.items():
-        if shape.keep is not None and set(levels) & set(shape.keep):
+        if shape.keep is not None and set(levels) & set(shape.keep) - {*shape.merge}:
             draft.fault((*path, "merge", target), "a level is both merged and kept")
     times = Counter(level for levels in shape.merge.values() for level in levels)
     for level in [level for level, count in times.items() if count > 1]:
         draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
-    for word in (*shape.merge, shape.other):
+    for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
             draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
 
 
 def _read_strata(
-    draft: Draft, role: str, shapes: Mapping[str, schema.StratumColumn]
+    draft: Draft, role: str, shapes: Mapping[str, schema.LevelColumn]
 ) -> tuple[Protected, ...]:
     strata = []
     for name, shape in shapes.items():
         path: Path = ("columns", role, name)
-        column = _column_of(draft, path, name, shape.column)
-        bins = _read_bins(draft, (*path, "bins"), shape.bins)
-        quantiles = _read_quantiles(draft, path, shape)
-        strata.append(Protected(name, column, bins=bins, quantiles=quantiles))
+        stratum = _read_levels(draft, path, name, shape)
+        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
+        stratum = replace(stratum, merge=stratum.merge or None)
+        if isinstance(shape, schema.StratumColumn):
+            stratum = replace(stratum, codebook=_read_codebook(draft, path, shape))
+        strata.append(stratum)
     return tuple(strata)
 
 
@@ -264,13 +319,9 @@ def _read_similarity(draft: Draft, shape: schema.Columns) -> SimilarityColumns:
     return SimilarityColumns(**columns)
 
 
-def _read_quantiles(
-    draft: Draft, path: Path, shape: schema.ProtectedColumn | schema.StratumColumn
-) -> int | None:
+def _read_quantiles(draft: Draft, path: Path, shape: schema.LevelColumn) -> int | None:
     where = (*path, "quantiles")
-    if shape.quantiles is not None and shape.bins is not None:
-        draft.fault(where, "either bins or quantiles, not both", key=True)
-    elif shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
         draft.fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
     return shape.quantiles
 
@@ -326,6 +377,8 @@ def _read_outcome(
 ) -> Outcome | None:
     if shape is None:
         return None
+    if shape.counts is None and shape.column is None:
+        draft.fault(path, "`column` is missing")
     if shape.number:
         return _read_number(draft, path, name, shape)
     positive, where = shape.positive, (*path, "negative")
@@ -336,7 +389,10 @@ def _read_outcome(
         threshold = _read_threshold(draft, (*path, "positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
-    elif shape.negative is not None:
+    counts = read_counts(draft, path, shape)
+    if counts is not None and positive is None and (level := find_counted_positive(counts)):
+        values = (draft.text((*path, "counts", level), level, key=True),)
+    if shape.negative is not None and positive is None and not values:
         draft.fault(where, "`negative` needs `positive` beside it")
     negative = draft.texts(where, shape.negative)
     conflicting = {text.value for text in values} & {text.value for text in negative}
@@ -344,14 +400,22 @@ def _read_outcome(
         draft.fault(where, f"{value!r} is both positive and negative")
     return Outcome(
         name=name,
-        column=_column_of(draft, path, name, shape.column),
+        column=_outcome_column(draft, path, shape),
         positive=values,
         threshold=threshold,
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
         order=_read_order(draft, path, shape, threshold),
+        counts=counts,
     )
+
+
+def _outcome_column(draft: Draft, path: Path, shape: schema.OutcomeColumn) -> Text:
+    """The column of an outcome; of counts that stand side by side the one they are turned into."""
+    if shape.column is None:
+        return draft.text((*path, "counts"), COUNTED_LEVEL, key=True)
+    return draft.text((*path, "column"), shape.column)
 
 
 def _read_order(
@@ -370,7 +434,7 @@ def _read_number(draft: Draft, path: Path, name: str, shape: schema.OutcomeColum
     for key in ("positive", "negative", "others", "order"):
         if key in shape.model_fields_set:
             draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
-    column = _column_of(draft, path, name, shape.column)
+    column = _outcome_column(draft, path, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 
@@ -420,13 +484,19 @@ def _refuse_outcome_names(draft: Draft, shape: schema.Columns, columns: Columns)
     """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
-    taken = {column.name for column in (*columns.protected, *columns.strata, *columns.features)}
+    named: dict[str, Sequence[Protected]] = {
+        "a protected attribute": columns.protected,
+        "a stratum": columns.strata,
+        "a feature": columns.features,
+    }
+    taken = {column.name: what for what, columns in named.items() for column in columns}
     if shape.score is not None:
-        taken.add("score")
+        taken["score"] = "the score"
     for path in paths:
         name = str(path[-1])
         if name in RESERVED:
             draft.fault(path, f"{name!r} is a word of the spec; name it otherwise", key=True)
         elif name in taken:
-            draft.fault(path, f"{name!r} is the name of something else already", key=True)
-        taken.add(name)
+            what = f"{name!r} is the name of {taken[name]} already: name it otherwise"
+            draft.fault(path, what, key=True)
+        taken[name] = "a model" if path[1] == "models" else "a number"

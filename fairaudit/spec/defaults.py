@@ -17,21 +17,23 @@ def fill_defaults(document: Document, shape: AuditSpec) -> tuple[Document, Audit
     keys = [key for key in Defaults.model_fields if key in shape.defaults.model_fields_set]
     if not keys:
         return document, shape
-    values = dict(document.values)
+    places = {name: dict(getattr(document, name)) for name in ("keys", "values", "ends")}
     entries = []
     for number, entry in enumerate(shape.metrics):
         taken = {key for key in keys if _takes(entry, key, shape.defaults)}
         for key in taken:
             path, source = ("metrics", number, key), ("defaults", key)
-            values |= {
-                (*path, *inner[2:]): place
-                for inner, place in document.values.items()
-                if inner[:2] == source
-            }
+            for kind in places.values():
+                kind |= {
+                    (*path, *inner[2:]): place
+                    for inner, place in kind.items()
+                    if inner[:2] == source
+                }
         update = {key: getattr(shape.defaults, key) for key in taken}
         entries.append(entry.model_copy(update=update))
     filled = shape.model_copy(update={"metrics": entries})
-    return replace(document, values=values), filled
+    key_places, values, ends = places.values()
+    return replace(document, keys=key_places, values=values, ends=ends), filled
 
 
 def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:

@@ -29,7 +29,8 @@ from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.model import Outcome, OutcomeKind
-from fairaudit.spec.text import Draft, Path
+from fairaudit.spec.text import Document, Draft, Path
+from fairaudit.verdict import LimitQuotes
 
 MACRO = "macro"
 """The class that stands for the mean over all of them."""
@@ -331,3 +332,10 @@ def _place_of(outcome: str) -> str:
     """Where in a spec an outcome with classes is described."""
     plain = outcome in {"label", "prediction", "decision"}
     return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"
+
+
+def quote_limits(document: Document, path: Path) -> LimitQuotes:
+    """The lines of an entry that set its limits, each with the bound itself."""
+    keys = ("below", "above", "outside", "kind")
+    warn, fail = (document.quote((*path, side), keys) for side in ("warn", "fail"))
+    return LimitQuotes(warn, fail)

@@ -17,9 +17,8 @@ from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
-    "AuditSpec": frozenset({"expect", "profile", "baseline"}),
+    "AuditSpec": frozenset({"profile", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
-    "OutcomeColumn": frozenset({"counts"}),
     "Metric": frozenset({"min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -26,6 +26,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
+from fairaudit.spec.derivations import CountColumns, Derivation
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
@@ -146,21 +147,34 @@ ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
 class Protected:
     """A protected attribute, or a stratum: where it is read and how it is recoded.
 
-    `quantiles` are so many bins of as many people each, whose edges are yet to be found. A stratum
-    that a `model` makes is in no column of the data.
+    `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
+    to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
+    people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
+    the data; a `derivation` makes its column of others. Of combined columns the first of `rules`
+    that fits gives the level: it says which levels of which columns it fits.
     """
 
     name: str
     column: Text
     trim: bool = False
     unknown: tuple[str, ...] = ()
+    codebook: tuple[Text, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     merge: Mapping[str, tuple[Text, ...]] | None = None
     keep: tuple[Text, ...] | None = None
     other: str = "other"
     bins: tuple[Decimal, ...] = ()
+    is_over: bool = False
     quantiles: int | None = None
     reference: Text | None = None
     model: ModelledStrata | None = None
+    derivation: Derivation | None = None
+    rules: Mapping[str, Mapping[str, tuple[Text, ...]]] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The columns of the data that it is read from."""
+        return (self.column,) if self.derivation is None else self.derivation.texts
 
     @property
     def is_cut(self) -> bool:
@@ -168,8 +182,14 @@ class Protected:
         return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
-        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`."""
+        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`.
+
+        With `is_over` they are `25 and under`, `over 25 to 40`, `over 40`.
+        """
         edges = [format_edge(edge) for edge in self.bins]
+        if edges and self.is_over:
+            between = [f"over {low} to {high}" for low, high in pairwise(edges)]
+            return (f"{edges[0]} and under", *between, f"over {edges[-1]}")
         middle = [f"{low} to {high}" for low, high in pairwise(edges)]
         return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
 
@@ -201,7 +221,8 @@ class Outcome:
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
     column of an outcome that has nothing but a score is that score's. `order` names the classes of
     an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
-    is positive, though a measure needs it: the data must hold 0 and 1, or false and true.
+    is positive, though a measure needs it: the data must hold 0 and 1, or false and true. `counts`
+    are columns of people, each of one of its levels.
     """
 
     name: str
@@ -215,6 +236,7 @@ class Outcome:
     score: Text | None = None
     order: tuple[Text, ...] = ()
     is_assumed: bool = False
+    counts: CountColumns | None = None
 
     @property
     def has_classes(self) -> bool:
@@ -304,6 +326,15 @@ class MetricRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What the data must hold: how many rows, and levels that must occur."""
+
+    at_least: int | None = None
+    at_most: int | None = None
+    levels: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """An audit spec, read and resolved.
 
@@ -331,6 +362,7 @@ class Spec:
     filter: Text | None
     minimum: Minimum
     exclude_below: ExcludeBelow | None
+    expected: Expected
     inference: Inference
     requests: tuple[MetricRequest, ...]
     checks: tuple[AnyCheck, ...]
@@ -344,6 +376,21 @@ class Spec:
     draws: str | None = None
     flags: str | None = None
     describe: bool = False
+
+    @property
+    def derivations(self) -> tuple[Derivation, ...]:
+        """The columns that no file holds, each once."""
+        derivations = [
+            attribute.derivation
+            for attribute in (*self.protected, *self.strata, *self.features)
+            if attribute.derivation is not None
+        ]
+        return tuple({derivation.name: derivation for derivation in derivations}.values())
+
+    @property
+    def counts(self) -> CountColumns | None:
+        """The counts that stand side by side, where an outcome is of such."""
+        return next((o.counts for o in self.outcomes if o.counts is not None), None)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

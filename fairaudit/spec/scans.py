@@ -12,7 +12,7 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
-from fairaudit.spec.entry import Context, find_unmet
+from fairaudit.spec.entry import Context, find_unmet, quote_limits
 from fairaudit.spec.model import OutcomeKind
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
@@ -65,6 +65,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             inference=context.inference,
             place=draft.document.place(("simpson", "fail"), key=True),
             about=shape.about,
+            source=quote_limits(draft.document, ("simpson",)),
         )
         for rate in rates
         if gated
@@ -178,6 +179,7 @@ def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupC
             fail=fail,
             place=draft.document.place(("subgroups", side), key=True),
             about=shape.about,
+            source=quote_limits(draft.document, ("subgroups",)),
         )
         for rate in rates
         if warn or fail

@@ -87,26 +87,36 @@ class Positive(_Strict):
     top: Share | None = None
 
 
-class ProtectedColumn(_Strict):
-    """A protected attribute."""
+class LevelColumn(_Strict):
+    """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
 
     column: Text | None = None
+    born: Annotated[Text | None, Field(alias="from")] = None
+    at: Text | None = None
+    minus: Text | None = None
+    combine: Texts | None = None
+    rule: dict[str, dict[str, Texts]] = {}
     trim: Flag = False
     unknown: Texts = []
+    labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
     merge: Annotated[dict[str, Texts], BeforeValidator(lambda value: value)] = {}
     keep: Texts | None = None
     other: Text | None = None
     bins: Numbers | None = None
+    over: Numbers | None = None
     quantiles: Whole | None = None
+
+
+class StratumColumn(LevelColumn):
+    """A declared factor to condition on."""
+
+    levels: Texts | None = None
+
+
+class ProtectedColumn(StratumColumn):
+    """A protected attribute."""
+
     reference: Text | None = None
-
-
-class StratumColumn(_Strict):
-    """A declared factor to condition on, or a feature to look for subgroups in."""
-
-    column: Text | None = None
-    bins: Numbers | None = None
-    quantiles: Whole | None = None
 
 
 class PropensityStrata(_Strict):
@@ -137,7 +147,7 @@ class FactorColumn(StratumColumn, StrataModel):
     """A declared factor to condition on: a column, or strata that a model makes."""
 
 
-class FeatureColumn(StratumColumn):
+class FeatureColumn(LevelColumn):
     """A feature to look for subgroups in; or a list of those in which people are alike."""
 
     names: Texts | None = None
@@ -146,7 +156,8 @@ class FeatureColumn(StratumColumn):
 class OutcomeColumn(_Strict):
     """A label, prediction or decision."""
 
-    column: Text
+    column: Text | None = None
+    counts: dict[str, Text] | None = None
     positive: (
         Annotated[Positive, BeforeValidator(under_key("values")), WithJsonSchema(POSITIVE)] | None
     ) = None
@@ -209,8 +220,23 @@ class MissingRules(_Strict):
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
     label: Literal["aside", "drop", "error"] = "aside"
     prediction: Literal["aside", "drop", "error"] = "error"
+    decision: Literal["aside", "drop", "error"] | None = None
     score: Literal["aside", "drop", "error"] = "error"
     numbers: Literal["aside", "drop", "error"] = "aside"
+
+
+class ExpectedRows(_Strict):
+    """How many rows an audit must count."""
+
+    at_least: Whole | None = None
+    at_most: Whole | None = None
+
+
+class Expected(_Strict):
+    """What the data must hold to be audited: rows, and levels of attributes and strata."""
+
+    rows: ExpectedRows = ExpectedRows()
+    levels: dict[str, Texts] = {}
 
 
 class Exclusion(_Strict):
@@ -411,6 +437,7 @@ class AuditSpec(_Strict):
     missing: MissingRules = MissingRules()
     undefined: OnUndefined = OnUndefined.FAIL
     groups: Groups = Groups()
+    expect: Expected = Expected()
     inference: Inference = Inference()
     defaults: Defaults = Defaults()
     metrics: Annotated[

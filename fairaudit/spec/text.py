@@ -5,8 +5,10 @@ Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and date
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
 from typing import TypeAlias
@@ -14,7 +16,7 @@ from typing import TypeAlias
 import yaml
 
 from fairaudit import inputs
-from fairaudit.errors import Fault, Place, SpecError
+from fairaudit.errors import Fault, Place, Quote, SpecError
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 Path: TypeAlias = tuple[str | int, ...]
@@ -27,6 +29,7 @@ _PLAIN_TAGS = {
     f"tag:yaml.org,2002:{kind}"
     for kind in ("str", "int", "float", "bool", "null", "timestamp", "seq", "map", "value", "merge")
 }
+_ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 _HALF = "this text holds half of a character: write the character itself"
@@ -53,13 +56,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A spec as a tree of texts; `keys` and `values` tell where each stands."""
+    """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where."""
 
     name: str
     tree: Tree
     lines: tuple[str, ...] = ()
     keys: dict[Path, Place] = field(default_factory=dict)
     values: dict[Path, Place] = field(default_factory=dict)
+    ends: dict[Path, Place] = field(default_factory=dict)
 
     def place(self, path: Path, *, key: bool = False) -> Place | None:
         """Where a path stands, or the nearest of its parents."""
@@ -75,6 +79,23 @@ class Document:
         place = self.place(path, key=key)
         source = self.lines[place.line - 1] if place and place.line <= len(self.lines) else None
         return Fault(message, written(path), place, source)
+
+    def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
+        """The line that holds a value, and where in it; None where nothing is written there.
+
+        Of a mapping that has one of `keys`, that key and its value.
+        """
+        inner = [(*path, key) for key in keys if (*path, key) in self.ends]
+        is_narrow = len(inner) == 1
+        spot = inner[0] if is_narrow else path
+        start = self.keys.get(spot) if is_narrow else self.values.get(spot)
+        end = self.ends.get(spot)
+        if start is None or end is None or start.line > len(self.lines):
+            return None
+        text = self.lines[start.line - 1].rstrip()
+        last = end.column if end.line == start.line else len(text) + 1
+        last = min(last, len(text) + 1)
+        return Quote(start.line, start.column, last, text) if start.column < last else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,14 @@ class Draft:
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
         """The texts of a list that stands at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
+
+
+def fill_in_environment(text: str) -> tuple[str, list[str]]:
+    """A text with each `${env.NAME}` replaced by that variable, and the names that are not set."""
+    names = dict.fromkeys(_ENVIRONMENT.findall(text))
+    unset = [name for name in names if name not in os.environ]
+    filled = _ENVIRONMENT.sub(lambda match: os.environ.get(match[1], match[0]), text)
+    return filled, unset
 
 
 def _is_broken(text: str) -> bool:
@@ -143,7 +172,7 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     tree = _Walk(document, faults).tree(root, (), ())
     if faults:
         raise SpecError(faults)
-    return Document(name, tree, lines, document.keys, document.values)
+    return replace(document, tree=tree)
 
 
 class _TooMuch(Exception):
@@ -230,6 +259,8 @@ class _Walk:
     def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
         place = self.place(node)
         self.document.values[path] = place
+        mark = node.end_mark
+        self.document.ends[path] = Place(self.document.name, mark.line + 1, mark.column + 1)
         self.seen += 1
         if (
             self.seen > _MOST_NODES

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
-from fairaudit.errors import Place
+from fairaudit.errors import Place, Quote
 from fairaudit.members import RARE, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
@@ -126,6 +126,14 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitQuotes:
+    """The lines of the spec that set the limits of a check, as they are written."""
+
+    warn: Annotated[Quote | None, RARE] = None
+    fail: Annotated[Quote | None, RARE] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
@@ -141,6 +149,7 @@ class Check:
     fail: Limit | None = None
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")
@@ -187,6 +196,7 @@ class ReversalCheck:
     inference: Annotated[Inference, Member("asked.inference")] = DEFAULT_INFERENCE
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")
@@ -219,6 +229,7 @@ class SubgroupCheck:
     fail: Limit | None = None
     place: Place | None = None
     about: Annotated[About, RARE] = About()
+    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
     @member("metric")

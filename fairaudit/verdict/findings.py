@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
@@ -192,8 +193,50 @@ class Finding:
     subgroup: Subgroup | None = None
     not_cleared: bool = False
 
+    def __repr__(self) -> str:
+        number = "" if self.value is None else f", value={self.value:.4g}"
+        if self.low is not None and self.high is not None:
+            number += f" [{self.low:.4g}, {self.high:.4g}]"
+        pair = " and ".join(map(names.group, filter(None, (self.first, self.second))))
+        limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
+        return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
+
     @property
     @member()
     def group(self) -> Group:
         """The group that decides: in a spread the highest."""
         return self.first
+
+    @property
+    def headline(self) -> str:
+        """The finding in one sentence, as a report begins with it."""
+        from fairaudit.report import headlines
+
+        return headlines.headline(self)
+
+    @property
+    def value(self) -> float | None:
+        """The value that decides; None where there is none, or it is suppressed."""
+        return None if self.estimate is None else self.estimate.known_value
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the value's interval; None where it has none."""
+        return None if self.estimate is None else self.estimate.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the value's interval; None where it has none."""
+        return None if self.estimate is None else self.estimate.high
+
+    @property
+    def p(self) -> float | None:
+        """The p-value of no disparity, of this test alone; None where nothing is tested."""
+        tested = None if self.estimate is None else self.estimate.significance
+        return None if tested is None else tested.p
+
+    @property
+    def adjusted_p(self) -> float | None:
+        """The p-value corrected for all tests of its family, which `significant` limits ask for."""
+        tested = None if self.estimate is None else self.estimate.significance
+        return None if tested is None else tested.adjusted

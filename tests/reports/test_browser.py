@@ -155,9 +155,11 @@ def test_the_page_of_an_error_is_accessible_and_its_carets_stand_below_what_they
     tab.evaluate(_RULES)
     assert _violations(tab) == []
     assert tab.evaluate(_WIDER) == 0
-    lines = tab.inner_text(".banner .lines").split("\n")
+    lines = tab.inner_text(".banner .verbatim").split("\n")
     assert lines[2].index("^") == lines[1].index("x")
-    assert "mono" in tab.evaluate("getComputedStyle(document.querySelector('.lines')).fontFamily")
+    assert "mono" in tab.evaluate(
+        "getComputedStyle(document.querySelector('.verbatim')).fontFamily"
+    )
 
 
 def test_what_a_page_asks_for_or_says_is_noticed(visit: Visit) -> None:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +81,6 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
         yield path
     for name in mine.keys() & theirs.keys():
         yield from differences(mine[name], theirs[name], path + name)
-
-
-@pytest.fixture(autouse=True)
-def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture is what it shows: equal ones are drawn alike, which takes most of the time."""
-
-    def shown(one: object) -> str:
-        return f'<svg width="1">{escape(repr(one))}</svg>'
-
-    monkeypatch.setattr("fairaudit.report.drawing.svg", shown)
 
 
 def holds(result: AuditResult) -> None:

@@ -18,6 +18,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 import fairaudit
+from fairaudit.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
@@ -135,7 +136,7 @@ def test_tables_as_frames() -> None:
     frame = result.table(["race", "gender"])
     assert frame.shape == (4, 5)
     assert frame["n"].sum() == 700
-    with pytest.raises(KeyError, match="gender × race"):
+    with pytest.raises(UsageError, match="gender × race"):
         result.table(["age"])
 
 

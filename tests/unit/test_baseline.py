@@ -481,6 +481,11 @@ def fingerprints(text: str) -> list[str]:
         ("columns:", "# a comment\ntitle: another\ncontext: {owner: me}\ndata: x.csv\ncolumns:"),
         ("{below: 0.8}}", "{below: 0.8}}\n  - true_positive_rate"),
         ("filter:", "\n\nfilter:"),
+        (
+            "metric: selection_rate, compare",
+            "name: A, why: B, owner: C, metric: selection_rate, compare",
+        ),
+        ("fail: {below: 0.8}", 'fail: "< 0.8"'),
         ("protected: {race: {", "protected: {race: {column: race, trim: false, "),
     ],
 )
@@ -714,8 +719,11 @@ Minimum size=None events=None
 Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
     lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 ReversalCheck warn=None fail=None place=None
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 SubgroupCheck warn=None fail=None place=None
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
     numbers='aside'

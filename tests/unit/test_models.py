@@ -138,10 +138,10 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
     [
         ({"models": {"old": OLD}, "score": "s1"}, "`models` stand instead of `score`"),
         ({"models": {"old": OLD}, **OLD}, "`models` stand instead of `prediction`"),
-        ({"models": {"race": OLD}}, "'race' is the name of something else"),
+        ({"models": {"race": OLD}}, "'race' is the name of a protected attribute"),
         ({"models": {"label": OLD}}, "'label' is a word of the spec"),
         ({"models": {"old": {}}}, "a model has a prediction, a score, or both"),
-        ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of something"),
+        ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of"),
         ({"models": {"old": {"predictoin": "x"}}}, "did you mean 'prediction'"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import cache
 
@@ -11,31 +12,69 @@ import jinja2
 from markupsafe import Markup
 
 from fairaudit.report import palette, summary
-from fairaudit.report.blocks import Document, Entries, Facts, Figure, Tone
-from fairaudit.report.html import inline
-from fairaudit.report.html.outline import Place, outlined
-from fairaudit.result import Answer
+from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
+from fairaudit.report.html import inline, plots
+from fairaudit.report.html.front import Front, front
+from fairaudit.report.html.outline import Outline, outlined
+from fairaudit.report.labels import short
+from fairaudit.result import Answer, AuditResult
 from fairaudit.version import version
 
 _SHORT = 120
 """So many signs stand in half of a page without making it hard to read."""
 
 
+_LETTERS = 22
+"""So many letters of a name have room below an axis."""
+_PLOTS = (
+    "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
+    "panels", "row_scale", "shade", "shape",
+)  # fmt: skip
+"""The functions that the macros of pictures call."""
+
+
 def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     """The page of one answer; of several their summary."""
-    show = summary.document if len(answers) > 1 else summary.report
-    return page(show(answers, all_rows=all_rows))
+    if len(answers) > 1:
+        return page(summary.document(answers, all_rows=all_rows))
+    (answer,) = answers
+    document = summary.report(answers, all_rows=all_rows)
+    if not isinstance(answer.found, AuditResult):
+        return page(document)
+    below = tuple(block for block in document if not _is_in_front(block))
+    outline = outlined(below)
+    return _page(outline, front(answer.found, answer.data, outline.figures))
 
 
 def page(document: Document) -> str:
     """A page of any document."""
-    outline = outlined(document)
+    return _page(outlined(document), None)
+
+
+def fragment(result: AuditResult) -> str:
+    """The top of the page of a result as an element with its style, for a notebook."""
+    style = _environment().get_template("fragment.css.jinja").render(colours=palette.COLOURS)
+    figures = outlined(summary.report([Answer("", None, result)])).figures
+    template = _environment().get_template("fragment.html.jinja")
+    return template.render(
+        front=front(result, None, figures),
+        style=Markup(style),  # noqa: S704  # our own file
+    )
+
+
+def _is_in_front(block: Block) -> bool:
+    """Whether the findings of the page tell it: what came of each check."""
+    return isinstance(block, Entries) and block.is_titled
+
+
+def _page(outline: Outline, top: Front | None) -> str:
     style, script = _style(), _text("sort.js")
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
             outline=outline,
+            front=top,
             title=inline.plain(outline.title),
             style=Markup(style),  # noqa: S704  # our own file
             script=Markup(script),  # noqa: S704  # the same
@@ -67,8 +106,13 @@ def _environment() -> jinja2.Environment:
         linked=inline.linked,
         is_quiet=_is_quiet,
         is_short=_is_short,
-        svg=_svg,
+        is_long=_is_long,
+        kind_of=lambda picture: type(picture).__name__.lower(),
+        is_finite=math.isfinite,
+        short_name=_short_name,
+        **{name: getattr(plots, name) for name in _PLOTS},
     )
+    environment.globals["shapes"] = plots.SHAPES
     return environment
 
 
@@ -89,32 +133,21 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+def _short_name(name: str) -> str:
+    """A name below an axis: of a long one the middle is left out."""
+    return inline.plain(short(name, _LETTERS))
+
+
 def _is_quiet(block: Entries) -> bool:
     """Whether all statements are remarks, which stand back behind findings."""
     return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
 
 
+def _is_long(block: Facts) -> bool:
+    """Whether facts are definitions, of which a reader opens one."""
+    return all(name and len(words) > 2 * _SHORT for name, words in block.pairs)
+
+
 def _is_short(block: Facts) -> bool:
     """Whether facts are so short that two of them stand beside each other."""
     return all(len(words) <= _SHORT for _, words in block.pairs)
-
-
-def _svg(place: Place[Figure]) -> Markup:
-    """The picture with its title and description, which are all that a reader of screens meets."""
-    from fairaudit.report import drawing  # noqa: PLC0415  # a page without pictures loads no library
-
-    drawn = drawing.svg(place.block.picture)
-    head, body = drawn.split(">", 1)
-    size = head[head.index("width=") :]
-    title, description = place.id + "-title", place.id + "-about"
-    opened = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{0}" '
-        'aria-describedby="{1}" {2}><title id="{0}">{3}</title><desc id="{1}">{4}</desc>'
-    ).format(
-        title,
-        description,
-        Markup(size),  # noqa: S704  # numbers that the library writes
-        inline.plain(place.block.title),
-        inline.plain(place.block.description),
-    )
-    return opened + Markup(inline.without_roles(body))  # noqa: S704  # the library escapes texts

@@ -17,7 +17,6 @@ _ADDRESS = re.compile(
     r"(https://[A-Za-z0-9][A-Za-z0-9./_~%#?=&+-]{0,150}[A-Za-z0-9/])(?![^\s.,;)])"
 )
 """Nothing but ASCII that needs no quoting; the full stop of a sentence is no part of it."""
-_ROLES = re.compile(r' (?:role|aria-[a-z]+|class|pointer-events)="[^"]*"')
 
 
 def plain(words: str) -> str:
@@ -50,11 +49,6 @@ def linked(words: str) -> Markup:
         if part
     ]
     return Markup().join(pieces)
-
-
-def without_roles(svg: str) -> str:
-    """A picture without names and roles of its own inside."""
-    return _ROLES.sub("", svg)
 
 
 def _shortened(match: re.Match[str]) -> str:

@@ -549,7 +549,7 @@ def test_a_score_that_is_no_number_is_never_selected(
 ) -> None:
     write(tmp_path, {"data.csv": f"race,y\na,0.7\na,{word}\nb,0.1\nb,0.9\n"})
     told = command(**cut())
-    assert_refused(told, "1 row has no value in the prediction 'y'")
+    assert_refused(told, "1 row has no value in the decision 'y'")
     assert "data.csv:3" in told.err
     dropped = fairaudit.audit(spec(tmp_path / "data.csv", **cut(), missing={"prediction": "drop"}))
     assert sizes(dropped) == {"a": (1, 1), "b": (1, 2)}
@@ -564,7 +564,7 @@ def test_a_score_that_is_no_number_is_never_selected_in_parquet(
     scores = table(y=[0.7, NAN, 0.1, None])
     write(tmp_path, {"data.parquet": as_parquet(scores)})
     told = command("data.parquet", **cut())
-    assert_refused(told, "2 rows have no value in the prediction 'y'")
+    assert_refused(told, "2 rows have no value in the decision 'y'")
     assert "data.parquet, row 2" in told.err
     aside = spec(tmp_path / "data.parquet", **cut(), missing={"prediction": "aside"})
     result = fairaudit.audit(aside)
@@ -589,7 +589,7 @@ def test_a_fault_of_a_row_is_told_with_its_physical_line(
     line = 3 if before == ",,\n" else 3 + before.count("\n")
     write(tmp_path, {"data.csv": f"{HEADER}a,secret,1\n{before}a,secret,?\na,,0\n"})
     told = command(**missing)
-    assert_refused(told, "no value in the prediction 'y'")
+    assert_refused(told, "no value in the decision 'y'")
     assert f"data.csv:{line}\n" in told.err
 
 
@@ -598,7 +598,7 @@ def test_a_fault_of_a_row_is_told_with_its_line_among_multi_line_records(
 ) -> None:
     write(tmp_path, {"data.csv": HEADER + 'a,"secret\n\nsecret",1\na,secret,\n'})
     told = command(format=MULTILINE)
-    assert_refused(told, "1 row has no value in the prediction 'y'")
+    assert_refused(told, "1 row has no value in the decision 'y'")
     assert "data.csv:5\n" in told.err
 
 
@@ -817,7 +817,7 @@ def test_a_file_that_goes_before_its_fault_is_located(
 ) -> None:
     write(tmp_path, {"data.csv": FIRST + "b,secret,\n"})
     told = command(what)
-    assert_refused(told, "1 row has no value in the prediction 'y'")
+    assert_refused(told, "1 row has no value in the decision 'y'")
     assert "data.csv:5" in told.err
     locate = polars_engine.locate
 
@@ -826,7 +826,7 @@ def test_a_file_that_goes_before_its_fault_is_located(
         return locate(*arguments)
 
     monkeypatch.setattr("fairaudit.engine.polars_engine.locate", too_late)
-    assert_refused(command(what), "1 row has no value in the prediction 'y'")
+    assert_refused(command(what), "1 row has no value in the decision 'y'")
 
 
 @pytest.fixture

@@ -461,14 +461,14 @@ def test_a_level_that_likely_means_missing_is_told_with_the_line_to_add(
 
 def test_an_empty_outcome_is_missing_whatever_the_tokens(audit_csv: Audit) -> None:
     text = 'race,y\na,yes\na,""\nb,yes\nb,yes\n'
-    with pytest.raises(DataError, match="no value in the prediction"):
+    with pytest.raises(DataError, match="no value in the decision"):
         audit_csv(text, {**others(), "missing": {"tokens": ["NA"]}})
-    aside = {"tokens": ["NA"], "prediction": "aside"}
+    aside = {"tokens": ["NA"], "decision": "aside"}
     result = audit_csv(text, {**others(), "missing": aside})
     assert rate_of(result, "selection_rate", race="a").estimate.denominator == 1
 
 
 def test_a_fault_is_located_among_the_rows_that_the_filter_keeps(audit_csv: Audit) -> None:
     text = "race,y\nz,\na,yes\nb,no\na,\n"
-    with pytest.raises(DataError, match=r"1 row has no value in the prediction 'y'.*csv:5"):
+    with pytest.raises(DataError, match=r"1 row has no value in the decision 'y'.*csv:5"):
         audit_csv(text, {**others(), "filter": "race <> 'z'"})

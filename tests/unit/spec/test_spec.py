@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -111,7 +112,10 @@ def test_a_limit_is_a_text_or_a_mapping(text: str, mapping: str) -> None:
     entry = "metrics: [{metric: selection_rate, fail: LIMIT}]"
     spec = MINIMAL.replace("metrics: [selection_rate]", entry)
     limits = [specs.parse(spec.replace("LIMIT", written)).checks[0] for written in (text, mapping)]
-    assert limits[0] == limits[1]
+    assert limits[0].source.fail is not None
+    assert limits[0].source.fail.text[limits[0].source.fail.column - 1 :].startswith(text.strip())
+    # Where the limit is written differs, what it says does not.
+    assert replace(limits[0], source=limits[1].source) == limits[1]
 
 
 INTERSECTION = """\
@@ -180,6 +184,22 @@ def test_entries_share_defaults_and_merged_keys() -> None:
     assert impact.terms.average is None
     assert [str(four_fifths.fail), str(four_fifths.warn)] == ["below 0.8", "below 0.9"]
     assert [impact.fail, str(impact.warn)] == [None, "below 0.9"]
+
+
+def test_the_alias_that_was_asked_is_the_name_of_the_check() -> None:
+    entry = "metrics: [{metric: tpr, fail: '< 0.5'}, {metric: fpr, name: Alarms, fail: '< 0.5'}]"
+    text = MINIMAL.replace("metrics: [selection_rate]", f"{entry}\n") + "  label: y"
+    text = text.replace("  label: y", "").replace("columns:\n", "columns:\n  label: z\n")
+    checks = specs.parse(text).checks
+    assert [check.about.name for check in checks] == ["tpr", "Alarms"]
+    assert checks[0].id == "true_positive_rate/race/decision"
+
+
+def test_what_is_missing_of_a_decision_may_be_called_so() -> None:
+    text = MINIMAL + "missing: {decision: drop}\n"
+    assert specs.parse(text).missing.prediction == "drop"
+    with pytest.raises(SpecError, match="says what becomes of it already"):
+        specs.parse(text.replace("decision: drop", "decision: drop, prediction: drop"))
 
 
 def test_a_fault_of_a_default_points_at_it() -> None:

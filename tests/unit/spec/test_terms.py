@@ -392,9 +392,9 @@ def test_the_median_of_scoring_rates_is_told() -> None:
     assert "prediction: the median of the score is 0.2: 1 above, 3 at it, 1 below" in found
 
 
-def test_what_readme_says_of_metrics_can_be_asked() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = readme.split("More that `metrics` can ask")[1].split("```yaml\n")[1].split("```")[0]
+def test_what_the_docs_say_of_metrics_can_be_asked() -> None:
+    page = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    block = page.split("More that `metrics` can ask")[1].split("```yaml\n")[1].split("```")[0]
     model = {"prediction": {"column": "p", **OUTCOME}, "score": "s"}
     columns = {
         "protected": {"group": {"reference": "a"}},

@@ -1,0 +1,179 @@
+"""Data in memory as a lazy frame of what plans read, from any library, or from plain columns.
+
+What is lazy stays so: Polars, DuckDB and datasets of Arrow hand over the columns that a pass reads,
+chunk by chunk. Of the rest only those columns are converted, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from fairaudit.engine.columns import columns_read
+from fairaudit.engine.contract import FRAME_NAME, Frame
+from fairaudit.engine.numbers import Batch
+from fairaudit.errors import DataError, FairauditError
+from fairaudit.names import quoted
+from fairaudit.plan import Plan
+
+_HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of columns"
+
+
+def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[str, ...]]:
+    """A frame as a batch, how many rows it has, counted apart from the pass, and its header."""
+    try:
+        frame, header = _open(data, plans)
+        schema = frame.collect_schema()
+        rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
+    except FairauditError:
+        raise
+    except Exception as error:  # each library fails in its own way
+        # Its own words may quote a row; only their kind is told.
+        kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
+        raise DataError(f"the data is a {kind}", _HINT) from error
+    return Batch(frame, schema, (FRAME_NAME,)), rows, header
+
+
+def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """The frame with at least the columns that the plans read, and the names of all columns."""
+    frame = data.frame
+    if isinstance(frame, pl.LazyFrame | pl.DataFrame):
+        lazy = frame.lazy()
+    elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
+        names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
+        return _of_columns(names, lambda name: frame[name], plans)
+    elif _is_of_arrow(frame, "Dataset"):
+        lazy = pl.scan_pyarrow_dataset(frame)
+    elif _is_of_arrow(frame, "RecordBatchReader"):
+        data.frame = _read_once(frame, plans)
+        return data.frame.lazy(), tuple(frame.schema.names)
+    else:
+        return _of_library(frame, plans)
+    return lazy, tuple(lazy.collect_schema())
+
+
+def _of_library(
+    data: Any,  # noqa: ANN401
+    plans: Sequence[Plan],
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """A frame of a library that narwhals knows, or anything that streams Arrow."""
+    try:
+        frame = nw.from_native(data)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError("the data frame repeats the name of a column", "rename one") from error
+    except TypeError as error:
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise DataError(
+                f"the data is a {type(data).__name__}, which is no table", _HINT
+            ) from error
+        frame = nw.from_arrow(data, backend="polars")
+    if isinstance(frame, nw.DataFrame):
+        return _of_columns(frame.columns, frame.get_column, plans)
+    header = frame.collect_schema().names()
+    if frame.implementation is nw.Implementation.DUCKDB:
+        lazy: pl.LazyFrame = data.pl(lazy=True)
+        return lazy, tuple(header)
+    read = columns_read(plans, header)
+    columns = frame.select(*(name for name in header if name in read))
+    return columns.collect("polars").to_native().lazy(), tuple(header)
+
+
+def _of_columns(
+    names: Iterable[Any], column: Callable[[Any], Any], plans: Sequence[Plan]
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """The columns that plans read, each converted alone, so that an error has its name."""
+    by_text = {str(name): name for name in names}
+    read = columns_read(plans, [*by_text])
+    series = [_convert(text, column(by_text[text])) for text in by_text if text in read]
+    sizes: dict[int, str] = {}
+    for values in series:
+        sizes.setdefault(len(values), values.name)
+    if len(sizes) > 1:
+        listed = ", ".join(f"{quoted(name)} has {size:,}" for size, name in sizes.items())
+        raise DataError(
+            f"the columns differ in length: {listed}", "give each a value for every row"
+        )
+    return pl.DataFrame(series).lazy(), tuple(by_text)
+
+
+def _convert(name: str, values: Any) -> pl.Series:  # noqa: ANN401
+    """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        kind = type(values).__name__
+        raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
+    try:
+        column = pl.Series(name, values.to_polars() if isinstance(values, nw.Series) else values)
+        is_sound = column.dtype != pl.Object
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        is_sound = False
+    if not is_sound:
+        column = pl.Series(name, *_sort_out(name, values))
+    return column.cast(pl.String) if column.dtype in {pl.Null, pl.Binary} else column
+
+
+def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType | None]:
+    """Python values with None for what is missing, and their type where they are mixed numbers."""
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    known = [None if _is_missing(value) else value for value in plain]
+    kinds = {type(value) for value in known if value is not None}
+    if kinds == {int, float}:
+        return known, pl.Float64()
+    if len(kinds) > 1:
+        listed = " and ".join(sorted(kind.__name__ for kind in kinds))
+        hint = "give each column values of one type; texts may stand for all"
+        raise DataError(f"the column {quoted(name)} mixes {listed}", hint)
+    return known, None
+
+
+def _is_missing(value: Any) -> bool:  # noqa: ANN401
+    """Whether a value is None, NaN, or what pandas has in their place."""
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124  # NaN alone differs from itself
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def _is_of_arrow(data: Any, name: str) -> bool:  # noqa: ANN401
+    """Whether this is an Arrow object of that class, without loading its library for others."""
+    return any(
+        cls.__name__ == name and cls.__module__.startswith("pyarrow") for cls in type(data).__mro__
+    )
+
+
+def _read_once(reader: Any, plans: Sequence[Plan]) -> pl.DataFrame:  # noqa: ANN401
+    """The columns of a stream that plans read: nobody can read it a second time."""
+    names = [
+        name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)
+    ]
+    empty = pl.DataFrame(reader.schema.empty_table().select(names))
+    return pl.concat([empty, *(pl.DataFrame(batch.select(names)) for batch in reader)])
+
+
+def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401
+    """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
+    if isinstance(features, Mapping):
+        return {str(name): values for name, values in features.items()}
+    if isinstance(features, np.ndarray | list | tuple):
+        table = features if isinstance(features, np.ndarray) else np.empty(0)
+        columns = [*table.T] if table.ndim > 1 else [features]
+        return {f"{base}_{number}": values for number, values in enumerate(columns)}
+    try:
+        native = nw.from_native(features, allow_series=True)
+    except TypeError as error:
+        kind = type(features).__name__
+        hint = "give a frame, a series, a dict of columns, a list or an array"
+        raise DataError(f"{base}s is a {kind}, which has no columns", hint) from error
+    if isinstance(native, nw.Series):
+        return {str(native.name or f"{base}_0"): native}
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return {str(name): frame.get_column(name) for name in frame.columns}
+
+
+def list_levels(name: str, values: Any) -> set[str]:  # noqa: ANN401
+    """The texts of all values of a column, but for missing ones."""
+    column = _convert(name, values)
+    known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
+    return {*known.unique().cast(pl.String)}

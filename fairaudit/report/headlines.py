@@ -1,0 +1,334 @@
+"""A finding as one sentence in plain words: who is how far from whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from fairaudit import names
+from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.metrics import Disparity, GroupMetric, find_metric
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.report import checks, metric_titles, numbers
+from fairaudit.report.reversal_sentences import pair
+from fairaudit.simpson import Reversal, ReversalKind
+from fairaudit.verdict import (
+    Breach,
+    Check,
+    Finding,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+    SubgroupCheck,
+)
+
+_CROWDS = {"rest": "everybody else", "overall": "everybody"}
+_REVERSED = {
+    ReversalKind.EVERY_STRATUM: "points the other way in every stratum of {}",
+    ReversalKind.ADJUSTED: "points the other way after adjustment for {}",
+    ReversalKind.MOST_PEOPLE: "points the other way for most people given {}",
+    ReversalKind.MASKED: "is hidden in the aggregate, seen given {}",
+    ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
+}
+_NEAR = 1e-9
+_MANY_TIMES = 2
+"""From this ratio on it is told as `2.4 times`, not in per cent."""
+
+
+def headline(finding: Finding) -> str:
+    """A finding in one sentence, behind the name that the spec gives its check."""
+    name = names.line(finding.check.about.name)
+    parts = [_sentence(finding), _standing(finding)]
+    text = ", ".join(filter(None, parts))
+    return f"{name}: {text}" if name else text
+
+
+def value(finding: Finding) -> str:
+    """The number that decides, as it agrees with its limits; empty where there is none."""
+    estimate = finding.estimate
+    if estimate is None:
+        return ""
+    if estimate.suppressed:
+        return numbers.SUPPRESSED
+    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=3)
+
+
+def bounds(finding: Finding) -> list[Decimal]:
+    """Every bound that the limits of a check set."""
+    limits = [limit for limit in (finding.check.fail, finding.check.warn) if limit is not None]
+    return [
+        bound
+        for limit in limits
+        if isinstance(limit, Limit)
+        for bound in (limit.below, limit.above)
+        if bound is not None
+    ]
+
+
+def limits(finding: Finding) -> str:
+    """What the check allows, in words: `fails below 0.8; warns below 0.9`."""
+    check = finding.check
+    pairs = (("fails", check.fail), ("warns", check.warn))
+    words = {Limit: "", ReversalLimit: "at "}
+    return "; ".join(
+        f"{word} {words[type(limit)]}{limit}" for word, limit in pairs if limit is not None
+    )
+
+
+def _standing(finding: Finding) -> str:
+    """What keeps a value beyond its limit from counting: a waiver, or too little evidence."""
+    if finding.status is Status.WAIVED and finding.waived:
+        return f"waived until {finding.waived[0].expires}"
+    if finding.not_cleared:
+        return "beyond the limit without the evidence it asks for"
+    return ""
+
+
+def _sentence(finding: Finding) -> str:
+    check, estimate = finding.check, finding.estimate
+    if isinstance(check, ReversalCheck):
+        return _reversals(finding, check)
+    if estimate is None or not isinstance(finding.limit, Limit):
+        return f"{subject(finding)}{_detail(finding)}: not judged, {checks.reasons(finding)}"
+    if estimate.suppressed:
+        return f"{subject(finding)}{_detail(finding)}: its numbers are suppressed"
+    if isinstance(check, SubgroupCheck):
+        return _subgroup(finding, check)
+    place = _where(finding, check)
+    return (_compared(finding, check) or _of_one_group(finding, check) or _plain(finding)) + place
+
+
+def subject(finding: Finding) -> str:
+    """What a check measures and by which attributes, in as few words as it takes."""
+    check = finding.check
+    if isinstance(check, ReversalCheck | SubgroupCheck):
+        return checks.title(finding)
+    title = metric_titles.heading(check.asked.id, check.of, check.asked.title)
+    if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
+        first = check.asked.parts[0][0]
+        title = f"{metric_titles.heading(first.id, check.of, first.title)}, "
+        title += check.asked.comparison.id.replace("_", " ")
+    return f"{title} by {numbers.subset(check.by)}"
+
+
+def _detail(finding: Finding) -> str:
+    return _where(finding, finding.check) if isinstance(finding.check, Check) else ""
+
+
+def _where(finding: Finding, check: Check) -> str:
+    """What tells a check from others of its metric: stratum, outcome, threshold, parameters."""
+    terms = check.terms
+    details = [f"{name} {text}" for name, text in terms.parameters.as_texts().items()]
+    if terms.of_class is not None:
+        details.append(f"class {names.name(terms.of_class)}")
+    if terms.at is not None:
+        details.append(f"at a score of {terms.at}")
+    if check.of not in {"prediction", "label", "decision"}:
+        details.append(f"of {names.name(check.of)}")
+    if finding.stratum:
+        details.append(f"in {numbers.people(finding.stratum)}")
+    elif check.given:
+        details.append(f"given {numbers.subset(check.given)}")
+    return "".join(f", {detail}" for detail in details)
+
+
+def _compared(finding: Finding, check: Check) -> str:
+    """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or parts[0].first is None or parts[0].second is None:
+        return ""
+    part, first, second = parts[0], parts[0].first, parts[0].second
+    a, b = first.estimate.value, second.estimate.value
+    estimate = finding.estimate
+    assert estimate is not None
+    if not all(map(math.isfinite, (a, b, estimate.value))):
+        return ""
+    if part.outcome is not None:
+        return _times_as_likely(finding, part, first, second)
+    comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
+    if comparison is None or not comparison.is_plain:
+        return ""
+    if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
+        return _ratio(finding, check, part, first, second)
+    is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
+    if comparison.scale is Scale.DIFFERENCE and is_gap:
+        return _difference(finding, check, part, first, second)
+    return ""
+
+
+def _ratio(finding: Finding, check: Check, part: ComparisonPart, first: Side, second: Side) -> str:
+    estimate = finding.estimate
+    assert estimate is not None
+    if estimate.value == 1:
+        return _alike(check, part, first, second)
+    by_limits = [*bounds(finding), Decimal(1)]
+    if estimate.value < _MANY_TIMES:
+        share = numbers.number_beside(
+            estimate.value, by_limits, estimate.exact, digits=0, scale=100
+        )
+        size = f"{share} % of"
+    else:
+        times = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
+        size = f"{times} times"
+    if participle := _participle(check, part):
+        return f"{side(first)} {_be(first)} {participle} at {size} {_rate_of(second)}"
+    title = metric_titles.title(part.metric, check.of)
+    return f"{title} of {side(first)} is {size} that of {side(second)}"
+
+
+def _difference(
+    finding: Finding, check: Check, part: ComparisonPart, first: Side, second: Side
+) -> str:
+    """The gap between two sides, in points where it is one of shares."""
+    estimate = finding.estimate
+    assert estimate is not None
+    gap = first.estimate.value - second.estimate.value
+    if gap == 0:
+        return _alike(check, part, first, second)
+    is_share = metric_titles.is_share(part.metric)
+    by_limits = [abs(bound) for bound in bounds(finding)]
+    exact = None if estimate.exact is None else abs(estimate.exact)
+    size = numbers.number_beside(
+        abs(gap),
+        [*by_limits, Decimal(0)],
+        exact,
+        digits=1 if is_share else 3,
+        scale=100 if is_share else 1,
+    )
+    size += " points" if is_share else ""
+    if is_share and (participle := _participle(check, part)):
+        often = "more" if gap > 0 else "less"
+        return f"{side(first)} {_be(first)} {participle} {size} {often} often than {side(second)}"
+    title = metric_titles.title(part.metric, check.of)
+    way = "above" if gap > 0 else "below"
+    return f"{title} of {side(first)} is {size} {way} that of {side(second)}"
+
+
+def _alike(check: Check, part: ComparisonPart, first: Side, second: Side) -> str:
+    title = metric_titles.title(part.metric, check.of)
+    return f"{title} of {side(first)} and of {side(second)} is the same"
+
+
+def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second: Side) -> str:
+    """An outcome that one side has so many times as often as the other; ε is the logarithm."""
+    high, low = sorted((first, second), key=lambda one: -one.estimate.value)
+    above, below = high.estimate.value, low.estimate.value
+    estimate = finding.estimate
+    assert estimate is not None
+    assert part.outcome is not None
+    is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
+    if not is_log:
+        return ""
+    times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
+    symbol = f"({_symbol(finding)} {value(finding)})"
+    text = f"{numbers.outcome(part.outcome)} is {times} times as likely for {side(high)} as for "
+    return f"{text}{side(low)} {symbol}"
+
+
+def _of_one_group(finding: Finding, check: Check) -> str:
+    """A value of one group held against its limit."""
+    if not isinstance(check.asked, GroupMetric) or check.against is not None or not finding.first:
+        return ""
+    title = metric_titles.title(check.asked.id, check.of)
+    return f"{title} of {numbers.people(finding.first)} is {_with_limit(finding)}"
+
+
+def _plain(finding: Finding) -> str:
+    """A value of any kind, with the groups it is of where it names them."""
+    text = f"{subject(finding)} is {_with_limit(finding)}"
+    groups = [numbers.people(group) for group in (finding.first, finding.second) if group]
+    return f"{text} ({' against '.join(groups)})" if groups else text
+
+
+def _with_limit(finding: Finding) -> str:
+    """`0.616, below 0.8`: the value, and the limit that it is beyond."""
+    estimate, limit = finding.estimate, finding.limit
+    assert estimate is not None
+    assert isinstance(limit, Limit)
+    beyond = beyond_words(finding)
+    return f"{value(finding)}{f', {beyond}' if beyond else ''}"
+
+
+def beyond_words(finding: Finding) -> str:
+    """`below 0.8` where a value is beyond its limit; empty where it is within."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit):
+        return ""
+    if not finding.crossed and not limit.is_crossed(estimate.value, estimate.exact):
+        return ""
+    is_low = limit.below is not None and estimate.value < float(limit.below) + _NEAR
+    if is_low and (limit.above is None or estimate.value <= float(limit.above)):
+        return f"below {limit.below}"
+    return f"above {limit.above}"
+
+
+def _subgroup(finding: Finding, check: SubgroupCheck) -> str:
+    subgroup = finding.subgroup
+    if subgroup is None:
+        return _plain(finding)
+    size = numbers.number_beside(
+        abs(subgroup.divergence),
+        [*bounds(finding), Decimal(0)],
+        abs(subgroup.exact),
+        digits=1,
+        scale=100,
+    )
+    way = "above" if subgroup.divergence >= 0 else "below"
+    title = metric_titles.title(check.rate, check.of)
+    return f"{title} of {numbers.people(subgroup.group)} is {size} points {way} everybody's"
+
+
+def _reversals(finding: Finding, check: ReversalCheck) -> str:
+    title = metric_titles.title(check.rate, check.of)
+    if not finding.reversals:
+        if finding.status is Status.INCONCLUSIVE or finding.limit is None:
+            return f"reversals of {title}: not judged, {finding.why}"
+        return f"no gap in {title} is reversed by strata"
+    text = f"the gap in {title} between {reversal_headline(finding.reversals[0])}"
+    others = len(finding.reversals) - 1
+    return text + (f"; {numbers.whole(others)} more like it" if others else "")
+
+
+def reversal_headline(reversal: Reversal) -> str:
+    """Two groups, and what strata make of their gap."""
+    given = " and ".join(map(names.name, reversal.given))
+    _, _, groups = pair(reversal).partition(": ")
+    return f"{groups.replace(' against ', ' and ')} {_REVERSED[reversal.kind].format(given)}"
+
+
+def _symbol(finding: Finding) -> str:
+    short = getattr(getattr(finding.check, "asked", None), "short", "")
+    return short or "value"
+
+
+def _participle(check: Check, part: ComparisonPart) -> str:
+    """What the people are that a rate counts; empty where the outcome is no decision."""
+    record = find_metric(part.metric)
+    return record.participle if isinstance(record, GroupMetric) and check.of != "label" else ""
+
+
+def _be(one: Side) -> str:
+    """`are` where a group's name is a plural: of women."""
+    last = side(one).rpartition(" ")[2].casefold()
+    is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
+    return "are" if is_plural and len(one.group) == 1 else "is"
+
+
+def side(one: Side) -> str:
+    """One of two sides: a group, everybody, everybody else."""
+    if one.crowd is not None:
+        return _CROWDS.get(one.crowd, one.crowd)
+    return numbers.people(one.group)
+
+
+def _rate_of(one: Side) -> str:
+    """Whose rate it is: `male × Black's rate`."""
+    name = side(one)
+    return f"{name}'s rate" if name[-1:].isalnum() else f"the rate of {name}"
+
+
+def other_breaches(finding: Finding) -> Sequence[Breach]:
+    """What is beyond a limit besides the value that decides."""
+    return [breach for breach in finding.crossed if not checks.decides(breach, finding)]

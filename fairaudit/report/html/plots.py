@@ -1,0 +1,206 @@
+"""What the macros of pictures place: values as shares of an axis, its ticks, rows by panel.
+
+Every place is a percentage of what is drawn, and texts are laid out by the browser: nothing here
+knows a pixel or the width of a text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from fairaudit.report.palette import SERIES, SHADES
+from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Node, Rule
+
+_STEPS = (1, 2, 2.5, 5, 10)
+_BOX = 0.86
+"""So much of its column a box is wide; lines join it to the next."""
+_BESIDE = 34
+"""So many letters of names fit below an axis beside each other."""
+SHAPES = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z", "M-3.5-3.5h7v7h-7Z", "M0-4.5L4.5 3.5H-4.5Z",
+    "M0-5.5L5 0 0 5.5-5 0Z", "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z", "M0 4.5L4.5-3.5H-4.5Z",
+    "M4.5 0L-3.5 4.5V-4.5Z", "M-4.5 0L3.5 4.5V-4.5Z",
+)  # fmt: skip
+"""The marks of points around their place, one for each series; a reference is the fourth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A part of an axis: what lies where between its ends, in per cent."""
+
+    low: float
+    high: float
+    percent: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value lies from the low end on; what lies outside is at the nearer end."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """So many round values within the axis at most, each as its place and its text."""
+        rough = (self.high - self.low) / most
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next((step * power for step in _STEPS if step * power >= rough), 10 * power)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        values = [index * step for index in range(first, last + 1)]
+        return [(self.at(value), self._text(value)) for value in values]
+
+    def _text(self, value: float) -> str:
+        return f"{100 * value:,.4g} %" if self.percent else f"{value:,.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Rows under one heading, and the rules that cross them: references first, then limits."""
+
+    name: str
+    rows: Sequence[Interval]
+    rules: Sequence[Rule]
+
+
+def panels(picture: Intervals | Bars) -> list[Panel]:
+    """The rows of a picture by their headings."""
+    rules = picture.rules if isinstance(picture, Intervals) else ()
+    ordered = sorted(rules, key=lambda rule: (rule.is_limit, rule.value))
+    return [
+        Panel(name, list(rows), [rule for rule in ordered if rule.panel == name])
+        for name, rows in groupby(picture.rows, key=lambda row: row.panel)
+    ]
+
+
+def row_scale(picture: Intervals | Bars) -> Scale:
+    """The axis of rows; that of bars begins at 0."""
+    if isinstance(picture, Bars):
+        return Scale(0.0, max(_finite(row.value for row in picture.rows), default=1) or 1.0)
+    if picture.domain is not None:
+        return Scale(*picture.domain, picture.percent)
+    ends = [end for row in picture.rows for end in (row.value, row.low, row.high)]
+    return _around([*ends, *(rule.value for rule in picture.rules)], percent=picture.percent)
+
+
+def line_scale(picture: Lines) -> Scale:
+    """The upright axis of lines."""
+    if picture.domain or picture.diagonal:
+        return Scale(*(picture.domain or (-0.02, 1.02)), picture.percent)
+    points = [point for line in picture.lines for point in line.points]
+    ends = [end for point in points for end in (point.low, point.y, point.high)]
+    return _around([*ends, *picture.limits], percent=picture.percent)
+
+
+def flat_scale(picture: Lines) -> Scale:
+    """The axis below lines; names stand at whole numbers."""
+    if picture.diagonal:
+        return Scale(-0.02, 1.02, picture.percent_across)
+    if names := axis_names(picture):
+        return Scale(-0.5, len(names) - 0.5)
+    places = [point.x for line in picture.lines for point in line.points]
+    known = [place for place in places if not isinstance(place, str)]
+    return _around(known, percent=picture.percent_across)
+
+
+def axis_names(picture: Lines) -> list[str]:
+    """The names below lines, none where the axis has numbers."""
+    points = [point for line in picture.lines for point in line.points]
+    return list(dict.fromkeys(point.x for point in points if isinstance(point.x, str)))
+
+
+def is_slanted(picture: Lines) -> bool:
+    """Whether names would meet if they stood beside each other."""
+    return sum(len(name) + 2 for name in axis_names(picture)) > _BESIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point in per cent from the left and from the top; an interval from its high end down."""
+
+    x: float
+    y: float
+    whisker: tuple[float, float] | None
+
+
+def dots(picture: Lines, line: Line) -> list[Dot]:
+    """The points of a line that are numbers."""
+    flat, upright, names = flat_scale(picture), line_scale(picture), axis_names(picture)
+    placed = []
+    for point in line.points:
+        x = float(names.index(point.x)) if isinstance(point.x, str) else point.x
+        if not (math.isfinite(x) and math.isfinite(point.y)):
+            continue
+        whisker = None
+        if point.low is not None and point.high is not None and point.low < point.high:
+            whisker = (100 - upright.at(point.high), 100 - upright.at(point.low))
+        placed.append(Dot(flat.at(x), round(100 - upright.at(point.y), 2), whisker))
+    return placed
+
+
+def shape(look: str) -> str:
+    """The mark of a style of lines."""
+    return SHAPES[int(look.rpartition("-")[2]) if "-" in look else 0]
+
+
+def legend(picture: Lines) -> list[tuple[str, Line]]:
+    """The lines with their looks, the one that ends highest first, as their ends are seen."""
+    looked = zip(looks(picture), picture.lines, strict=True)
+    return sorted(looked, key=lambda pair: -_last(pair[1]))
+
+
+def looks(picture: Lines) -> Iterator[str]:
+    """The style of each line: colour and dashes by its number, or the strong one's."""
+    series = (f"series-{index % SERIES}" for index in range(len(picture.lines)))
+    yield from ("strong" if line.strong else next(series) for line in picture.lines)
+
+
+def _last(line: Line) -> float:
+    return next(_finite(point.y for point in reversed(line.points)), -math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A subset in its place: per cent from the left, rows from the top."""
+
+    node: Node
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The boxes of a lattice, the width of each in per cent, and how many rows there are."""
+
+    boxes: Sequence[Box]
+    width: float
+    rows: int
+
+
+def boxes(picture: Lattice) -> Boxes:
+    """The subsets in columns by their number of attributes, each column around the middle."""
+    levels = [node.level for node in picture.nodes]
+    rows, width = max(map(levels.count, levels)), 100 / (max(levels) + 1)
+    seen = dict.fromkeys(levels, 0)
+    placed = []
+    for node in picture.nodes:
+        start = (rows - levels.count(node.level)) / 2
+        placed.append(Box(node, round(width * node.level, 2), start + seen[node.level]))
+        seen[node.level] += 1
+    return Boxes(placed, round(width * _BOX, 2), rows)
+
+
+def shade(value: float | None) -> str:
+    """The name of the colour for a share of the scale."""
+    return "none" if value is None else str(min(int(value * SHADES), SHADES - 1))
+
+
+def _finite(values: Iterator[float] | Sequence[float]) -> Iterator[float]:
+    return filter(math.isfinite, values)
+
+
+def _around(ends: Sequence[float | None], *, percent: bool) -> Scale:
+    """An axis that holds all of some values with a little room."""
+    known = [end for end in ends if end is not None and math.isfinite(end)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+    return Scale(low - room, high + room, percent)

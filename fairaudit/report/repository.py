@@ -1,0 +1,35 @@
+"""Files as the repository of a workflow on GitHub names them, and links to their lines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from fairaudit.errors import Place
+from fairaudit.names import printable
+
+
+def path_in_repository(file: str) -> str:
+    """The file from the top of the repository, where it lies in that; else as it is named."""
+    named = Path(file)
+    top = os.environ.get("GITHUB_WORKSPACE")
+    if top:
+        # As it is written first: a link in the repository is a file of its own.
+        pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
+        pairs.append((named.resolve(), Path(top).resolve()))
+        within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
+        named = next(within, named)
+    return printable(named.as_posix())
+
+
+def link_to_line(place: Place) -> str:
+    """The address of a line in the commit that a workflow runs on; empty where it is not known."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
+    server, repository, commit = (os.environ.get(name, "") for name in names)
+    path = path_in_repository(place.file)
+    is_within = not path.startswith(("/", "../")) and path not in {"-", ".."}
+    if not (server.startswith("https://") and repository and commit and is_within):
+        return ""
+    address = f"{repository}/blob/{commit}/{path}"
+    return f"{server.rstrip('/')}/{quote(address)}#L{place.line}"

@@ -1,0 +1,219 @@
+"""The report as SARIF 2.1.0: a rule for each metric, a result for each check that is not passed.
+
+One run holds all answers, since GitHub refuses a file with several of the same tool. It takes as
+much of a file as GitHub shows of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.inputs import STDIN
+from fairaudit.names import printable
+from fairaudit.report import checks, explain, headlines, json, markdown
+from fairaudit.report.diagnostics import limit_place, limit_quote
+from fairaudit.report.markup import JOINER, shortened
+from fairaudit.report.repository import path_in_repository
+from fairaudit.result import Answer, AuditResult, Definition, FailOn
+from fairaudit.verdict import Finding, Status
+from fairaudit.version import version
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+MOST_RESULTS = 5_000
+"""So many results GitHub shows of a run."""
+LONGEST_DESCRIPTION = 1_024
+LONGEST = 4_000
+
+_LEVELS = {
+    Status.FAIL: "error",
+    Status.INCONCLUSIVE: "error",
+    Status.WARN: "warning",
+    Status.WAIVED: "note",
+}
+_OTHER_RULES = {
+    "simpson_reversal": (
+        "Simpson's reversal",
+        "A gap between two groups changes its sign once people are compared within strata.",
+    ),
+    "subgroup_divergence": (
+        "Subgroup divergence",
+        "A rate among the people of a subgroup differs from that of everybody.",
+    ),
+}
+_LINK = re.compile(r"\](?=\()")
+"""Where a link would begin."""
+
+
+def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
+    """One run of the tool, with an invocation for each answer."""
+    results = [(answer, finding) for answer in answers for finding in _open_findings(answer)]
+    results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].status))
+    rules = _rules(answers)
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    invocations = [_invocation(answer) for answer in answers]
+    if len(results) > MOST_RESULTS:
+        more = f"{len(results) - MOST_RESULTS:,} more checks are not passed: see the JSON report"
+        invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
+    driver = {"name": "fairaudit", "version": version(), "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": _category(answers)},
+        "columnKind": "unicodeCodePoints",
+        "invocations": invocations,
+        "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
+    }
+    return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _open_findings(answer: Answer) -> Iterator[Finding]:
+    """The findings that are no plain pass."""
+    if isinstance(answer.found, AuditResult):
+        for finding in answer.found.findings:
+            if finding.status in _LEVELS or finding.not_cleared:
+                yield finding
+
+
+def _category(answers: Sequence[Answer]) -> str:
+    """What tells the upload of these specs from that of others: all before the last slash."""
+    specs = dict.fromkeys(path_in_repository(answer.spec) for answer in answers)
+    return f"fairaudit/{' '.join(specs)}/"
+
+
+def _rules(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """The rule of each metric that a spec names, and of whatever else a check is about."""
+    results = [answer.found for answer in answers if isinstance(answer.found, AuditResult)]
+    definitions = {record.id: record for result in results for record in result.definitions}
+    rules = {name: _rule_of(record) for name, record in definitions.items()}
+    for result in results:
+        for finding in result.findings:
+            name = finding.check.metric_id
+            title, means = _OTHER_RULES.get(name, (name, checks.title(finding)))
+            rules.setdefault(name, _rule(name, title, means, {"text": _text(means)}))
+    return list(rules.values())
+
+
+def _rule_of(definition: Definition) -> dict[str, Any]:
+    lines = [f"{name}: {text}" for name, text in explain.facts(definition)]
+    text = _text("\n".join([definition.means, *lines]))
+    help_texts = {"text": text, "markdown": markdown.page(explain.page(definition))}
+    return _rule(definition.id, definition.title, definition.means, help_texts)
+
+
+def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict[str, Any]:
+    return {
+        "id": name,
+        "shortDescription": {"text": _text(title, LONGEST_DESCRIPTION)},
+        "fullDescription": {"text": _text(means, LONGEST_DESCRIPTION)},
+        "help": help_texts,
+        "properties": {"tags": ["fairness"]},
+    }
+
+
+def _result(answer: Answer, finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+    assert isinstance(answer.found, AuditResult)
+    check = finding.check
+    level = _LEVELS.get(finding.status, "note")
+    if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
+        level = "error"
+    place, quote = limit_place(finding), limit_quote(finding)
+    text = f"{headlines.headline(finding)}. {checks.title(finding)}: {checks.sentence(finding)}"
+    told = {"check": check.id, "status": str(finding.status), "data": answer.data}
+    told |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
+    identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])
+    fingerprint = hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()
+    result = {
+        "ruleId": check.metric_id,
+        "ruleIndex": index[check.metric_id],
+        "level": level,
+        "message": {"text": _text(text if answer.data is None else f"{text} ({answer.data})")},
+        "locations": []
+        if place is None
+        else _location(place, None if quote is None else quote.end),
+        # The first is the only one that GitHub knows: an alert stays the same where lines move.
+        "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
+        "properties": {name: printable(value) for name, value in told.items() if value},
+    }
+    if finding.status is Status.WAIVED:
+        result["suppressions"] = [
+            {
+                "kind": "external",
+                "status": "accepted",
+                "justification": _text(
+                    f"{waived.reason} (approved by {waived.approved_by}, until {waived.expires})"
+                ),
+            }
+            for waived in finding.waived
+        ]
+    return result
+
+
+def _location(place: Place, end: int | None = None) -> list[dict[str, Any]]:
+    """A place, up to a column if that is known; stdin is none."""
+    if place.file == STDIN:
+        return []
+    region = {
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.line,
+        "endColumn": end or place.column + 1,
+    }
+    where = {"artifactLocation": _artifact(place.file), "region": region}
+    return [{"physicalLocation": where}]
+
+
+def _artifact(file: str) -> dict[str, str]:
+    path = path_in_repository(file)
+    if path.startswith("/"):
+        return {"uri": f"file://{quote(path)}"}
+    location = {"uri": quote(path)}
+    return location if path.startswith("../") else {**location, "uriBaseId": "%SRCROOT%"}
+
+
+def _invocation(answer: Answer) -> dict[str, Any]:
+    """How an audit ended: with an error, or with a result and what there is to know of it."""
+    found = answer.found
+    is_error = isinstance(found, FairauditError)
+    notifications = _errors(found) if isinstance(found, FairauditError) else _notices(found)
+    invocation: dict[str, Any] = {
+        "executionSuccessful": not is_error,
+        "exitCode": answer.exit_code,
+        "toolExecutionNotifications": [*notifications],
+        "properties": {"audit": printable(answer.title)},
+    }
+    if isinstance(found, AuditResult):
+        invocation["endTimeUtc"] = found.provenance.created.replace("+00:00", "Z")
+        invocation["properties"]["verdict"] = str(found.verdict)
+    return invocation
+
+
+def _errors(error: FairauditError) -> Iterator[dict[str, Any]]:
+    if not isinstance(error, SpecError):
+        yield _notification(str(error), "error")
+        return
+    for fault in error.faults:
+        text = ": ".join(filter(None, (fault.path, fault.message)))
+        yield _notification(text, "error", fault.place)
+
+
+def _notices(result: AuditResult) -> Iterator[dict[str, Any]]:
+    for notice in result.notices:
+        yield _notification(notice, "note")
+
+
+def _notification(text: str, level: str, place: Place | None = None) -> dict[str, Any]:
+    notification: dict[str, Any] = {"level": level, "message": {"text": _text(text)}}
+    locations = [] if place is None else _location(place)
+    return notification | ({"locations": locations} if locations else {})
+
+
+def _text(text: str, most: int = LONGEST) -> str:
+    """A text that is no link and has no placeholder."""
+    plain = _LINK.sub(f"]{JOINER}", printable(shortened(text, most), but="\n"))
+    return plain.replace("{", "{{").replace("}", "}}")

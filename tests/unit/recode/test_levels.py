@@ -1,0 +1,147 @@
+"""How levels are named, merged, kept, cut and declared; rates by counting rows in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit.errors import DataError, SpecError
+
+CODES = ["A91", "A92", "A93", "A94"]
+LABELS = {"A91": "male, divorced", "A92": "female", "A93": "male, single", "A94": "male, married"}
+ROWS = [(CODES[row % 4], row % 7, row % 3 % 2) for row in range(84)]
+DATA = pl.DataFrame(ROWS, schema=["status", "years", "d"], orient="row")
+MEN = ["A91", "A93", "A94"]
+
+
+def _rates(body: Mapping[str, Any], **columns: Any) -> dict[str, float]:
+    described = {"protected": {"status": body}, "decision": "d", **columns}
+    result = fairaudit.audit({"columns": described, "metrics": "selection_rate"}, DATA)
+    return {row.group[0][1]: row.estimate.value for row in result.rates if row.group}
+
+
+def _count(of: Mapping[str, list[str]]) -> dict[str, float]:
+    """The share of positives of the rows with these codes."""
+    chosen = {name: [d for code, _, d in ROWS if code in codes] for name, codes in of.items()}
+    return {name: sum(found) / len(found) for name, found in chosen.items()}
+
+
+@pytest.mark.parametrize(
+    ("body", "groups"),
+    [
+        ({"labels": LABELS}, {label: [code] for code, label in LABELS.items()}),
+        ({"labels": dict.fromkeys(MEN, "male")}, {"male": MEN, "A92": ["A92"]}),
+        (
+            {"labels": LABELS, "merge": {"male": ["A91", "male, single", "A94"]}},
+            {"male": MEN, "female": ["A92"]},
+        ),
+        (
+            {"merge": {"men": MEN}, "keep": ["men"], "other": "women"},
+            {"men": MEN, "women": ["A92"]},
+        ),
+        ({"merge": {"men": MEN}, "keep": []}, {"men": MEN, "other": ["A92"]}),
+        (
+            {"merge": {"A91": ["A91", "A93"]}, "keep": ["A92", "A91"]},
+            {"A91": ["A91", "A93"], "A92": ["A92"], "other": ["A94"]},
+        ),
+        (
+            {"levels": [*CODES, "A95"], "merge": {"rare": ["A95", "A94"]}},
+            {"rare": ["A94"], "A91": ["A91"], "A92": ["A92"], "A93": ["A93"]},
+        ),
+        ({"labels": LABELS, "reference": "A92"}, {label: [code] for code, label in LABELS.items()}),
+    ],
+    ids=str,
+)
+def test_levels_are_labelled_merged_and_kept(
+    body: Mapping[str, Any], groups: Mapping[str, list[str]]
+) -> None:
+    assert _rates(body) == pytest.approx(_count(groups))
+
+
+@pytest.mark.parametrize(
+    ("cut", "bins"),
+    [
+        ({"over": [3]}, {"3 and under": range(4), "over 3": range(4, 7)}),
+        ({"bins": [3]}, {"under 3": range(3), "3 and over": range(3, 7)}),
+        (
+            {"over": [1, 3]},
+            {"1 and under": range(2), "over 1 to 3": range(2, 4), "over 3": range(4, 7)},
+        ),
+    ],
+    ids=str,
+)
+def test_an_edge_belongs_to_the_bin_above_or_with_over_below(
+    cut: Mapping[str, Any], bins: Mapping[str, range]
+) -> None:
+    counted = {
+        name: [d for _, years, d in ROWS if years in inside] for name, inside in bins.items()
+    }
+    expected = {name: sum(hits) / len(hits) for name, hits in counted.items()}
+    assert _rates({"column": "years", **cut}) == pytest.approx(expected)
+
+
+def test_both_kinds_of_cut_may_stand_on_one_column() -> None:
+    strata = {"half": {"column": "years", "bins": [3]}}
+    rates = _rates({"column": "years", "over": [3]}, strata=strata)
+    assert {*rates} == {"3 and under", "over 3"}
+
+
+def test_strata_are_recoded_like_attributes() -> None:
+    strata = {"s": {"column": "status", "labels": LABELS, "merge": {"male": MEN}}}
+    columns = {"protected": {"years": {"bins": [3]}}, "decision": "d", "strata": strata}
+    metrics = [{"metric": "selection_rate", "given": "s"}]
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, DATA)
+    strata_seen = {row.stratum[0][1] for row in result.rates if row.stratum}
+    assert strata_seen == {"male", "female"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"merge": {"x": ["A95"]}}, "no level 'A95' in status; did you mean"),
+        ({"merge": {"x": ["Zebra", "A91"]}}, "no level 'Zebra' in status; there are 'A91'"),
+        ({"keep": ["Zebra"]}, "no level 'Zebra' in status; there are 'A91'"),
+        ({"levels": CODES, "keep": ["A95"]}, "'A95' is none of the `levels`; did you mean"),
+        ({"levels": CODES, "labels": {"B": "b"}}, "'B' is none of the `levels`"),
+        ({"labels": {"A91": "(unknown)"}}, "is the name of those who are not known"),
+        ({"over": [3], "bins": [3]}, "either `bins` or `over`, not both"),
+        ({"over": [3], "levels": CODES}, "either binned or its levels are recoded"),
+        ({"merge": {"x": ["A91"]}, "keep": ["A91"]}, "both merged and kept"),
+    ],
+    ids=str,
+)
+def test_a_level_that_a_recoding_needs_and_lacks_is_a_fault(
+    body: Mapping[str, Any], message: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        _rates(body)
+    assert message in str(caught.value)
+
+
+def test_a_label_without_its_code_is_told_and_not_where_a_codebook_expects_it() -> None:
+    body: dict[str, Any] = {"labels": {**LABELS, "A95": "female, single"}}
+    columns = {"protected": {"status": body}, "decision": {"column": "d", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate"}
+    (notice,) = fairaudit.audit(spec, DATA).notices
+    assert notice == "status: 'A95' of `labels` does not occur"
+    body["levels"] = [*CODES, "A95"]
+    assert not fairaudit.audit(spec, DATA).notices
+
+
+def test_a_level_that_is_not_declared_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    DATA.write_csv(path)
+    body: dict[str, Any] = {"levels": ["A91", "A92", "A94"]}
+    columns = {"protected": {"status": body}, "decision": "d"}
+    spec = {"columns": columns, "metrics": "selection_rate"}
+    with pytest.raises(DataError, match=r"21 rows have a status of 'A93'.*first: .*rows\.csv:4"):
+        fairaudit.audit(spec, path)
+    body["unknown"] = ["A93"]
+    assert fairaudit.audit(spec, path).ledger.counted == len(ROWS)
+    del body["unknown"]
+    assert fairaudit.audit({**spec, "filter": "status <> 'A93'"}, path).ledger.counted == 63
