@@ -212,6 +212,15 @@ def test_errors_steer_no_terminal_and_have_an_end(tmp_path: Path) -> None:
     assert max(map(len, told.splitlines())) < 3_000
 
 
+def test_an_ordinary_sign_shows_whatever_stands_beside_it() -> None:
+    signs = [sign for sign in map(chr, range(sys.maxunicode)) if names._ORDINARY.fullmatch(sign)]
+    assert {*"azAZ09 ,–—…é×·ε∞≥→"} < {*signs}
+    for sign in signs:
+        assert sign.isprintable()
+        assert category(sign)[0] != "M"
+        assert bidirectional(sign) not in {"R", "AL", "LRO", "RLO"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -222,15 +231,6 @@ def test_errors_steer_no_terminal_and_have_an_end(tmp_path: Path) -> None:
         "##vso[task.complete result=Succeeded;]",
     ],
 )
-def test_an_ordinary_sign_shows_whatever_stands_beside_it() -> None:
-    signs = [sign for sign in map(chr, range(sys.maxunicode)) if names._ORDINARY.fullmatch(sign)]
-    assert {*"azAZ09 ,–—…é×·ε∞≥→"} < {*signs}
-    for sign in signs:
-        assert sign.isprintable()
-        assert category(sign)[0] != "M"
-        assert bidirectional(sign) not in {"R", "AL", "LRO", "RLO"}
-
-
 def test_a_name_gives_a_build_server_no_command(text: str) -> None:
     """As their agents find commands: `::` where a line begins, `##` and a bracket anywhere."""
     rows = {"g": [text, "a"] * 60, "y": [1, 0, 1, 0, 0, 0] * 20}
