@@ -25,11 +25,14 @@ app = typer.Typer(
 FORMAT_VARIABLE = "FAIRAUDIT_FORMAT"
 """The environment variable with the default of `run --format`."""
 
-Quiet = Annotated[int, typer.Option("-q", "--quiet", count=True, help="Print no terminal report.")]
+Quiet = Annotated[
+    int, typer.Option("-q", "--quiet", count=True, help="Print headlines only; twice: nothing.")
+]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
+Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 

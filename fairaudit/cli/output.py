@@ -157,21 +157,30 @@ def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> No
         write_line(f"{path}: {files} of an earlier run, and not in the index")
 
 
-def print_report(
+def print_report(  # what the options of a command say
     answers: Sequence[Answer],
     form: Format,
     *,
     all_rows: bool,
-    quiet: bool = False,
+    full: bool = True,
+    quiet: int = 0,
     color: Color = Color.AUTO,
 ) -> None:
-    """Prints the report in a format; `quiet` silences the one for people alone."""
+    """Prints the report in a format; of the one for people its first screen, unless `full`.
+
+    `quiet` once leaves its headlines, twice nothing.
+    """
+    from fairaudit.report import summary, terminal
+
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
-    elif not quiet:
-        from fairaudit.report import summary
-
+    elif quiet > 1:
+        return
+    elif (full or all_rows) and not quiet:
         print_document(summary.report(answers, all_rows=all_rows), color)
+    else:
+        terminal.print_answers(answers, sys.stdout, color=is_colored(color), is_brief=bool(quiet))
+        sys.stdout.flush()
 
 
 def print_document(document: Document, color: Color = Color.AUTO) -> None:
