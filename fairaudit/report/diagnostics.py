@@ -146,12 +146,14 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
     quote = _quote(finding)
     groups = (finding.first, finding.second)
     is_unclear = any(level in shared for group in groups for _, level in group)
-    by = f", by {numbers.subset(finding.check.by)}" if is_unclear else ""
+    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
+    if is_unclear and by not in headline:
+        headline += f", {by}"
     return Diagnostic(
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
-        headline=headlines.headline(finding) + by,
+        headline=headline,
         place=_place(finding, quote),
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),
