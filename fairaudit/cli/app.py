@@ -26,7 +26,7 @@ FORMAT_VARIABLE = "FAIRAUDIT_FORMAT"
 """The environment variable with the default of `run --format`."""
 
 Quiet = Annotated[
-    int, typer.Option("-q", "--quiet", count=True, help="Print headlines only; twice: nothing.")
+    int, typer.Option("-q", "--quiet", count=True, help="Print the headlines only; -qq: nothing.")
 ]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")

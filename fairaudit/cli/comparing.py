@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.app import ColorChoice, Debug, Quiet, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
 from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     PageFormat,
@@ -59,6 +59,7 @@ _FailWhen = Annotated[
         "over all checks); 3 if no check is in both."
     ),
 ]
+_Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
 _SamePeople = Annotated[
     bool | None,
     typer.Option(
@@ -78,7 +79,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     format_name: PageFormat = "terminal",
     fail_on: _FailWhen = _FailOn.NEVER,
     same_people: _SamePeople = None,
-    quiet: Quiet = 0,
+    quiet: _Quiet = False,
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit import names
 from fairaudit.cli import folder
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
@@ -162,25 +163,38 @@ def print_report(  # what the options of a command say
     form: Format,
     *,
     all_rows: bool,
-    full: bool = True,
+    full: bool = False,
     quiet: int = 0,
     color: Color = Color.AUTO,
 ) -> None:
     """Prints the report in a format; of the one for people its first screen, unless `full`.
 
-    `quiet` once leaves its headlines, twice nothing.
+    `quiet` cuts that one: at 1 it has the headlines of what is not passed, at 2 nothing.
     """
     from fairaudit.report import summary, terminal
 
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
-    elif quiet > 1:
-        return
-    elif (full or all_rows) and not quiet:
+    elif quiet:
+        lines = _headlines(answers) if quiet == 1 else ()
+        print_text("".join(f"{line}\n" for line in lines), form)
+    elif full or all_rows:
         print_document(summary.report(answers, all_rows=all_rows), color)
     else:
-        terminal.print_answers(answers, sys.stdout, color=is_colored(color), is_brief=bool(quiet))
+        terminal.print_answers(answers, sys.stdout, color=is_colored(color))
         sys.stdout.flush()
+
+
+def _headlines(answers: Sequence[Answer]) -> Iterator[str]:
+    """A line for each check that is not passed; of several answers it says whose it is."""
+    from fairaudit.report.diagnostics import Level, diagnose
+    from fairaudit.result import AuditResult
+
+    for answer in answers:
+        of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
+        for row in diagnose(answer.found) if isinstance(answer.found, AuditResult) else ():
+            if row.level is not Level.PASS:
+                yield f"{of}{row.level}[{row.code}]: {row.headline}"
 
 
 def print_document(document: Document, color: Color = Color.AUTO) -> None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from fairaudit import names
-from fairaudit.errors import Quote
+from fairaudit.errors import Place, Quote
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import (
@@ -143,7 +143,7 @@ def _shared_levels(result: AuditResult) -> frozenset[str]:
 
 
 def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
-    quote = _quote(finding)
+    quote = limit_quote(finding)
     groups = (finding.first, finding.second)
     is_unclear = any(level in shared for group in groups for _, level in group)
     headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
@@ -154,7 +154,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
         headline=headline,
-        place=_place(finding, quote),
+        place=_place(finding),
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),
         interval=_interval(finding),
@@ -172,7 +172,7 @@ def _level(finding: Finding) -> Level:
     return Level.NOTE if level is Level.PASS and is_open else level
 
 
-def _quote(finding: Finding) -> Quote | None:
+def limit_quote(finding: Finding) -> Quote | None:
     """The line of the limit that decides, or else of the one there is."""
     source = finding.check.source
     if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
@@ -180,13 +180,17 @@ def _quote(finding: Finding) -> Quote | None:
     return source.fail or source.warn
 
 
-def _place(finding: Finding, quote: Quote | None) -> str:
-    place = finding.check.place
-    if place is None:
-        return ""
-    file = names.copied(place.file)
-    line, column = (place.line, place.column) if quote is None else (quote.line, quote.column)
-    return f"{file}:{line}:{column}"
+def limit_place(finding: Finding) -> Place | None:
+    """Where the limit stands that decides: the file, the line and the column."""
+    place, quote = finding.check.place, limit_quote(finding)
+    if place is None or quote is None:
+        return place
+    return Place(place.file, quote.line, quote.column)
+
+
+def _place(finding: Finding) -> str:
+    place = limit_place(finding)
+    return "" if place is None else f"{names.copied(place.file)}:{place.line}:{place.column}"
 
 
 def _source(quote: Quote) -> SourceLine:
@@ -221,9 +225,13 @@ def _lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
     yield from _labelled("waived", [baseline.waiver(w, finding) for w in finding.waived])
-    about = finding.check.about
-    yield from _labelled("why", [names.line(about.why)])
-    yield from _labelled("owner", [names.line(about.owner)])
+    yield from about(finding)
+
+
+def about(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Why the spec asks for a check, and who answers for it."""
+    yield from _labelled("why", [names.line(finding.check.about.why)])
+    yield from _labelled("owner", [names.line(finding.check.about.owner)])
 
 
 def _labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,8 @@ from enum import IntEnum
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
-from fairaudit.report import checks
+from fairaudit.report import checks, headlines
+from fairaudit.report.diagnostics import about, limit_place, limit_quote
 from fairaudit.report.markup import shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
@@ -56,19 +57,24 @@ _OLD = {
 
 @dataclass(frozen=True, slots=True)
 class _Annotation:
-    """What is told, how bad it is, and where; `file` where no line is known."""
+    """What is told, how bad it is, and where; `file` where no line is known.
+
+    `end_column` is that of the first sign behind the place, 0 where that is not known.
+    """
 
     rank: _Rank
     title: str
     message: str
     place: Place | None = None
     file: str = ""
+    end_column: int = 0
 
     def __str__(self) -> str:
         properties = {}
         if self.place is not None and self.place.file != STDIN:
             line, column = self.place.line, self.place.column
             places = {"line": line, "endLine": line, "col": column}
+            places |= {"endColumn": self.end_column} if self.end_column else {}
             properties = {
                 "file": path_in_repository(self.place.file),
                 **{n: str(v) for n, v in places.items()},
@@ -136,8 +142,11 @@ def _finding(finding: Finding, result: AuditResult) -> Iterator[_Annotation]:
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
     title = f"{finding.status.upper()} {finding.check.id}"
-    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
-    yield _Annotation(rank, title, text, finding.check.place)
+    lines = [headlines.headline(finding), f"{checks.title(finding)}: {checks.sentence(finding)}"]
+    lines += [f"{what}: {text}" for what, text in about(finding)]
+    quote = limit_quote(finding)
+    end = 0 if quote is None else quote.end
+    yield _Annotation(rank, title, "\n".join(lines), limit_place(finding), end_column=end)
 
 
 def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:

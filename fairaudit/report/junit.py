@@ -13,7 +13,8 @@ from xml.etree import ElementTree as ET
 
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
-from fairaudit.report import checks, evidence, numbers
+from fairaudit.report import checks, evidence, headlines, numbers
+from fairaudit.report.diagnostics import about, limit_place
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -126,11 +127,12 @@ def _case(finding: Finding, result: AuditResult) -> _Case:
     facts = [(word, str(limit)) for word, limit in limits if limit is not None]
     facts += [("in people", text) for text in _practice(finding)]
     facts += [("not judged", text) for text in evidence.not_judged(finding)]
-    if check.place is not None:
-        facts.append(("line of the spec", str(check.place)))
-    message = f"{checks.title(finding)}: {checks.sentence(finding)}"
-    details = (message, *(f"{what}: {text}" for what, text in facts))
-    return _Case(check.id, element, str(status), message, details)
+    if (place := limit_place(finding)) is not None:
+        facts.append(("line of the spec", str(place)))
+    facts += about(finding)
+    sentence = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    details = (sentence, *(f"{what}: {text}" for what, text in facts))
+    return _Case(check.id, element, str(status), headlines.headline(finding), details)
 
 
 def _practice(finding: Finding) -> Iterable[str]:

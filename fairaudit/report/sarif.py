@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
-from fairaudit.report import checks, explain, json, markdown
+from fairaudit.report import checks, explain, headlines, json, markdown
+from fairaudit.report.diagnostics import limit_place, limit_quote
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
@@ -121,7 +122,8 @@ def _result(answer: Answer, finding: Finding, index: dict[str, int]) -> dict[str
     level = _LEVELS.get(finding.status, "note")
     if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
         level = "error"
-    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    place, quote = limit_place(finding), limit_quote(finding)
+    text = f"{headlines.headline(finding)}. {checks.title(finding)}: {checks.sentence(finding)}"
     told = {"check": check.id, "status": str(finding.status), "data": answer.data}
     told |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])
@@ -131,7 +133,9 @@ def _result(answer: Answer, finding: Finding, index: dict[str, int]) -> dict[str
         "ruleIndex": index[check.metric_id],
         "level": level,
         "message": {"text": _text(text if answer.data is None else f"{text} ({answer.data})")},
-        "locations": _locations(check.place),
+        "locations": []
+        if place is None
+        else _location(place, None if quote is None else quote.end),
         # The first is the only one that GitHub knows: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in told.items() if value},
@@ -150,23 +154,18 @@ def _result(answer: Answer, finding: Finding, index: dict[str, int]) -> dict[str
     return result
 
 
-def _locations(*places: Place | None) -> list[dict[str, Any]]:
-    """The places that are known; stdin is none."""
-    return [
-        {
-            "physicalLocation": {
-                "artifactLocation": _artifact(place.file),
-                "region": {
-                    "startLine": place.line,
-                    "startColumn": place.column,
-                    "endLine": place.line,
-                    "endColumn": place.column + 1,
-                },
-            }
-        }
-        for place in places
-        if place is not None and place.file != STDIN
-    ]
+def _location(place: Place, end: int | None = None) -> list[dict[str, Any]]:
+    """A place, up to a column if that is known; stdin is none."""
+    if place.file == STDIN:
+        return []
+    region = {
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.line,
+        "endColumn": end or place.column + 1,
+    }
+    where = {"artifactLocation": _artifact(place.file), "region": region}
+    return [{"physicalLocation": where}]
 
 
 def _artifact(file: str) -> dict[str, str]:
@@ -200,7 +199,7 @@ def _errors(error: FairauditError) -> Iterator[dict[str, Any]]:
         return
     for fault in error.faults:
         text = ": ".join(filter(None, (fault.path, fault.message)))
-        yield _notification(text, "error", [fault.place])
+        yield _notification(text, "error", fault.place)
 
 
 def _notices(result: AuditResult) -> Iterator[dict[str, Any]]:
@@ -208,9 +207,9 @@ def _notices(result: AuditResult) -> Iterator[dict[str, Any]]:
         yield _notification(notice, "note")
 
 
-def _notification(text: str, level: str, places: Iterable[Place | None] = ()) -> dict[str, Any]:
+def _notification(text: str, level: str, place: Place | None = None) -> dict[str, Any]:
     notification: dict[str, Any] = {"level": level, "message": {"text": _text(text)}}
-    locations = _locations(*places)
+    locations = [] if place is None else _location(place)
     return notification | ({"locations": locations} if locations else {})
 
 

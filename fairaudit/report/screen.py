@@ -47,13 +47,6 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     return [*head, *middle, BLANK, *tail]
 
 
-def headlines(result: AuditResult) -> list[Line]:
-    """The headline of each check that did not pass, and nothing else."""
-    return [
-        _headline(diagnostic) for diagnostic in diagnostics.diagnose(result) if _is_open(diagnostic)
-    ]
-
-
 def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     head = diagnostics.audit_headline(result, data)
     indent = len(head.verdict.text) + 2

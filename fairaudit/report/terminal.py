@@ -56,23 +56,14 @@ class _Writes(Protocol):
         """The text."""
 
 
-def print_answers(
-    answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None, is_brief: bool = False
-) -> None:
-    """Prints the first screen of an answer, of several their summary; `is_brief`: headlines alone.
-
-    It is as wide as the stream is, and in colours if the stream takes any, or as `color` says.
-    """
-    if any(not isinstance(answer.found, AuditResult) for answer in answers) or len(answers) > 1:
+def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
+    """Prints the first screen of an answer, of several their summary."""
+    result = answers[0].found
+    if len(answers) > 1 or not isinstance(result, AuditResult):
         print_document(summary.report(answers), stream, color=color)
         return
-    answer = answers[0]
-    result = answer.found
-    assert isinstance(result, AuditResult)
     console = _console(stream, color)
-    lines = screen.headlines(result) if is_brief else (
-        screen.draw(result, console.width, answer.data)
-    )  # fmt: skip
+    lines = screen.draw(result, console.width, answers[0].data)
     _write(lambda to, encoding: _print_lines(lines, to, encoding), console, stream)
 
 

@@ -210,9 +210,9 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding in one sentence, as a report begins with it."""
-        from fairaudit.report import checks
+        from fairaudit.report import headlines
 
-        return f"{self.check.id}: {checks.sentence(self)}"
+        return headlines.headline(self)
 
     @property
     def value(self) -> float | None:

@@ -192,7 +192,7 @@ def test_a_terminal_gets_colours_unless_it_is_told_not_to(
             monkeypatch.setattr(sys, "stdout", stream)
             assert cli._run(["run", str(spec), "--color", choice]) == 1
             stream.flush()
-            text = os.read(leader, 65536).decode()
+            text = os.read(leader, 65536).decode(errors="replace")
         os.close(leader)
         assert ("\x1b[" in text) is escapes
 
@@ -253,3 +253,22 @@ def test_a_shell_may_ask_for_completions() -> None:
 def test_a_variable_for_completion_is_no_way_around_a_gate(tmp_path: Path) -> None:
     spec = spec_file(tmp_path, *BAD)
     assert run("run", spec, _FAIRAUDIT_COMPLETE="complete_bash").returncode == 1
+
+
+def test_q_prints_headlines_and_qq_nothing(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *BAD)
+    quiet = run("run", spec, "-q")
+    assert (quiet.returncode, quiet.stdout) == (
+        1, "error[demographic_parity_ratio]: a is selected at 60 % of b's rate\n"
+    )  # fmt: skip
+    silent = run("run", spec, "-qq")
+    assert (silent.returncode, silent.stdout) == (1, "")
+    assert quiet.stderr.split(" rows=")[0] == silent.stderr.split(" rows=")[0]
+    assert run("run", spec, "-q", "--format", "json").stdout.startswith("{")
+    (tmp_path / "other.csv").write_text("group,y,n\na,1,48\na,0,52\nb,1,50\nb,0,50\n")
+    several = run("run", spec, "-q", "--data", str(tmp_path / "*.csv"))
+    (line,) = several.stdout.splitlines()
+    assert line.endswith(
+        "data.csv: error[demographic_parity_ratio]: a is selected at 60 % of b's rate"
+    )
+    assert run("run", spec_file(tmp_path, *GOOD), "-q").stdout == ""

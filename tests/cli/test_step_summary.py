@@ -29,8 +29,8 @@ def test_a_run_appends_its_report_behind_what_is_there(
     summary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary.write_text("before, without an end")
-    assert cli._run(["run", FAILED, "-q"]) == 1
-    assert cli._run(["run", PASSED, "-q"]) == 0
+    assert cli._run(["run", FAILED, "-qq"]) == 1
+    assert cli._run(["run", PASSED, "-qq"]) == 0
     text = summary.read_text("utf-8")
     assert text.startswith("before, without an end\n\n## Audit: ")
     assert text.count("\n## Audit: ") == 2
@@ -39,7 +39,7 @@ def test_a_run_appends_its_report_behind_what_is_there(
 
 
 def test_several_answers_are_told_the_worst_first(summary: Path) -> None:
-    assert cli._run(["run", PASSED, FAILED, "-q"]) == 1
+    assert cli._run(["run", PASSED, FAILED, "-qq"]) == 1
     rows = [line for line in summary.read_text("utf-8").splitlines() if line.startswith("| ")]
     assert "titanic.yaml | **FAIL**" in rows[2].replace("\\", "")
     assert "fairlearn_page.yaml" in rows[3].replace("\\", "")
@@ -79,7 +79,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
 ) -> None:
     for path, why in ((summary / "no" / "folder", "No such file"), (summary.parent, "no file")):
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
-        assert cli._run(["run", PASSED, "-q"]) == 0
+        assert cli._run(["run", PASSED, "-qq"]) == 0
         err = capsys.readouterr().err
         assert f"the summary of the step was not written: {path}: " in err
         assert why in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from test_reports import GOLDENS, stable
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.report import checks, github
+from fairaudit.report import checks, github, headlines
+from fairaudit.report.diagnostics import limit_place
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
@@ -73,13 +75,13 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
     expected = {
         (
             words[one.status],
-            str(one.check.place.line),
-            str(one.check.place.column),
+            str(place.line),
+            str(place.column),
             f"{one.status.upper()} {one.check.id}",
-            f"{checks.title(one)}: {checks.sentence(one)}",
+            f"{headlines.headline(one)}\n{checks.title(one)}: {checks.sentence(one)}",
         )
         for one in result.findings
-        if one.status in words and one.check.place is not None
+        if one.status in words and (place := limit_place(one)) is not None
     }
     found = [one for one in annotated(result) if one.properties["title"] != "NONE"]
     assert {
@@ -93,6 +95,11 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         for one in found
     } == expected
     assert all(one.properties["endLine"] == one.properties["line"] for one in found)
+    lines = (ROOT / result.provenance.spec_path).read_text("utf-8").splitlines()
+    for one in found:
+        first, end = (int(one.properties[name]) for name in ("col", "endColumn"))
+        marked = lines[int(one.properties["line"]) - 1][first - 1 : end - 1]
+        assert re.search(r"below|above|outside|true|stratum", marked), marked
     assert all(one.properties["file"] == result.provenance.spec_path for one in found)
 
 
