@@ -134,7 +134,7 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
 
 
 def _shared_levels(result: AuditResult) -> frozenset[str]:
-    """The levels that more than one attribute has: by themselves they tell nobody whose they are."""
+    """The levels that more than one attribute has: nobody knows whose they are."""
     columns: dict[str, set[str]] = {}
     for row in result.groups:
         for column, level in row.group:

@@ -31,7 +31,7 @@ from fairaudit.verdict import Finding, Limit
 MOST_LINES = 50
 _WIDEST = 100
 _LABEL = 7
-_MOST_HEADLINES = 12
+MOST_HEADLINES = 12
 _MOST_NOTICES = 2
 
 
@@ -78,12 +78,12 @@ def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     if not shown:
         shown = sorted(every, key=_distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
-    listed = shown[:_MOST_HEADLINES]
+    listed = shown[:MOST_HEADLINES]
     versions = [
         _versions(diagnostic, page, has_picture=not index and diagnostic.level is Level.ERROR)
         for index, diagnostic in enumerate(listed)
     ]
-    chosen = _fit(versions, listed, room - 2)
+    chosen = _fit(versions, listed, room - 4)
     for lines in chosen:
         yield from lines
         if len(lines) > 2:  # a headline alone needs no room
