@@ -9,8 +9,9 @@ from pathlib import Path
 import hostile
 import polars as pl
 import pytest
+from report_cases import NAMES, sample
 from rich.cells import cell_len
-from test_reports import GOLDENS, NAMES, sample, stable
+from test_reports import GOLDENS, stable
 
 import fairaudit
 from fairaudit.report import screen, terminal
