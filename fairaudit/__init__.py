@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         SpecError,
         UsageError,
     )
+    from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
     from fairaudit.pipeline import audit, audit_each, audit_together
     from fairaudit.result import AuditResult, Verdict
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "interface": ("assert_audit", "audit_arrays"),
     "errors": (
         "AuditFailed",
         "DataError",
@@ -56,7 +58,9 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "assert_audit",
     "audit",
+    "audit_arrays",
     "audit_each",
     "audit_together",
     "epsilon",

@@ -22,7 +22,7 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -49,10 +49,10 @@ from fairaudit.tables.notices import write_notices
 from fairaudit.verdict import AnyCheck, Finding, match_ids
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
-"""A path, a mapping of the same shape, or a loaded spec."""
+"""A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
 
 DataLike: TypeAlias = Any
-"""A path (also a glob or folder), a frame that narwhals reads, or None: what the spec names."""
+"""A path (also a glob or folder), a frame, a dict of columns, or None: what the spec names."""
 
 Value = TypeVar("Value")
 
@@ -74,11 +74,12 @@ def audit(
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
-    `spec` is a path, a mapping of the same shape, or a loaded spec; `data` a path (also a glob or
-    folder) or a data frame. `only` names checks to judge. With a `baseline`, an earlier JSON
-    report (a path, or its document), a check fails only where it is worse by more than the
-    `tolerance`. `draws` are those of `model: draws`, in place of the spec's. Raises the errors of
-    `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
+    `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
+    (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
+    `only` names checks to judge. With a `baseline`, an earlier JSON report (a path, or its
+    document), a check fails only where it is worse by more than the `tolerance`. `draws` are
+    those of `model: draws`, in place of the spec's. Raises the errors of `fairaudit.errors`; a
+    failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
     (outcome,) = _answer_all([question], data, progress, engine)
@@ -87,7 +88,7 @@ def audit(
 
 def audit_together(
     specs: Iterable[SpecLike],
-    data: str | Path | None = None,
+    data: DataLike = None,
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     progress: Progress = SILENT,
@@ -110,7 +111,7 @@ def audit_together(
 
 def audit_each(
     spec: SpecLike,
-    data: str | Path,
+    data: str | Path | Mapping[str, DataLike],
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
@@ -119,14 +120,18 @@ def audit_each(
 ) -> dict[str, _ResultOrError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all.
 
-    A file that cannot be audited has its error, and stops no other.
+    A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
+    cannot be audited has its error, and stops no other.
     """
     question = Question.read(spec, fail_on, only)
-    if question.depends_on_data:
+    if not data:
+        raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
+    if isinstance(data, Mapping) or question.depends_on_data:
         # Each file has cuts and models of its own.
-        files = name_files([str(data)], Path())
+        named = data if isinstance(data, Mapping) else name_files([str(data)], Path())
         return {
-            name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
+            str(name): _answer_all([question], part, progress, engine)[0]
+            for name, part in named.items()
         }
     outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
     return {
@@ -237,12 +242,14 @@ def _load(spec: SpecLike) -> Spec:
         return spec
     if isinstance(spec, Mapping):
         return specs.of_mapping(spec)
+    if isinstance(spec, str) and "\n" in spec:
+        return specs.parse(spec)
     try:
         return specs.load(Path(spec))
     except TypeError as error:
         kind = type(spec).__name__
         raise UsageError(
-            f"a spec is a path or a mapping, not a {kind}", "see docs/spec.md"
+            f"a spec is a path, a text or a mapping, not a {kind}", "see docs/spec.md"
         ) from error
 
 

@@ -89,7 +89,9 @@ def _of_columns(
     by_text = {str(name): name for name in names}
     read = columns_read(plans, [*by_text])
     series = [_convert(text, column(by_text[text])) for text in by_text if text in read]
-    sizes = {len(values): values.name for values in series}
+    sizes: dict[int, str] = {}
+    for values in series:
+        sizes.setdefault(len(values), values.name)
     if len(sizes) > 1:
         listed = ", ".join(f"{quoted(name)} has {size:,}" for size, name in sizes.items())
         raise DataError(
@@ -148,3 +150,30 @@ def _read_once(reader: Any, plans: Sequence[Plan]) -> pl.DataFrame:  # noqa: ANN
     ]
     empty = pl.DataFrame(reader.schema.empty_table().select(names))
     return pl.concat([empty, *(pl.DataFrame(batch.select(names)) for batch in reader)])
+
+
+def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401
+    """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
+    if isinstance(features, Mapping):
+        return {str(name): values for name, values in features.items()}
+    if isinstance(features, np.ndarray | list | tuple):
+        table = features if isinstance(features, np.ndarray) else np.empty(0)
+        columns = [*table.T] if table.ndim > 1 else [features]
+        return {f"{base}_{number}": values for number, values in enumerate(columns)}
+    try:
+        native = nw.from_native(features, allow_series=True)
+    except TypeError as error:
+        kind = type(features).__name__
+        hint = "give a frame, a series, a dict of columns, a list or an array"
+        raise DataError(f"{base}s is a {kind}, which has no columns", hint) from error
+    if isinstance(native, nw.Series):
+        return {str(native.name or f"{base}_0"): native}
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return {str(name): frame.get_column(name) for name in frame.columns}
+
+
+def list_levels(name: str, values: Any) -> set[str]:  # noqa: ANN401
+    """The texts of all values of a column, but for missing ones."""
+    column = _convert(name, values)
+    known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
+    return {*known.unique().cast(pl.String)}

@@ -16,10 +16,11 @@ import polars as pl
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Counts, RawRows
+from fairaudit.engine.derived import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.scan import checked_rule
-from fairaudit.engine.strata import add_strata, category
+from fairaudit.engine.strata import category
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.features import Features
 from fairaudit.plan import MISSING, MOST_LEVELS, RowPlan
@@ -194,7 +195,7 @@ def _read_batch(
 ) -> int:
     """Takes the audited people of the files of a batch; how many rows it has."""
     plan = counts.plan
-    batch = add_strata(batch, plan)
+    batch = add_columns(batch, plan)
     rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
     columns = [
         *_keys(batch, counts, numbers),

@@ -50,9 +50,6 @@ SCHEMA_VERSION = "2.0"
 """Of the JSON report: a baseline must have the same."""
 
 
-_MOST_TOLD = 5
-
-
 class Verdict(StrEnum):
     """The word for the whole audit."""
 
@@ -170,6 +167,12 @@ class AuditResult:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the top of the page."""
+        from fairaudit.report import html
+
+        return html.fragment(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
         from fairaudit.codec import read_result, write_result
@@ -229,14 +232,9 @@ class AuditResult:
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.exit_code:
-            passed = {Status.PASS, Status.WAIVED}
-            if self.fail_on is not FailOn.WARN:
-                passed.add(Status.WARN)
-            bad = [finding for finding in self.findings if finding.status not in passed]
-            lines = [f"{finding.status}: {finding.headline}" for finding in bad[:_MOST_TOLD]]
-            lines += [f"and {len(bad) - _MOST_TOLD} more"] if len(bad) > _MOST_TOLD else []
-            counted = f"{len(bad)} of {len(self.findings)} checks did not pass"
-            raise AuditFailed("\n  ".join([f"the verdict is {self.verdict}: {counted}", *lines]))
+            from fairaudit.report import failure
+
+            raise AuditFailed(failure.render(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""

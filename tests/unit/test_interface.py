@@ -54,11 +54,20 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     (failed,) = [finding for finding in loans.findings if finding.status == "fail"]
     assert repr(failed) == (
         "Finding(fail: impact_ratio/gender+race/prediction, value=0.6158 [0.5389, 0.7002], "
-        "limit='below 0.8, if significant', of gender=female, race=Black / gender=male, race=Black)"
+        "limit='below 0.8, if significant', "
+        "of gender=female, race=Black and gender=male, race=Black)"
     )
     assert repr(loans.rates[0]).startswith("RateRow(selection_rate of prediction, everybody: ")
     rows: tuple[Any, ...] = (*loans.findings, *loans.rates, *loans.groups, *loans.comparisons)
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
+
+
+def test_a_notebook_shows_the_top_of_the_page(loans: fairaudit.AuditResult) -> None:
+    shown = loans._repr_html_()
+    assert "female × Black is selected at 62 % of male × Black" in shown
+    assert "0.616" in shown
+    assert "<html" not in shown
+    assert "<script" not in shown
 
 
 def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
@@ -70,7 +79,7 @@ def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
     assert failed.adjusted_p is not None
     assert failed.p <= failed.adjusted_p < 0.0001
     assert failed.group == (("gender", "female"), ("race", "Black"))
-    assert "impact_ratio" in failed.headline
+    assert failed.headline == "female × Black is selected at 62 % of male × Black's rate"
     assert str(failed.limit) == "below 0.8, if significant"
 
 
@@ -182,8 +191,10 @@ def test_a_failure_is_an_assertion_with_its_headlines(loans: fairaudit.AuditResu
     assert isinstance(failure.value, fairaudit.AuditFailed)
     lines = str(failure.value).splitlines()
     assert lines[0] == "the verdict is fail: 1 of 10 checks did not pass"
-    assert lines[1].startswith("  fail: ")
-    assert "gender=female, race=Black 37.2 % (497/1,337)" in lines[1]
+    assert lines[1].startswith("  fail: impact_ratio/gender+race/prediction: female × Black is")
+    assert lines[2].startswith("    0.616 (0.539 to 0.700); fails below 0.8, if significant; warns")
+    assert lines[2].endswith("loans.yaml:28:5") or "loans.yaml:28:" in lines[2]
+    assert len(lines) == 3
 
 
 def test_errors_are_pickled_with_their_words() -> None:
@@ -196,3 +207,52 @@ def test_errors_are_pickled_with_their_words() -> None:
     for error in errors:
         again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
         assert (type(again), str(again)) == (type(error), str(error))
+
+
+LOANS = SPECS.parent / "sample_data" / "loans.csv"
+GATED: dict[str, Any] = {
+    "columns": {
+        "protected": {"gender": {}},
+        "prediction": {"column": "score", "positive": {"at_least": 0.5}},
+    },
+    "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
+}
+
+
+def test_an_audit_is_asserted_and_its_result_returned() -> None:
+    result = fairaudit.assert_audit(GATED, LOANS)
+    assert result.verdict is fairaudit.Verdict.PASS
+    strict = {**GATED, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.99}}]}
+    with pytest.raises(AssertionError, match=r"fails below 0\.99"):
+        fairaudit.assert_audit(strict, pl.read_csv(LOANS))
+    with pytest.raises(fairaudit.AuditFailed):
+        fairaudit.assert_audit(SPECS / "loans.yaml")
+    fairaudit.assert_audit(SPECS / "loans.yaml", fail_on="never")
+
+
+def test_each_of_several_frames_has_a_result_or_its_error() -> None:
+    rows = pl.read_csv(LOANS)
+    results = fairaudit.audit_each(
+        GATED, {"may": rows, "june": rows.to_pandas(), "july": rows.drop("score"), "file": LOANS}
+    )
+    assert [*results] == ["may", "june", "july", "file"]
+    may, june, july, file = results.values()
+    assert isinstance(may, fairaudit.AuditResult)
+    assert isinstance(june, fairaudit.AuditResult)
+    assert isinstance(file, fairaudit.AuditResult)
+    assert may.findings == june.findings
+    assert may.findings[0].value == file.findings[0].value
+    assert isinstance(july, fairaudit.SpecError)
+    with pytest.raises(fairaudit.NothingToAudit):
+        fairaudit.audit_each(GATED, {})
+
+
+def test_a_spec_is_a_path_a_text_or_a_mapping() -> None:
+    path = SPECS / "kidney_admissions.yaml"
+    text = path.read_text().replace("../sample_data", str(LOANS.parent))
+    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text)]
+    assert values == ["fail"] * 3
+    with pytest.raises(fairaudit.SpecError, match="metrcs"):
+        fairaudit.audit("columns: {protected: [gender]}\nmetrcs: selection_rate\n", LOANS)
+    with pytest.raises(fairaudit.UsageError, match="a spec is a path, a text or a mapping"):
+        fairaudit.audit(5)  # type: ignore[arg-type]

@@ -150,7 +150,7 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
         (np.zeros((2, 2)), "the data is a ndarray, which is no table"),
         ({**USED, "group": "a"}, "the column 'group' is a str, not a list or an array"),
         ({**USED, "group": 5}, "the column 'group' is a int, not a list or an array"),
-        ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'w' has 600"),
+        ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'code' has 600"),
         ({**USED, "group": ["a", 1] * 300}, "the column 'group' mixes int and str"),
         (pd.DataFrame({**USED, "group": ["a", 1] * 300}), "the column 'group' mixes int and str"),
         ({**USED, "group": [["a"]] * ROWS}, "'group' holds List.String., which has no levels"),
