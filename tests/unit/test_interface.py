@@ -54,11 +54,20 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     (failed,) = [finding for finding in loans.findings if finding.status == "fail"]
     assert repr(failed) == (
         "Finding(fail: impact_ratio/gender+race/prediction, value=0.6158 [0.5389, 0.7002], "
-        "limit='below 0.8, if significant', of gender=female, race=Black / gender=male, race=Black)"
+        "limit='below 0.8, if significant', "
+        "of gender=female, race=Black and gender=male, race=Black)"
     )
     assert repr(loans.rates[0]).startswith("RateRow(selection_rate of prediction, everybody: ")
     rows: tuple[Any, ...] = (*loans.findings, *loans.rates, *loans.groups, *loans.comparisons)
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
+
+
+def test_a_notebook_shows_the_top_of_the_page(loans: fairaudit.AuditResult) -> None:
+    shown = loans._repr_html_()
+    assert "female × Black is selected at 62 % of male × Black" in shown
+    assert "0.616" in shown
+    assert "<html" not in shown
+    assert "<script" not in shown
 
 
 def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
@@ -183,7 +192,7 @@ def test_a_failure_is_an_assertion_with_its_headlines(loans: fairaudit.AuditResu
     lines = str(failure.value).splitlines()
     assert lines[0] == "the verdict is fail: 1 of 10 checks did not pass"
     assert lines[1].startswith("  fail: impact_ratio/gender+race/prediction: female × Black is")
-    assert lines[2].startswith("    0.616 (0.539 to 0.700); fails below 0.8, if significant; ")
+    assert lines[2].startswith("    0.616 (0.539 to 0.700); fails below 0.8, if significant; warns")
     assert lines[2].endswith("loans.yaml:28:5") or "loans.yaml:28:" in lines[2]
     assert len(lines) == 3
 
