@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import count
 
 import jinja2
 from markupsafe import Markup
@@ -24,6 +25,8 @@ _SHORT = 120
 """So many signs stand in half of a page without making it hard to read."""
 
 
+_FRAGMENTS = count(1)
+"""Numbers for the elements of a notebook, whose ids may not be alike."""
 _LETTERS = 22
 """So many letters of a name have room below an axis."""
 _PLOTS = (
@@ -57,7 +60,7 @@ def fragment(result: AuditResult) -> str:
     outline = outlined(summary.report([Answer("", None, result)]))
     template = _environment().get_template("fragment.html.jinja")
     return template.render(
-        front=front(result, None, outline),
+        front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
         style=Markup(style),  # noqa: S704  # our own file
     )
 

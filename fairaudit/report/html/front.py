@@ -89,11 +89,17 @@ class Front:
     gaps: Sequence[WidestGap]
 
 
-def front(result: AuditResult, data: str | None, outline: Outline) -> Front:
-    """The top of the page of a result; `outline` is what stands below it."""
-    lines = [_line(number, one, outline) for number, one in enumerate(diagnose(result), 1)]
+def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
+    """The top of the page of a result; `outline` is what stands below it.
+
+    `prefix` begins each id, where several of these share a page.
+    """
+    lines = [
+        _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)
+        for number, diagnostic in enumerate(diagnose(result), 1)
+    ]
     passed = [line for line in lines if line.diagnostic.level is Level.PASS]
-    opened = [line for line in lines if line not in passed]
+    opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
     lead = next(iter(lines), None)
     folds = [Fold(f"{len(opened) - _SHOWN} more that did not pass", opened[_SHOWN:])]
     folds.append(Fold(f"{len(passed)} passed", passed))
@@ -101,7 +107,7 @@ def front(result: AuditResult, data: str | None, outline: Outline) -> Front:
     return Front(
         audit_headline(result, data),
         lead,
-        _picture(lead, opened or passed, outline),
+        _picture(lead, opened or passed, outline, prefix),
         opened[:_SHOWN],
         [fold for fold in folds if fold.lines],
         opened,
@@ -113,7 +119,7 @@ def front(result: AuditResult, data: str | None, outline: Outline) -> Front:
 
 
 def _picture(
-    lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline
+    lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline, prefix: str
 ) -> Place[Figure] | None:
     """The picture that decides: of the first check, of its section below, of any other check."""
     if lead is not None and lead.picture is not None:
@@ -126,19 +132,21 @@ def _picture(
     ranked = sorted(
         below or outline.figures(), key=lambda place: _KINDS.index(type(place.block.picture))
     )
-    return next((replace(place, id=f"front-{place.id}") for place in ranked), None)
+    return next((replace(place, id=f"{prefix}front-{place.id}") for place in ranked), None)
 
 
-def _line(number: int, diagnostic: Diagnostic, outline: Outline) -> CheckLine:
-    finding = diagnostic.finding
+def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
+    finding, drawn = diagnostic.finding, diagnostic.picture
     place = f", {diagnostic.place}" if diagnostic.place else ""
     in_full = (
         f"{checks.title(finding)}: {checks.sentence(finding)} ({checks.id_of(finding)}{place})"
     )
     picture = None
-    if diagnostic.picture is not None and number <= _PICTURES:
-        rules = [rule.label for rule in diagnostic.picture.rules if rule.label]
-        values = [f"{row.label} {row.text}" for row in diagnostic.picture.rows]
-        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", diagnostic.picture)
-        picture = Place(figure, f"finding-{number}-picture")
-    return CheckLine(f"finding-{number}", checks.status_cell(finding), diagnostic, in_full, picture)
+    if drawn is not None and has_picture:
+        rules = [rule.label for rule in drawn.rules if rule.label]
+        values = [f"{row.label} {row.text}" for row in drawn.rows]
+        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", drawn)
+        picture = Place(figure, f"{id_}-picture")
+    titles = {section.title: section.id for section in outline.sections}
+    section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
+    return CheckLine(id_, checks.status_cell(finding), diagnostic, in_full, picture, section)
