@@ -167,6 +167,12 @@ class AuditResult:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the top of the page."""
+        from fairaudit.report import html
+
+        return html.fragment(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
         from fairaudit.codec import read_result, write_result

@@ -80,7 +80,8 @@ def _formula(record: Metric | Comparison) -> str:
     if not isinstance(record, Disparity):
         return record.formula
     how = record.comparison
-    return record.formula + ("" if how.is_plain else f"; {how.id}: {how.formula}")
+    is_said = how.is_plain or record.formula == how.formula
+    return record.formula + ("" if is_said else f"; {how.id}: {how.formula}")
 
 
 def _values(bounds: Bounds) -> str:

@@ -50,6 +50,25 @@ def count_twins(features: Features, members: Ints, others: Ints) -> tuple[int, i
     return first, second
 
 
+def rate_twins(
+    features: Features, outcome: Floats, members: Ints, others: Ints
+) -> tuple[Mean, Mean]:
+    """Of members with a twin among `others` the own mean outcome, and the mean of their twins'.
+
+    The second is over the members, too, and told with the number of people who are a twin.
+    """
+    profile = locate(features).profile
+    shared = np.intersect1d(profile[members], profile[others])
+    members, others = (side[np.isin(profile[side], shared)] for side in (members, others))
+    if not len(members):
+        return NOTHING, NOTHING
+    place = np.searchsorted(shared, profile[others])
+    twins = np.bincount(place, outcome[others]) / np.bincount(place)
+    mean = float(twins[np.searchsorted(shared, profile[members])].mean())
+    own = float(outcome[members].mean())
+    return Mean(own, np.nan, len(members)), Mean(mean, np.nan, len(others))
+
+
 def twin_difference(features: Features, outcome: Floats, members: Ints, others: Ints) -> Mean:
     """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
 

@@ -50,7 +50,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
             continue
         if request.metric is BALANCED_ERROR_RATE and len(rows.cells) > MOST_TOLD_APART:
             yield _tell(
-                f"{request.metric.id} of the {request.of}: of each side {MOST_TOLD_APART:,} people "
+                f"{request.metric.id}: of each side {MOST_TOLD_APART:,} people "
                 "at most are told apart, drawn by a hash of their row numbers"
             )
         if request.metric is CONSISTENCY:
