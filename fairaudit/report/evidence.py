@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
+from fairaudit.evidence import Side
 from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.report import baseline, numbers
@@ -204,7 +205,9 @@ def people_affected(finding: Finding) -> Iterator[str]:
     if is_open and affected.to_parity:
         relation = "more than at" if affected.burden else "short of"
         people = "person" if affected.to_parity == 1 else "people"
-        text = f"{worse_side(finding)}: {numbers.whole(affected.to_parity)} {people} {relation} "
+        side = worse_side(finding)
+        whose = side.crowd or numbers.named_group(side.group)
+        text = f"{whose}: {numbers.whole(affected.to_parity)} {people} {relation} "
         text += "the other group's rate"
         if affected.to_limit is not None:
             limit = "more than the limit allows" if affected.burden else "short of the limit"
@@ -220,15 +223,14 @@ def _shortfall(affected: PeopleAffected) -> str:
     return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
 
 
-def worse_side(finding: Finding) -> str:
+def worse_side(finding: Finding) -> Side:
     """The side that the people of a gap belong to: the one with less of what is good."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None
     assert part.second is not None
     sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
-    side = sides[-1] if affected.burden else sides[0]
-    return side.crowd or numbers.named_group(side.group)
+    return sides[-1] if affected.burden else sides[0]
 
 
 def few_people(finding: Finding) -> str:
