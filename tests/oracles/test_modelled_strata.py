@@ -208,8 +208,8 @@ def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
 
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairaudit.pipeline.MOST_FITTED", 150)
     assert fitting.MOST_FITTED == 100_000
+    monkeypatch.setattr(fitting, "MOST_FITTED", 150)
     result = audit(draw(7), RATE)
     assert any("fitted to a sample of 150 of 400 people" in notice for notice in result.notices)
     assert sum(n for _, n in told(result).values()) == 400
