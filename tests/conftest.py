@@ -134,8 +134,10 @@ def bench() -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture(autouse=True)
 def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    github = ("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
-    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", *github):
+    terminal = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+    github = ("STEP_SUMMARY", "WORKSPACE", "SERVER_URL", "REPOSITORY", "SHA")
+    ours = ("FAIRAUDIT_FORMAT", "FAIRAUDIT_COLOR")
+    for name in (*terminal, *ours, *(f"GITHUB_{name}" for name in github)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 

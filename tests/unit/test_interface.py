@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     )
     assert repr(loans.rates[0]).startswith("RateRow(selection_rate of prediction, everybody: ")
     rows: tuple[Any, ...] = (*loans.findings, *loans.rates, *loans.groups, *loans.comparisons)
+    rows += (*loans.lattice, *loans.reversals, *loans.definitions)
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
 
 
@@ -135,6 +137,7 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
     for again in (
         fairaudit.load(str(tmp_path / "r.json")),
         fairaudit.load(result.to_dict()),
+        fairaudit.load(text),
         pickle.loads(pickle.dumps(result)),  # noqa: S301  # our own
         copy.deepcopy(result),
     ):
@@ -158,7 +161,7 @@ def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_pat
         ("r.pdf", None, "the suffix '.pdf' names no format"),
         ("r", "htm", "no format 'htm'; did you mean"),
         ("nowhere/r.html", "json", "cannot be written: No such file or directory"),
-        (5, None, "a report is at a path, not in a int"),
+        (5, None, "a report is at a path, not a int"),
     ],
 )
 def test_what_cannot_be_saved_is_told(
@@ -250,9 +253,51 @@ def test_each_of_several_frames_has_a_result_or_its_error() -> None:
 def test_a_spec_is_a_path_a_text_or_a_mapping() -> None:
     path = SPECS / "kidney_admissions.yaml"
     text = path.read_text().replace("../sample_data", str(LOANS.parent))
-    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text)]
-    assert values == ["fail"] * 3
+    tree = {**GATED, "data": LOANS, "metrics": "selection_rate"}
+    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text, tree)]
+    assert values == ["fail", "fail", "fail", "none"]
     with pytest.raises(fairaudit.SpecError, match="metrcs"):
         fairaudit.audit("columns: {protected: [gender]}\nmetrcs: selection_rate\n", LOANS)
     with pytest.raises(fairaudit.UsageError, match="a spec is a path, a text or a mapping"):
         fairaudit.audit(5)  # type: ignore[arg-type]
+
+
+def test_a_result_is_a_baseline() -> None:
+    result = fairaudit.audit(GATED, LOANS)
+    again = fairaudit.audit(GATED, LOANS, baseline=result)
+    assert again.earlier is not None
+    assert again.findings[0].before is not None
+
+
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
+    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on is fail, warn"),  # type: ignore[arg-type]
+    "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
+    "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
+    "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]
+    "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
+    "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
+}
+
+
+def test_frames_of_a_published_result_tell_no_small_count() -> None:
+    """Four people of c: the numbers of b and c are hidden, and columns keep their types."""
+    rows = {"g": ["a"] * 100 + ["b"] * 100 + ["c"] * 4, "y": [1, 0] * 102}
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate", "suppress_below": 11}
+    result = fairaudit.audit(spec, rows)
+    small = result.group_rates("g").filter(pl.col("group") == "c").row(0, named=True)
+    numbers = ("people", "n", "numerator", "denominator", "value", "low", "high", "p")
+    assert {small[name] for name in numbers} == {None}
+    assert small["state"] == "suppressed"
+    assert "n=4" not in repr(result.groups)
+    table = result.table("g")
+    assert (table.schema["n"], table.schema["selection_rate"]) == (pl.Int64(), pl.Float64())
+    assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()  # noqa: S301  # our own
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_type_is_told_in_words(name: str) -> None:
+    call, words = WRONG[name]
+    with pytest.raises(fairaudit.UsageError, match=words):
+        call()
