@@ -399,7 +399,7 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
-    described = provenance.describe_provenance(spec, counts, cubes.cube)
+    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
         provenance=described,
