@@ -16,6 +16,7 @@ import fairaudit
 from fairaudit import fitting
 from fairaudit.errors import NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import Question, conclude, count
+from fairaudit.report import checks
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Status
 
@@ -317,7 +318,7 @@ def test_a_group_too_small_to_be_told_apart_never_passes(people: int) -> None:
     )
     result = audit(data, {"metric": "balanced_error_rate", "by": "g", "fail": {"below": 0.01}})
     assert Status.PASS not in {finding.status for finding in result.findings}
-    assert "fewer than 5 people" in " ".join(map(str, result.findings))
+    assert "fewer than 5 people" in " ".join(map(checks.sentence, result.findings))
 
 
 def test_specs_and_files_have_models_of_their_own(tmp_path: Path) -> None:
@@ -432,3 +433,33 @@ def test_of_three_groups_each_is_told_from_all_others_and_held_against_the_refer
         reference = rows["a"].estimate.value
         assert row.difference == pytest.approx(row.estimate.value - reference)
         assert row.ratio == pytest.approx(row.estimate.value / reference)
+
+
+def test_people_without_a_counterpart_are_not_unknown() -> None:
+    """Their stratum is named by what is known of them; it is listed, and never compared."""
+    ages = [20, 21, 22, 23, 24, 25, 26, 27]
+    rows = [(group, age, n % 2) for n, age in enumerate(ages * 3) for group in "ab"]
+    rows += [("a", 90, 1)] * 4
+    frame = pl.DataFrame(rows, ["g", "age", "p"], orient="row")
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "b"}},
+            "prediction": {"column": "p", "positive": 1},
+            "features": {"numeric": ["age"]},
+        },
+        "metrics": [
+            {
+                "metric": "statistical_parity_difference",
+                "given": {"propensity": {"features": ["age"], "bins": 2}},
+                "fail": {"outside": [-0.99, 0.99]},
+            },
+        ],
+    }
+    result = fairaudit.audit(spec, frame)
+    levels = {level for row in result.groups for _, level in row.stratum}
+    assert "(no counterpart)" in levels
+    assert "(unknown)" not in levels
+    lone = [row for row in result.groups if row.stratum and "no counterpart" in row.stratum[0][1]]
+    assert {(row.group, row.n) for row in lone if row.n} == {((("g", "a"),), 4)}
+    judged = {level for finding in result.findings for _, level in finding.stratum}
+    assert "(no counterpart)" not in judged
