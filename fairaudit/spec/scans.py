@@ -29,6 +29,10 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
     draft, shape = context.draft, context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
+    if not shape.scan:
+        if gated:
+            draft.fault(("simpson", "scan"), "without a scan no limit can be judged")
+        return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
     if context.outcomes[of].binary or shape.rates:

@@ -62,6 +62,7 @@ from fairaudit.spec.fields import (
     read_features,
     read_metric,
     read_reversal_limit,
+    read_scan,
     read_waived_group,
     under_key,
 )
@@ -386,9 +387,11 @@ class Simpson(_Described):
     """The scan for Simpson's reversals.
 
     `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
-    of the columns are taken together on top.
+    of the columns are taken together on top. `simpson: false` is short for `scan: false`: none is
+    made.
     """
 
+    scan: Flag = True
     rates: Texts | None = None
     of: Text | None = None
     by: Texts = ["each"]
@@ -443,7 +446,7 @@ class AuditSpec(_Strict):
     metrics: Annotated[
         list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
-    simpson: Simpson = Simpson()
+    simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson()
     subgroups: Subgroups | None = None
     waivers: Words | None = None
     draws: Words | None = None
@@ -498,6 +501,7 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     for shape in ("Metric", "Subgroups", "Defaults"):
         for side in ("warn", "fail"):
             schema["$defs"][shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
+    schema["properties"]["simpson"] = {"anyOf": [{"const": False}, {"$ref": "#/$defs/Simpson"}]}
     entry = schema["$defs"]["Metric"]["properties"]
     del entry[GIVEN_MODEL]
     entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
