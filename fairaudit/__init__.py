@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
@@ -74,6 +72,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, a
         from fairaudit.version import version
 
         return version()
+    from importlib import import_module
+
     for module, names in _MODULES.items():
         if name in names:
             value = getattr(import_module(f"fairaudit.{module}"), name)

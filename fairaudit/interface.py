@@ -7,11 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 from fairaudit.baseline import BaselineSource
-from fairaudit.errors import UsageError
+from fairaudit.errors import UsageError, check_type
 from fairaudit.pipeline import DataLike, SpecLike, audit
 from fairaudit.recode.levels import canonical
 from fairaudit.result import AuditResult, FailOn
 
+_ROLES = {
+    "y_true": "label",
+    "y_pred": "prediction",
+    "score": "score",
+    "sample_weight": "weight",
+}
 _OF_DECISIONS = (
     "selection_rate",
     "demographic_parity_difference",
@@ -80,25 +86,20 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     """
     from fairaudit.engine import frames  # loads Polars
 
-    outcomes = {"label": ("y_true", y_true), "prediction": ("y_pred", y_pred)}
-    arrays = {column: values for column, values in outcomes.values() if values is not None}
-    if not arrays:
-        raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
-    known: set[str] = set()
-    for column, values in arrays.items():
-        known |= {canonical(level) for level in frames.list_levels(column, values)}
-    classes = _name_classes(pos_label, known)
-    columns: dict[str, Any] = {
-        role: {"column": column, **classes}
-        for role, (column, _) in outcomes.items()
-        if column in arrays
+    outcomes = {"y_true": y_true, "y_pred": y_pred}
+    numbers = {"score": score, "sample_weight": sample_weight}
+    arrays = {
+        name: frames.read_column(name, values)
+        for name, values in {**outcomes, **numbers}.items()
+        if values is not None
     }
-    for role, column, values in (
-        ("score", "score", score),
-        ("weight", "sample_weight", sample_weight),
-    ):
-        if values is not None:
-            columns[role], arrays[column] = column, values
+    levels = [frames.list_levels(arrays[name]) for name in outcomes if name in arrays]
+    if not levels:
+        raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
+    classes = _name_classes(pos_label, {canonical(level) for level in set().union(*levels)})
+    columns: dict[str, Any] = {
+        _ROLES[name]: {"column": name, **classes} if name in outcomes else name for name in arrays
+    }
     for role, base, features in (
         ("protected", "sensitive_feature", sensitive_features),
         ("strata", "control_feature", control_features),
@@ -107,7 +108,10 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
             named = frames.name_columns(features, base)
             # Behind a prefix a feature may be called like any other column.
             columns[role] = {name: {"column": f"{base}s.{name}"} for name in named}
-            arrays |= {f"{base}s.{name}": values for name, values in named.items()}
+            arrays |= {
+                f"{base}s.{name}": frames.read_column(f"{base}s.{name}", values)
+                for name, values in named.items()
+            }
     asked = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
     return audit({"columns": columns, "metrics": asked, **keys}, arrays, fail_on=fail_on)
 
@@ -131,6 +135,9 @@ def _add_limits(
     metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
 ) -> list[str | Mapping[str, object]]:
     """The metrics without those that have a limit, and these with it."""
+    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
+    check_type(limits, Mapping, "limits are a dict of metrics", example)
     listed = [metrics] if isinstance(metrics, str) else [*metrics]
     others = [metric for metric in listed if not isinstance(metric, str) or metric not in limits]
     return [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]

@@ -22,7 +22,7 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError
+from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -76,8 +76,8 @@ def audit(
 
     `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
-    `only` names checks to judge. With a `baseline`, an earlier JSON report (a path, or its
-    document), a check fails only where it is worse by more than the `tolerance`. `draws` are
+    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
+    JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
     those of `model: draws`, in place of the spec's. Raises the errors of `fairaudit.errors`; a
     failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
@@ -98,6 +98,9 @@ def audit_together(
 
     A spec that cannot be audited has its error, and stops no other.
     """
+    check_type(specs, Iterable, "the specs are a list")
+    if isinstance(specs, str | Path | Mapping):
+        specs = [specs]
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
@@ -124,6 +127,8 @@ def audit_each(
     cannot be audited has its error, and stops no other.
     """
     question = Question.read(spec, fail_on, only)
+    example = 'such as {"may": frame, "june": frame}'
+    check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:
         raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
     if isinstance(data, Mapping) or question.depends_on_data:
@@ -176,8 +181,9 @@ class Question:
             # Of a spec that was read this is a fault; here is one that was changed since.
             what = "subgroups and suppression do not go together"
             raise UsageError(what, "leave out `subgroups` or `suppress_below`")
-        if fail_on not in set(FailOn):
+        if fail_on not in [*FailOn]:
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
+        check_type(only, Iterable | None, "only is an id or a list of ids")
         checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
@@ -244,13 +250,8 @@ def _load(spec: SpecLike) -> Spec:
         return specs.of_mapping(spec)
     if isinstance(spec, str) and "\n" in spec:
         return specs.parse(spec)
-    try:
-        return specs.load(Path(spec))
-    except TypeError as error:
-        kind = type(spec).__name__
-        raise UsageError(
-            f"a spec is a path, a text or a mapping, not a {kind}", "see docs/spec.md"
-        ) from error
+    check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
+    return specs.load(Path(spec))
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:

@@ -171,16 +171,18 @@ def print_report(  # what the options of a command say
 
     `quiet` cuts that one: at 1 it has the headlines of what is not passed, at 2 nothing.
     """
-    from fairaudit.report import summary, terminal
-
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
     elif quiet:
         lines = _headlines(answers) if quiet == 1 else ()
         print_text("".join(f"{line}\n" for line in lines), form)
     elif full or all_rows:
+        from fairaudit.report import summary
+
         print_document(summary.report(answers, all_rows=all_rows), color)
     else:
+        from fairaudit.report import terminal
+
         terminal.print_answers(answers, sys.stdout, color=is_colored(color))
         sys.stdout.flush()
 

@@ -133,6 +133,20 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda diagnostic: [*Level].index(diagnostic.level)))
 
 
+def headlines_of(result: AuditResult) -> dict[str, str]:
+    """The headline of each check, by its id."""
+    shared = _shared_levels(result)
+    return {finding.check.id: _headline(finding, shared) for finding in result.findings}
+
+
+def _headline(finding: Finding, shared: frozenset[str]) -> str:
+    """The headline, with the attributes where a level of theirs does not tell them."""
+    groups = (finding.first, finding.second)
+    is_unclear = any(level in shared for group in groups for _, level in group)
+    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
+    return f"{headline}, {by}" if is_unclear and by not in headline else headline
+
+
 def _shared_levels(result: AuditResult) -> frozenset[str]:
     """The levels that more than one attribute has: nobody knows whose they are."""
     columns: dict[str, set[str]] = {}
@@ -144,16 +158,11 @@ def _shared_levels(result: AuditResult) -> frozenset[str]:
 
 def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
     quote = limit_quote(finding)
-    groups = (finding.first, finding.second)
-    is_unclear = any(level in shared for group in groups for _, level in group)
-    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
-    if is_unclear and by not in headline:
-        headline += f", {by}"
     return Diagnostic(
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
-        headline=headline,
+        headline=_headline(finding, shared),
         place=_place(finding),
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),

@@ -256,7 +256,12 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
         draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
-    return CsvFormat(**dict(shape))
+    header = tuple(shape.header or ())
+    if shape.header is not None and (not header or len(set(header)) < len(header)):
+        draft.fault(("format", "header"), "name each column of the file once, in their order")
+    return CsvFormat(
+        shape.separator, shape.decimal, shape.encoding, multiline=shape.multiline, header=header
+    )
 
 
 def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:

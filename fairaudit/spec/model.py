@@ -68,12 +68,18 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is written."""
+    """How a CSV file is written; `header` names the columns of one whose first line is a row."""
 
     separator: str
     decimal: str
     encoding: str
     multiline: bool
+    header: tuple[str, ...] = ()
+
+    @property
+    def first_row(self) -> int:
+        """The line on which the first row stands."""
+        return 1 if self.header else 2
 
 
 @dataclass(frozen=True, slots=True)

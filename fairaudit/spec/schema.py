@@ -211,6 +211,7 @@ class FileFormat(_Strict):
     decimal: Text = "."
     encoding: Text = "utf-8"
     multiline: Flag = False
+    header: Texts | None = None
 
 
 class MissingRules(_Strict):

@@ -243,15 +243,28 @@ def test_version_and_help() -> None:
     assert "run" in run("--help").stdout
 
 
-def test_help_loads_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], ["numpy", "polars", "pyarrow", "pydantic", "scipy"]),
+        (
+            ["run", str(SPECS / "titanic.yaml")],
+            ["altair", "jinja2", "pandas", "pyarrow", "scipy.stats", "sklearn", "vl_convert"],
+        ),
+    ],
+    ids=["help", "small audit"],
+)
+def test_a_command_loads_no_library_that_it_does_not_need(
+    arguments: list[str], heavy: list[str]
+) -> None:
     code = (
-        "import sys; from fairaudit.cli import _run; _run(['--help']);"
-        "print([m for m in ('polars', 'numpy', 'pyarrow', 'pydantic') if m in sys.modules])"
+        f"import sys; from fairaudit.cli import _run; _run({arguments}); "
+        f"print(set({heavy}) & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_interruption_exits_130(

@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT
-from pages import NAMES, Element, elements, read, sample, tree_of
+from pages import Element, elements, read, sample, tree_of
+from report_cases import NAMES
 
 import fairaudit
 from fairaudit.errors import NothingToAudit

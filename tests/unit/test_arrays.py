@@ -175,6 +175,8 @@ def test_features_come_in_every_shape(features: Any, names: list[str]) -> None:
         (pd.Series(Y, dtype="Int64"), 1),
         (pd.Series(["yes" if y else "no" for y in Y], dtype="category"), "yes"),
         (pl.Series(Y), 1),
+        (np.array(Y)[:, None], 1),
+        ((y for y in Y), 1),
     ],
 )
 def test_labels_come_in_every_type(labels: Any, pos_label: object) -> None:
@@ -245,6 +247,8 @@ def test_further_keys_are_those_of_a_spec() -> None:
         ),
         ({"y_pred": ["a", "b", "c"] * 2}, "the positive '1' never occurs in 'y_pred'"),
         ({"y_pred": ["1", "b", "c"] * 2}, "y_pred"),
+        ({"y_pred": P, "limits": 5}, "limits are a dict of metrics, not a int"),
+        ({"y_pred": P, "metrics": 5}, "metrics are a list of names, or of entries of a spec, not"),
         ({"y_pred": [1, "b"] * 3}, "the column 'y_pred' mixes int and str"),
     ],
 )

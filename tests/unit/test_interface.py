@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,7 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
     for again in (
         fairaudit.load(str(tmp_path / "r.json")),
         fairaudit.load(result.to_dict()),
+        fairaudit.load(text),
         pickle.loads(pickle.dumps(result)),  # noqa: S301  # our own
         copy.deepcopy(result),
     ):
@@ -158,7 +160,7 @@ def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_pat
         ("r.pdf", None, "the suffix '.pdf' names no format"),
         ("r", "htm", "no format 'htm'; did you mean"),
         ("nowhere/r.html", "json", "cannot be written: No such file or directory"),
-        (5, None, "a report is at a path, not in a int"),
+        (5, None, "a report is at a path, not a int"),
     ],
 )
 def test_what_cannot_be_saved_is_told(
@@ -250,9 +252,35 @@ def test_each_of_several_frames_has_a_result_or_its_error() -> None:
 def test_a_spec_is_a_path_a_text_or_a_mapping() -> None:
     path = SPECS / "kidney_admissions.yaml"
     text = path.read_text().replace("../sample_data", str(LOANS.parent))
-    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text)]
-    assert values == ["fail"] * 3
+    tree = {**GATED, "data": LOANS, "metrics": "selection_rate"}
+    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text, tree)]
+    assert values == ["fail", "fail", "fail", "none"]
     with pytest.raises(fairaudit.SpecError, match="metrcs"):
         fairaudit.audit("columns: {protected: [gender]}\nmetrcs: selection_rate\n", LOANS)
     with pytest.raises(fairaudit.UsageError, match="a spec is a path, a text or a mapping"):
         fairaudit.audit(5)  # type: ignore[arg-type]
+
+
+def test_a_result_is_a_baseline() -> None:
+    result = fairaudit.audit(GATED, LOANS)
+    again = fairaudit.audit(GATED, LOANS, baseline=result)
+    assert again.earlier is not None
+    assert again.findings[0].before is not None
+
+
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
+    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on is fail, warn"),  # type: ignore[arg-type]
+    "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
+    "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
+    "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]
+    "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
+    "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_type_is_told_in_words(name: str) -> None:
+    call, words = WRONG[name]
+    with pytest.raises(fairaudit.UsageError, match=words):
+        call()

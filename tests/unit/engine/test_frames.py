@@ -64,6 +64,16 @@ def _arrow(**more: list[Any]) -> pa.Table:
     return pa.table({**USED, **more})
 
 
+class _Stream:
+    """Whatever hands over a stream of Arrow, and can do so but once."""
+
+    def __init__(self) -> None:
+        self.reader = _arrow().to_reader(max_chunksize=64)
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self.reader.__arrow_c_stream__(schema)
+
+
 def _duckdb() -> Any:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     rows = _arrow()
@@ -89,6 +99,7 @@ FRAMES: dict[str, Callable[[], Any]] = {
     "Arrow reader": lambda: _arrow().to_reader(max_chunksize=64),
     "Arrow record batch": lambda: _arrow().to_batches()[0],
     "Arrow dataset": lambda: pyarrow.dataset.dataset(_arrow()),
+    "a stream of Arrow": _Stream,
     "DuckDB": _duckdb,
     "lists": lambda: COLUMNS,
     "arrays": lambda: {name: _objects(values) for name, values in USED.items()},
