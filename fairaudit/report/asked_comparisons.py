@@ -7,6 +7,7 @@ from itertools import groupby
 
 from fairaudit import names
 from fairaudit.cube import Group
+from fairaudit.metrics import Disparity, find_comparison, find_metric
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
@@ -53,6 +54,15 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
         and row.group is not None
         and [part.metric for part in row.parts] == [rate.metric]
     ]
+
+
+def is_ratio(row: ComparisonRow) -> bool:
+    """Whether groups that are equal have the value 1."""
+    record = find_metric(row.metric)
+    comparison = None if row.compare is None else find_comparison(row.compare)
+    if comparison is None and isinstance(record, Disparity):
+        comparison = record.comparison
+    return comparison is not None and comparison.quotient
 
 
 def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:

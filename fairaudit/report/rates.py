@@ -20,10 +20,14 @@ from fairaudit.verdict import Check
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column beside the groups; one without a head is the interval. `is_ratio`: to one group."""
+    """A column beside the groups; one without a head is the interval.
+
+    `is_ratio` tells a comparison with one group, a ratio or a difference: another than the spec
+    asks for does not stand beside that one.
+    """
 
     head: str
-    is_ratio: bool = False
+    is_ratio: bool | None = None
 
 
 _COLUMNS = (
@@ -31,7 +35,7 @@ _COLUMNS = (
     _Column("count"),
     _Column("rate"),
     _Column(""),
-    _Column("diff."),
+    _Column("diff.", is_ratio=False),
     _Column("ratio", is_ratio=True),
     _Column("p"),
 )
@@ -90,8 +94,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
-        compared = asked_comparisons.comparisons_of(rows[0], result)
-        columns = [column for column in _COLUMNS if not (compared and column.is_ratio)]
+        asked = {
+            asked_comparisons.is_ratio(row)
+            for row in asked_comparisons.comparisons_of(rows[0], result)
+        }
+        columns = [column for column in _COLUMNS if column.is_ratio not in asked]
         heads = [column.head or level for column in columns]
         cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
         kept = [index for index, column in enumerate(_COLUMNS) if column in columns]

@@ -1,4 +1,4 @@
-"""The table of the comparison that a spec asks for: every group's own value, the failing one marked."""
+"""The table of the comparison that a spec asks for: each group's value, the failing one marked."""
 
 from __future__ import annotations
 
