@@ -82,6 +82,7 @@ def line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+@lru_cache(maxsize=4096)  # a report says the same names again and again
 def printable(text: str, but: str = "") -> str:
     """A text with every sign spelled out that would not be seen, but those in `but`."""
     if _is_ordinary(text):

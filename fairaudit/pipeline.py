@@ -23,7 +23,6 @@ from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
-from fairaudit.fitting import MOST_FITTED, fit_strata
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.metrics import Requirement
@@ -42,8 +41,6 @@ from fairaudit.spec import (
     needed_quantiles,
 )
 from fairaudit.strata_models import FittedStrata
-from fairaudit.suppress import Data as CountedData
-from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
 from fairaudit.verdict import AnyCheck, Finding, match_ids
@@ -209,12 +206,16 @@ class Question:
         cuts: Mapping[Quantile, Cut] = {}
         if self.quantiles:
             cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
+        if not self.spec.modelled:
+            return plan(self.spec, cuts)
+        from fairaudit import fitting
+
         models: dict[str, FittedStrata] = {}
         for features, strata in self._group_models().items():
-            needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
+            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fit_strata(spec, strata, _get_or_raise(counts))
+            models |= fitting.fit_strata(spec, strata, _get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     @property
@@ -370,7 +371,9 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     result = _report(question, spec, counts, cubes, tables, searches, findings)
     if spec.suppress_below is None:
         return result
-    return suppress(result, spec.suppress_below, CountedData.of(spec, cubes))
+    from fairaudit import suppress
+
+    return suppress.suppress(result, spec.suppress_below, suppress.Data.of(spec, cubes))
 
 
 def _asks_for_draws(spec: Spec) -> bool:
@@ -396,7 +399,7 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
-    described = provenance.describe_provenance(spec, counts, cubes.cube)
+    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
         provenance=described,

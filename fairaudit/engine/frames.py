@@ -30,6 +30,10 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
     try:
         frame, header = _open(data, plans)
         schema = frame.collect_schema()
+        if pl.Null in schema.dtypes():
+            # In a file of texts, too, a column may be missing throughout.
+            frame = frame.cast({pl.Null: pl.String})
+            schema = frame.collect_schema()
         rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
     except FairauditError:
         raise

@@ -247,6 +247,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_smaller_ratio",
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
+        aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
         family="separation",
         means="Of the ratios of true and false positive rate, the smaller.",
         caution=_NEEDS_A_TRUSTED_LABEL + " A ratio above 1 is never seen beside one below.",

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from fairaudit import names
 from fairaudit.metrics import find_metric
-from fairaudit.report import numbers, text_pictures
-from fairaudit.report.blocks import Block, Cell, Entries, Heading, Table, Tone
+from fairaudit.report import disparities, numbers, screen, text_pictures
+from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.report.diagnostics import (
     TONES,
     Diagnostic,
@@ -42,15 +42,37 @@ CommentBlock: TypeAlias = Block | Code
 def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ...]:
     """The verdict, a row for each check that is not passed, and the numbers of the worst."""
     headline = audit_headline(result, data)
-    rows = [row for row in diagnose(result) if row.level is not Level.PASS]
+    every = diagnose(result)
+    rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []
     worst = [_lines(row, _next(result, row)) for row in rows[:1]]
+    gaps = [] if every else [*_widest(result)]
     return (
         Heading(headline.title),
         Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
         *table,
         *worst,
+        *gaps,
+        *_remarks(result, every),
     )
+
+
+def _widest(result: AuditResult) -> Iterator[Table]:
+    """The widest gaps of a spec that sets no limit."""
+    gaps = disparities.widest(result)
+    if gaps:
+        rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
+        yield Table("", ("the widest gaps, significant ones first", "how sure"), rows, (False,) * 2)
+
+
+def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
+    """How close the passes came, what they may have missed, what no limit looks at."""
+    if every and all(row.level is Level.PASS for row in every):
+        closest = min(every, key=screen.distance)
+        yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+    for line in (*screen.passes(every), *screen.uncovered(result)):
+        text = "".join(cell.text for cell in line.cells)
+        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
 
 def details(result: AuditResult) -> Iterator[CommentBlock]:

@@ -46,6 +46,9 @@ _UNTOLD = (
     "suppressed: they depend on all comparisons, those of hidden groups included."
 )
 
+HEADING = "Simpson's reversals"
+"""The title of the section."""
+
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words.
@@ -57,7 +60,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     is_open = result.compared is not None
     if not is_open and result.provenance.suppress_below is None:
         return
-    yield Heading("Simpson's reversals")
+    yield Heading(HEADING)
     if not is_open and result.provenance.suppress_below is not None:
         yield Paragraph(_UNTOLD)
     elif not reversals:

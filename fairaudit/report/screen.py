@@ -78,7 +78,7 @@ def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         yield from wrapped(list(_notes(disparities.widest(result))), page)
         return
     if not shown:
-        shown = sorted(every, key=_distance)
+        shown = sorted(every, key=distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     versions = [
@@ -194,7 +194,7 @@ def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
         yield line(Cell("   = sure:".ljust(_LABEL + 7), Tone.MUTED), note.sure, indent=_LABEL + 7)
 
 
-def _distance(diagnostic: Diagnostic) -> float:
+def distance(diagnostic: Diagnostic) -> float:
     """How much of the way from parity to its limit a value has left; 1 at parity."""
     finding = diagnostic.finding
     estimate, limit, asked = finding.estimate, finding.limit, getattr(finding.check, "asked", None)
@@ -209,7 +209,7 @@ def _distance(diagnostic: Diagnostic) -> float:
 def _tail(result: AuditResult, page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
     every = diagnostics.diagnose(result)
-    about = [*_passes(every), *_uncovered(result)]
+    about = [*passes(every), *uncovered(result)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         about += _cut(wrapped([text], page))
@@ -229,11 +229,11 @@ def _cut(lines: list[Line], most: int = 2) -> list[Line]:
     return [*lines[: most - 1], line(f"{last[: last.rstrip().rfind(' ')]} …")]
 
 
-def _passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
+def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
     """How many passed, and how close; of an audit that passes what it may have missed."""
     passed = [diagnostic for diagnostic in every if not _is_open(diagnostic)]
     if passed and len(passed) < len(every):
-        closest = min(passed, key=_distance)
+        closest = min(passed, key=distance)
         number = numbers.counted(len(passed), "check")
         yield line(f"{number} passed; the closest: {closest.headline} ({closest.limit})")
     elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
@@ -256,7 +256,7 @@ def _detectable(finding: Finding) -> float:
     return max((side for side in sides if not math.isnan(side)), default=math.inf)
 
 
-def _uncovered(result: AuditResult) -> Iterator[Line]:
+def uncovered(result: AuditResult) -> Iterator[Line]:
     """How much no limit looks at, and how far the worst of it goes."""
     if not result.findings:
         return

@@ -83,7 +83,7 @@ class DataFile:
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags",
+    "exclude_below inference created suppress_below cluster flags draws draws_sha256",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -94,7 +94,7 @@ class Provenance:
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
     `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
-    are the fair ranges that mark comparisons.
+    are the fair ranges that mark comparisons, `draws` the file of given probabilities.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -118,6 +118,8 @@ class Provenance:
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
     flags: Annotated[str | None, Member("options.flags", rare=True)] = None
+    draws: Annotated[str | None, Member("data.draws", rare=True)] = None
+    draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
 
 
 @declare_subjects(

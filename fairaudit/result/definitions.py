@@ -48,6 +48,9 @@ class Definition:
     example: str = ""
     version: int = 1
 
+    def __repr__(self) -> str:
+        return f"Definition({self.id}: {self.means})"
+
 
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""

@@ -41,8 +41,9 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     yield _tell(f"{names}: {_describe_reading(rows)}")
     constant = rows.features.constant
-    if constant:
-        yield _tell(f"{names}: {', '.join(constant)} does not vary, and so tells nobody apart")
+    if constant and rows.complete:
+        verb = "does not vary, and so tells" if len(constant) == 1 else "do not vary, and so tell"
+        yield _tell(f"{names}: {' and '.join(constant)} {verb} nobody apart")
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows
@@ -166,6 +167,8 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
         return ""
     table, group = values.rows.table, evaluation.table.groups[g]
     members, reference = values.rows.members(0, g), others.rows.members(0, g)
+    if not len(members) or not len(reference):
+        return ""
     against = _name_reference(evaluation, g)
     if metric is TWIN_TEST:
         matched = count_twins(table.features, members, reference)

@@ -29,6 +29,7 @@ EXIT_CODES = {
     "loans": 1,
     "compas_scores": 1,
     "loans_propensity": 0,
+    "loans_theta": 0,
     "loans_score": 0,
     "loans_subgroups": 1,
     "titanic": 1,

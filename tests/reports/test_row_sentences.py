@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -201,3 +201,22 @@ def test_sides_without_a_number_tell_none() -> None:
     assert str(finding.status) == "inconclusive"
     assert "nobody has a twin" in checks.sentence(finding)
     assert all(math.isnan(part.value) for row in found.comparisons for part in row.parts)
+
+
+def test_a_feature_that_nobody_has_is_not_told_of_nobody() -> None:
+    rows = [One("wm"[n % 2], 20, "", 1, n % 3 % 2, 0.5) for n in range(20)]
+    notices = [str(notice) for notice in audit(rows, "twin_test", "consistency").notices]
+    assert not [text for text in notices if " 0 of 0 people" in text or "not vary" in text]
+    told = [
+        text
+        for text in map(str, audit([replace(row, job="a") for row in rows], "consistency").notices)
+        if "vary" in text
+    ]
+    assert "age and job do not vary, and so tell nobody apart" in told[0]
+
+
+def test_an_id_has_no_three_hundred_zeros() -> None:
+    metric = {"metric": "lipschitz_violations", "lipschitz": 1e-300, "fail": {"above": 0.5}}
+    assert finding_of(audit(people(40), metric), "lipschitz_violations").check.id == (
+        "lipschitz_violations.lipschitz=1e-300/g/decision"
+    )

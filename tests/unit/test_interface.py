@@ -60,6 +60,7 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     )
     assert repr(loans.rates[0]).startswith("RateRow(selection_rate of prediction, everybody: ")
     rows: tuple[Any, ...] = (*loans.findings, *loans.rates, *loans.groups, *loans.comparisons)
+    rows += (*loans.lattice, *loans.reversals, *loans.definitions)
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
 
 
@@ -277,6 +278,22 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
     "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
 }
+
+
+def test_frames_of_a_published_result_tell_no_small_count() -> None:
+    """Four people of c: the numbers of b and c are hidden, and columns keep their types."""
+    rows = {"g": ["a"] * 100 + ["b"] * 100 + ["c"] * 4, "y": [1, 0] * 102}
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate", "suppress_below": 11}
+    result = fairaudit.audit(spec, rows)
+    small = result.group_rates("g").filter(pl.col("group") == "c").row(0, named=True)
+    numbers = ("people", "n", "numerator", "denominator", "value", "low", "high", "p")
+    assert {small[name] for name in numbers} == {None}
+    assert small["state"] == "suppressed"
+    assert "n=4" not in repr(result.groups)
+    table = result.table("g")
+    assert (table.schema["n"], table.schema["selection_rate"]) == (pl.Int64(), pl.Float64())
+    assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()  # noqa: S301  # our own
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import count
 
 import jinja2
 from markupsafe import Markup
@@ -24,6 +25,8 @@ _SHORT = 120
 """So many signs stand in half of a page without making it hard to read."""
 
 
+_FRAGMENTS = count(1)
+"""Numbers for the elements of a notebook, whose ids may not be alike."""
 _LETTERS = 22
 """So many letters of a name have room below an axis."""
 _PLOTS = (
@@ -36,14 +39,14 @@ _PLOTS = (
 def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     """The page of one answer; of several their summary."""
     if len(answers) > 1:
-        return page(summary.document(answers, all_rows=all_rows))
+        return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.found, AuditResult):
         return page(document)
     below = tuple(block for block in document if not _is_in_front(block))
     outline = outlined(below)
-    return _page(outline, front(answer.found, answer.data, outline.figures))
+    return _page(outline, front(answer.found, answer.data, outline))
 
 
 def page(document: Document) -> str:
@@ -54,10 +57,10 @@ def page(document: Document) -> str:
 def fragment(result: AuditResult) -> str:
     """The top of the page of a result as an element with its style, for a notebook."""
     style = _environment().get_template("fragment.css.jinja").render(colours=palette.COLOURS)
-    figures = outlined(summary.report([Answer("", None, result)])).figures
+    outline = outlined(summary.report([Answer("", None, result)]))
     template = _environment().get_template("fragment.html.jinja")
     return template.render(
-        front=front(result, None, figures),
+        front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
         style=Markup(style),  # noqa: S704  # our own file
     )
 
@@ -145,7 +148,8 @@ def _is_quiet(block: Entries) -> bool:
 
 def _is_long(block: Facts) -> bool:
     """Whether facts are definitions, of which a reader opens one."""
-    return all(name and len(words) > 2 * _SHORT for name, words in block.pairs)
+    long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
+    return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
 
 
 def _is_short(block: Facts) -> bool:

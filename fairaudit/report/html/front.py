@@ -4,30 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
-from fairaudit.report import checks, lattice
+from fairaudit.report import checks, lattice, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
 from fairaudit.report.diagnostics import AuditHeadline, Diagnostic, Level, audit_headline, diagnose
-from fairaudit.report.html.outline import Place
-from fairaudit.report.pictures import Node
+from fairaudit.report.disparities import WidestGap, widest
+from fairaudit.report.html.outline import Outline, Place
+from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
 from fairaudit.result import AuditResult
+from fairaudit.verdict import ReversalCheck, SubgroupCheck
 
 _SHOWN = 8
 """So many checks that did not pass are listed at once; the others are folded."""
+_KINDS = (Intervals, Lattice, Lines, Bars)
+"""Which kind of picture tells most where no check has one."""
+_SECTIONS: dict[type, str] = {
+    ReversalCheck: reversals.HEADING,
+    SubgroupCheck: subgroups.HEADING,
+}
+"""The section below with the numbers of a check that compares no two groups."""
 _PICTURES = 24
 """So many findings have a picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckLine:
-    """A check as a row of the list and as a finding below it."""
+    """A check as a row of the list and as a finding below it; `section` says more of it, if any."""
 
     id: str
     status: Cell
     diagnostic: Diagnostic
     in_full: str
     picture: Place[Figure] | None
+    section: str
 
     @property
     def line(self) -> str:
@@ -64,7 +73,8 @@ class Front:
     """What a reader sees first.
 
     `lead` is the check that decides; without limits there is none. `open` checks did not pass, and
-    the first of them are `shown`; `folds` are the others. `subsets` are those of `measure`.
+    the first of them are `shown`; `folds` are the others. `subsets` are those of `measure`, `gaps`
+    the widest ones of a spec without limits.
     """
 
     headline: AuditHeadline
@@ -76,43 +86,67 @@ class Front:
     passed: Sequence[CheckLine]
     measure: str
     subsets: Sequence[Node]
+    gaps: Sequence[WidestGap]
 
 
-def front(result: AuditResult, data: str | None, figures: Sequence[Place[Figure]]) -> Front:
-    """The top of the page of a result; `figures` are the pictures below, for one without limits."""
-    lines = [_line(index, one) for index, one in enumerate(diagnose(result), 1)]
+def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
+    """The top of the page of a result; `outline` is what stands below it.
+
+    `prefix` begins each id, where several of these share a page.
+    """
+    lines = [
+        _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)
+        for number, diagnostic in enumerate(diagnose(result), 1)
+    ]
     passed = [line for line in lines if line.diagnostic.level is Level.PASS]
-    opened = [line for line in lines if line not in passed]
-    drawn = [line for line in opened or passed if line.picture]
-    lead = next(iter(opened or passed), None)
-    others = (replace(place, id=f"front-{place.id}") for place in figures)
-    picture = next(chain((line.picture for line in drawn), others), None)
+    opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
+    lead = next(iter(lines), None)
     folds = [Fold(f"{len(opened) - _SHOWN} more that did not pass", opened[_SHOWN:])]
     folds.append(Fold(f"{len(passed)} passed", passed))
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     return Front(
         audit_headline(result, data),
         lead,
-        picture,
+        _picture(lead, opened or passed, outline, prefix),
         opened[:_SHOWN],
         [fold for fold in folds if fold.lines],
         opened,
         passed,
         measure,
         subsets,
+        [] if lines else widest(result),
     )
 
 
-def _line(number: int, diagnostic: Diagnostic) -> CheckLine:
-    finding = diagnostic.finding
+def _picture(
+    lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline, prefix: str
+) -> Place[Figure] | None:
+    """The picture that decides: of the first check, of its section below, of any other check."""
+    if lead is not None and lead.picture is not None:
+        return lead.picture
+    section = lead.section if lead is not None else ""
+    below = [place for place in outline.figures(section) if section]
+    drawn = [line.picture for line in lines if line.picture is not None]
+    if not below and drawn:
+        return drawn[0]
+    ranked = sorted(
+        below or outline.figures(), key=lambda place: _KINDS.index(type(place.block.picture))
+    )
+    return next((replace(place, id=f"{prefix}front-{place.id}") for place in ranked), None)
+
+
+def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
+    finding, drawn = diagnostic.finding, diagnostic.picture
     place = f", {diagnostic.place}" if diagnostic.place else ""
     in_full = (
         f"{checks.title(finding)}: {checks.sentence(finding)} ({checks.id_of(finding)}{place})"
     )
     picture = None
-    if diagnostic.picture is not None and number <= _PICTURES:
-        rules = [rule.label for rule in diagnostic.picture.rules if rule.label]
-        values = [f"{row.label} {row.text}" for row in diagnostic.picture.rows]
-        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", diagnostic.picture)
-        picture = Place(figure, f"finding-{number}-picture")
-    return CheckLine(f"finding-{number}", checks.status_cell(finding), diagnostic, in_full, picture)
+    if drawn is not None and has_picture:
+        rules = [rule.label for rule in drawn.rules if rule.label]
+        values = [f"{row.label} {row.text}" for row in drawn.rows]
+        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", drawn)
+        picture = Place(figure, f"{id_}-picture")
+    titles = {section.title: section.id for section in outline.sections}
+    section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
+    return CheckLine(id_, checks.status_cell(finding), diagnostic, in_full, picture, section)

@@ -97,10 +97,10 @@ class Outline:
     opening: Section
     sections: Sequence[Section]
 
-    @property
-    def figures(self) -> list[Place[Figure]]:
-        """All pictures, in their order."""
-        items = chain.from_iterable(section.items for section in (self.opening, *self.sections))
+    def figures(self, id_: str = "") -> list[Place[Figure]]:
+        """The pictures of a section, or else all of them, in their order."""
+        sections = [one for one in (self.opening, *self.sections) if id_ in {"", one.id}]
+        items = chain.from_iterable(section.items for section in sections)
         return [place for item in items if isinstance(item, Pictures) for place in item.places]
 
 

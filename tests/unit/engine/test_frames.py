@@ -181,3 +181,11 @@ def test_an_error_of_a_library_tells_no_row() -> None:
     with pytest.raises(DataError) as raised:
         fairaudit.audit(SPEC, frame)
     assert "ä" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrap", [pl.DataFrame, pa.table, dict, pd.DataFrame])
+def test_a_column_may_be_missing_throughout(wrap: Callable[[Any], Any]) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate"}
+    result = fairaudit.audit(spec, wrap({"g": [None, None], "y": [1, 0]}))
+    assert [row.group for row in result.groups] == [(), (("g", "(unknown)"),)]
