@@ -148,7 +148,7 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
         if not isinstance(compared, Disparity) or not compared.to_reference:
             draft.fault((*path, "aggregate"), f"{compared.id} has one value already", key=True)
             return None
-        compared = replace(compared, mean=True)
+        compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
 
 
@@ -248,7 +248,7 @@ def of_numbers(entry: Entry, of: str | None) -> Entry:
         return entry
     numeric = find_metric(metric.of_numbers)
     assert isinstance(numeric, Disparity)
-    return replace(entry, metric=replace(numeric, mean=metric.mean))
+    return replace(entry, metric=replace(numeric, over_groups=metric.over_groups))
 
 
 def _unmet_by(entry: Entry, of: str) -> str | None:

@@ -315,11 +315,11 @@ class MetricRequest:
         if terms.average is not None:
             levels = {name: float(weight) for name, weight in terms.average.levels.items()}
             words["average"] = levels or str(terms.average)
-        mean = isinstance(self.metric, Disparity) and self.metric.mean
+        aggregate = self.metric.over_groups if isinstance(self.metric, Disparity) else None
         texts = {
             "class": terms.of_class,
             "against": self.against,
-            "aggregate": "mean" if mean else None,
+            "aggregate": aggregate and str(aggregate),
         }
         words |= {name: text for name, text in texts.items() if text is not None}
         return words if terms.at is None else {**words, "at": float(terms.at)}

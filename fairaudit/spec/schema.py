@@ -20,6 +20,7 @@ from pydantic import (
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.metrics import (
     Minimum,
+    OverGroups,
     ReferencePolicy,
 )
 from fairaudit.metrics.terms import (
@@ -344,7 +345,7 @@ class Metric(_Described):
     average: Average | None = None
     model: Literal["pooled", "credible", "draws"] | None = None
     of_class: Annotated[Text | None, Field(alias="class")] = None
-    aggregate: Literal["mean"] | None = None
+    aggregate: OverGroups | None = None
     sd: Literal["pooled", "total"] | None = None
     against: Text | None = None
     at: Numbers | None = None
