@@ -12,8 +12,8 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry import Context, find_unmet, quote_limits
-from fairaudit.spec.model import OutcomeKind
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
