@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
         SpecError,
         UsageError,
     )
+    from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
     from fairaudit.pipeline import audit, audit_each, audit_together
     from fairaudit.result import AuditResult, Verdict
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "interface": ("assert_audit", "audit_arrays"),
     "errors": (
         "AuditFailed",
         "DataError",
@@ -56,7 +56,9 @@ __all__ = [
     "UsageError",
     "Verdict",
     "__version__",
+    "assert_audit",
     "audit",
+    "audit_arrays",
     "audit_each",
     "audit_together",
     "epsilon",
@@ -70,6 +72,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, a
         from fairaudit.version import version
 
         return version()
+    from importlib import import_module
+
     for module, names in _MODULES.items():
         if name in names:
             value = getattr(import_module(f"fairaudit.{module}"), name)

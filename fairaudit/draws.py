@@ -17,6 +17,7 @@ class Draws:
     """
 
     path: str
+    sha256: str
     by: Grouping
     groups: tuple[Group, ...]
     outcomes: tuple[str, ...]

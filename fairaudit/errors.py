@@ -16,6 +16,7 @@ import difflib
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import UnionType
 
 from fairaudit.memory import ran_out
 from fairaudit.names import quoted
@@ -191,6 +192,12 @@ class AuditFailed(FairauditError, AssertionError):
     """An audit whose verdict is not a pass, raised on request: pytest shows it as a failure."""
 
     exit_code = 1
+
+
+def check_type(value: object, types: UnionType | type, words: str, hint: str | None = None) -> None:
+    """Raises `UsageError` where an argument is of another type: `{words}, not a int`."""
+    if not isinstance(value, types):
+        raise UsageError(f"{words}, not a {type(value).__name__}", hint)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -58,7 +58,8 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
             people = {"n": None, "standing": str(rate.standing)}
             rows[rate.group] = {**_levels(rate.group, taken), **people}
         rows[rate.group][name] = rate.estimate.known_value
-    return pl.DataFrame(list(rows.values()), infer_schema_length=None)
+    kinds = {"n": pl.Int64, **dict.fromkeys(names, pl.Float64)}
+    return pl.DataFrame(list(rows.values()), infer_schema_length=None, schema_overrides=kinds)
 
 
 def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[str]:

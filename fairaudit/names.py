@@ -24,6 +24,8 @@ _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u280
 """Signs that Python prints and nobody sees."""
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _JOINERS = frozenset("\u200c\u200d")
+_ORDINARY = re.compile("[ -~¡-¬®-ſΑ-ΡΣ-ώ–—‘-”…←-⇿∀-⋿]*")
+"""Signs that show whatever stands beside them: a text of these is as it reads."""
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _OURS = frozenset(
     {
@@ -80,9 +82,10 @@ def line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+@lru_cache(maxsize=4096)  # a report says the same names again and again
 def printable(text: str, but: str = "") -> str:
     """A text with every sign spelled out that would not be seen, but those in `but`."""
-    if text.isascii() and text.isprintable() and not _COMMAND.search(text):
+    if _is_ordinary(text):
         return text
     return "".join(_spelled(text, but))
 
@@ -93,12 +96,17 @@ def escaped(text: str) -> str:
     `\n`, `\r`, `\t`, `\xhh`, `\uhhhh` and `\Uhhhhhhhh` stand for a sign each; a backslash of the
     text itself is doubled where it would be read as the beginning of one.
     """
-    if text.isascii() and text.isprintable() and not _COMMAND.search(text) and "\\" not in text:
+    if _is_ordinary(text) and "\\" not in text:
         return text
     signs = [*_spelled(text), ""]
     return "".join(
         "\\\\" if sign == "\\" and _is_escape(after) else sign for sign, after in pairwise(signs)
     )
+
+
+def _is_ordinary(text: str) -> bool:
+    """Whether every sign shows, and none begins a command."""
+    return _ORDINARY.fullmatch(text) is not None and not _COMMAND.search(text)
 
 
 def _is_escape(sign: str) -> bool:
@@ -151,10 +159,10 @@ def _beginning(signs: list[str], room: int) -> list[str]:
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
     """Sign by sign, those that nobody would see as an escape."""
-    commands = {match.start() for match in _COMMAND.finditer(text)}
-    if text.isascii() and text.isprintable() and not commands:
+    if _is_ordinary(text):
         yield from text
         return
+    commands = {match.start() for match in _COMMAND.finditer(text)}
     marks, before = 0, ""
     for index, (sign, after) in enumerate(zip(text, (*text[1:], ""), strict=True)):
         is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS

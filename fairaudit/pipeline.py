@@ -22,8 +22,7 @@ from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
-from fairaudit.errors import DataError, FairauditError, UsageError
-from fairaudit.fitting import MOST_FITTED, fit_strata
+from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.metrics import Requirement
@@ -42,17 +41,15 @@ from fairaudit.spec import (
     needed_quantiles,
 )
 from fairaudit.strata_models import FittedStrata
-from fairaudit.suppress import Data as CountedData
-from fairaudit.suppress import suppress
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
 from fairaudit.verdict import AnyCheck, Finding, match_ids
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
-"""A path, a mapping of the same shape, or a loaded spec."""
+"""A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
 
 DataLike: TypeAlias = Any
-"""A path (also a glob or folder), a frame that narwhals reads, or None: what the spec names."""
+"""A path (also a glob or folder), a frame, a dict of columns, or None: what the spec names."""
 
 Value = TypeVar("Value")
 
@@ -74,11 +71,12 @@ def audit(
 ) -> AuditResult:
     """The result of an audit of the spec's data, or of `data` in its place.
 
-    `spec` is a path, a mapping of the same shape, or a loaded spec; `data` a path (also a glob or
-    folder) or a data frame. `only` names checks to judge. With a `baseline`, an earlier JSON
-    report (a path, or its document), a check fails only where it is worse by more than the
-    `tolerance`. `draws` are those of `model: draws`, in place of the spec's. Raises the errors of
-    `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
+    `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
+    (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
+    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
+    JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
+    those of `model: draws`, in place of the spec's. Raises the errors of `fairaudit.errors`; a
+    failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
     (outcome,) = _answer_all([question], data, progress, engine)
@@ -87,7 +85,7 @@ def audit(
 
 def audit_together(
     specs: Iterable[SpecLike],
-    data: str | Path | None = None,
+    data: DataLike = None,
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     progress: Progress = SILENT,
@@ -97,6 +95,9 @@ def audit_together(
 
     A spec that cannot be audited has its error, and stops no other.
     """
+    check_type(specs, Iterable, "the specs are a list")
+    if isinstance(specs, str | Path | Mapping):
+        specs = [specs]
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
@@ -110,7 +111,7 @@ def audit_together(
 
 def audit_each(
     spec: SpecLike,
-    data: str | Path,
+    data: str | Path | Mapping[str, DataLike],
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
@@ -119,14 +120,20 @@ def audit_each(
 ) -> dict[str, _ResultOrError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all.
 
-    A file that cannot be audited has its error, and stops no other.
+    A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
+    cannot be audited has its error, and stops no other.
     """
     question = Question.read(spec, fail_on, only)
-    if question.depends_on_data:
+    example = 'such as {"may": frame, "june": frame}'
+    check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
+    if not data:
+        raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
+    if isinstance(data, Mapping) or question.depends_on_data:
         # Each file has cuts and models of its own.
-        files = name_files([str(data)], Path())
+        named = data if isinstance(data, Mapping) else name_files([str(data)], Path())
         return {
-            name: _answer_all([question], path, progress, engine)[0] for name, path in files.items()
+            str(name): _answer_all([question], part, progress, engine)[0]
+            for name, part in named.items()
         }
     outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
     return {
@@ -171,8 +178,9 @@ class Question:
             # Of a spec that was read this is a fault; here is one that was changed since.
             what = "subgroups and suppression do not go together"
             raise UsageError(what, "leave out `subgroups` or `suppress_below`")
-        if fail_on not in set(FailOn):
+        if fail_on not in [*FailOn]:
             raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
+        check_type(only, Iterable | None, "only is an id or a list of ids")
         checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
         earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
@@ -198,12 +206,16 @@ class Question:
         cuts: Mapping[Quantile, Cut] = {}
         if self.quantiles:
             cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
+        if not self.spec.modelled:
+            return plan(self.spec, cuts)
+        from fairaudit import fitting
+
         models: dict[str, FittedStrata] = {}
         for features, strata in self._group_models().items():
-            needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
+            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fit_strata(spec, strata, _get_or_raise(counts))
+            models |= fitting.fit_strata(spec, strata, _get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     @property
@@ -237,13 +249,10 @@ def _load(spec: SpecLike) -> Spec:
         return spec
     if isinstance(spec, Mapping):
         return specs.of_mapping(spec)
-    try:
-        return specs.load(Path(spec))
-    except TypeError as error:
-        kind = type(spec).__name__
-        raise UsageError(
-            f"a spec is a path or a mapping, not a {kind}", "see docs/spec.md"
-        ) from error
+    if isinstance(spec, str) and "\n" in spec:
+        return specs.parse(spec)
+    check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
+    return specs.load(Path(spec))
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
@@ -362,7 +371,9 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     result = _report(question, spec, counts, cubes, tables, searches, findings)
     if spec.suppress_below is None:
         return result
-    return suppress(result, spec.suppress_below, CountedData.of(spec, cubes))
+    from fairaudit import suppress
+
+    return suppress.suppress(result, spec.suppress_below, suppress.Data.of(spec, cubes))
 
 
 def _asks_for_draws(spec: Spec) -> bool:
@@ -388,7 +399,7 @@ def _report(
     listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
     ids = [check.id for check in spec.checks]
     waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
-    described = provenance.describe_provenance(spec, counts, cubes.cube)
+    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
     subgroups, earlier = searches.subgroups, question.baseline
     return AuditResult(
         provenance=described,

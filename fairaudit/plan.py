@@ -9,8 +9,10 @@ from decimal import Decimal
 
 from fairaudit.spec import (
     RESERVED,
+    CountColumns,
     CsvFormat,
     Cut,
+    Derivation,
     Outcome,
     OutcomeKind,
     Protected,
@@ -128,7 +130,8 @@ class Plan:
     explode the cells is counted beside them. `cluster` is the key of rows that belong together.
     `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
     for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
-    `rows` are what is read of people one by one.
+    `rows` are what is read of people one by one, `derived` the columns that are made of others, and
+    `counts` those that stand side by side, each of one level of an outcome.
     """
 
     keys: tuple[Key, ...]
@@ -149,6 +152,18 @@ class Plan:
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
     models: Mapping[str, FittedStrata] = field(default_factory=dict)
     rows: RowPlan | None = None
+    derived: tuple[Derivation, ...] = ()
+    counts: CountColumns | None = None
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether it counts by columns that no file holds."""
+        return bool(self.derived) or self.counts is not None
+
+    @property
+    def rows_of_each(self) -> int:
+        """How many rows a row of the data stands for: one for each count in it."""
+        return 1 if self.counts is None else len(self.counts.names)
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
@@ -206,11 +221,7 @@ def plan(
         count=value_of(spec.count),
         weight=value_of(spec.weight),
         filter=spec.filter,
-        unknown={
-            attribute.column.value: attribute.unknown
-            for attribute in spec.protected
-            if attribute.is_cut
-        },
+        unknown=_unknown_numbers(spec),
         capped=tuple(
             attribute.column
             for attribute in (*spec.protected, *spec.strata, *spec.features)
@@ -224,7 +235,19 @@ def plan(
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
         medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
+        derived=spec.derivations,
+        counts=spec.counts,
     )
+
+
+def _unknown_numbers(spec: Spec) -> dict[str, tuple[str, ...]]:
+    """The words that mean missing in a column that is cut, of all attributes it is cut for."""
+    words: dict[str, tuple[str, ...]] = {}
+    for attribute in (*spec.protected, *spec.strata, *spec.features):
+        if attribute.is_cut:
+            column = attribute.column.value
+            words[column] = tuple(dict.fromkeys([*words.get(column, ()), *attribute.unknown]))
+    return words
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[Text, ...], tuple[Key, ...]]:
@@ -234,13 +257,13 @@ def _find_columns(spec: Spec) -> tuple[tuple[Text, ...], tuple[Key, ...]]:
     edges: dict[str, set[Edge]] = {}
     for attribute in (*spec.protected, *spec.strata):
         model = attribute.model
-        texts += [attribute.column] if model is None else model.features.texts
+        texts += attribute.texts if model is None else model.features.texts
         if attribute.is_cut:
             edges.setdefault(attribute.column.value, set()).update(_bin_edges(attribute))
         else:
             keys.setdefault(attribute.column.value)
     for outcome in spec.outcomes:
-        texts.append(outcome.column)
+        texts += [outcome.column] if outcome.counts is None else outcome.counts.texts
         if outcome.has_classes and outcome.threshold is None:
             keys.setdefault(outcome.column.value)
         else:
@@ -249,8 +272,9 @@ def _find_columns(spec: Spec) -> tuple[tuple[Text, ...], tuple[Key, ...]]:
         if outcome.score is not None:
             texts.append(outcome.score)
             edges.setdefault(outcome.score.value, set())
-    texts += [text for text in (spec.count, spec.weight) if text is not None]
-    texts += [attribute.column for attribute in spec.features]
+    count = spec.count if spec.counts is None else None
+    texts += [text for text in (count, spec.weight) if text is not None]
+    texts += [text for attribute in spec.features for text in attribute.texts]
     texts += spec.similarity.texts if spec.needs_rows or spec.describe else ()
     if spec.cluster is not None:
         texts.append(spec.cluster)
@@ -435,6 +459,8 @@ def _terms(single: Plan) -> tuple[object, ...]:
         single.tables,
         single.rows,
         single.models,
+        single.derived,
+        single.counts,
         single.keys if single.tables else (),
     )
 

@@ -8,13 +8,16 @@ from datetime import UTC, date, datetime
 
 from fairaudit.counts import Counts
 from fairaudit.cube import Cube
+from fairaudit.draws import Draws
 from fairaudit.errors import UsageError
 from fairaudit.result import Provenance
 from fairaudit.spec import Spec, value_of
 from fairaudit.version import version
 
 
-def describe_provenance(spec: Spec, counts: Counts, cube: Cube) -> Provenance:
+def describe_provenance(
+    spec: Spec, counts: Counts, cube: Cube, draws: Draws | None = None
+) -> Provenance:
     """What a reader needs to run the audit again."""
     return Provenance(
         version=version(),
@@ -37,6 +40,8 @@ def describe_provenance(spec: Spec, counts: Counts, cube: Cube) -> Provenance:
         flags=spec.flags,
         cluster=value_of(spec.cluster),
         clusters=None if cube.clusters is None else cube.clusters.count,
+        draws=None if draws is None else draws.path,
+        draws_sha256=None if draws is None else draws.sha256,
     )
 
 

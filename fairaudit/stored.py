@@ -8,14 +8,15 @@ from typing import Any
 
 from fairaudit import inputs, names
 from fairaudit.codec import parse, read_result
-from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.errors import UsageError, check_type, did_you_mean
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 from fairaudit.result import Answer, AuditResult
 
 
 def save(result: AuditResult, path: str | Path, format_name: str | None = None) -> None:
     """Writes a report with all rows, in the format of the file's suffix where none is named."""
-    target = _read_path(path)
+    check_type(path, str | Path, "a report is at a path")
+    target = Path(path)
     form = _find_format(target, format_name)
     rendered = form.render([Answer(result.provenance.spec_path, None, result)], all_rows=True)
     content = (
@@ -23,13 +24,14 @@ def save(result: AuditResult, path: str | Path, format_name: str | None = None) 
     )
     try:
         target.write_bytes(content)
-    except OSError as error:
-        what = f"{names.copied(str(target))} cannot be written: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        what = f"{names.copied(str(target))} cannot be written: {why}"
         raise UsageError(what, "check the folder") from error
 
 
 def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
-    """The result in a JSON report: a path, or the report as plain data (`AuditResult.to_dict`).
+    """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
 
     It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
     is no JSON report of one result, or one of another major version of the schema.
@@ -41,7 +43,10 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     """
     if isinstance(source, Mapping):
         return read_result(source)
-    path = _read_path(source)
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        return read_result(parse(source))
+    check_type(source, str | Path, "a report is at a path")
+    path = Path(source)
     name = names.copied(str(path))
     try:
         content = inputs.read(path, inputs.REPORT)
@@ -52,12 +57,6 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
         return read_result(parse(content))
     except UsageError as error:
         raise UsageError(f"{name}: {error.message}", error.hint) from error
-
-
-def _read_path(path: object) -> Path:
-    if not isinstance(path, str | Path):
-        raise UsageError(f"a report is at a path, not in a {type(path).__name__}")
-    return Path(path)
 
 
 def _find_format(path: Path, name: str | None) -> Format:
@@ -73,5 +72,5 @@ def _find_format(path: Path, name: str | None) -> Format:
     if form is None:
         known = [form.name for form in FORMATS]
         hint = f"there is {', '.join(known)}"
-        raise UsageError(f"no format {name!r}{did_you_mean(name, known)}", hint)
+        raise UsageError(f"no format {name!r}{did_you_mean(str(name), known)}", hint)
     return form

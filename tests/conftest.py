@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,10 @@ ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
 SHARED = ROOT.parent / "shared" / "data"
+
+# Without bytecode each command that a test starts would compile the package anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
@@ -52,9 +57,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = config.option.markexpr or "not long"
 
 
+def pytest_collection_finish() -> None:
+    """Thousands of tests are no garbage: the collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
+
+
 def fewer(number: int) -> int:
     """The number itself with `--all`, a fifth of it in the quick run."""
     return max(number * settings().max_examples // 100, 3)
+
+
+def both() -> tuple[bool, ...]:
+    """False and True with `--all`, False alone in the quick run."""
+    return (False, True) if fewer(100) == 100 else (False,)
 
 
 def examples(number: int) -> settings:
@@ -118,8 +134,10 @@ def bench() -> Iterator[Callable[[str], Any]]:
 
 @pytest.fixture(autouse=True)
 def _no_terminal_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    github = ("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")
-    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", *github):
+    terminal = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
+    github = ("STEP_SUMMARY", "WORKSPACE", "SERVER_URL", "REPOSITORY", "SHA")
+    ours = ("FAIRAUDIT_FORMAT", "FAIRAUDIT_COLOR")
+    for name in (*terminal, *ours, *(f"GITHUB_{name}" for name in github)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 

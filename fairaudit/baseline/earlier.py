@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from fairaudit import inputs
 from fairaudit.baseline.fingerprints import compute_fingerprints
 from fairaudit.cube import Group
-from fairaudit.errors import UsageError
+from fairaudit.errors import UsageError, check_type
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import (
     Disparity,
@@ -34,8 +34,8 @@ from fairaudit.verdict import (
     Finding,
 )
 
-BaselineSource: TypeAlias = str | Path | Mapping[str, Any]
-"""A path of a JSON report, or the report itself as plain data."""
+BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
+"""A path of a JSON report, the report itself as plain data, or the result that it tells."""
 
 PROVEN = {Backing.UNASKED, Backing.SUPPORTED}
 """A value beyond a limit without the evidence that it asks for only warns: it is no failure."""
@@ -87,6 +87,9 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     """The baseline in a JSON report; raises `UsageError` where it is none, or a suppressed one."""
     from fairaudit import codec
 
+    if isinstance(source, AuditResult):
+        source = codec.write_result(source)
+    check_type(source, str | Path | Mapping, "a baseline is a path, a report or a result")
     path = None if isinstance(source, Mapping) else str(source)
     tree = source if isinstance(source, Mapping) else _read_json(Path(source))
     name = "the baseline" if path is None else f"the baseline {path}"

@@ -32,6 +32,7 @@ ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
+Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 

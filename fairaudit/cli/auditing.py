@@ -18,6 +18,7 @@ from fairaudit.cli.app import (
     FORMAT_VARIABLE,
     ColorChoice,
     Debug,
+    Full,
     Quiet,
     Request,
     Verbose,
@@ -116,6 +117,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     tolerance: _Tolerance = None,
     draws: _Draws = None,
     quiet: Quiet = 0,
+    full: Full = False,
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,
@@ -155,7 +157,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     seconds = time.monotonic() - started
     write_reports(answers, request.outputs, request.outputs.paths)
     form = format_named(format_name)
-    print_report(answers, form, all_rows=verbose, quiet=quiet, color=color)
+    print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))
 
 

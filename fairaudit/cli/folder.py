@@ -78,7 +78,7 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
     outputs.write(path / "summary.csv", index.summary_csv(listed))
     outputs.write(path / "checks.csv", index.checks_csv(listed))
     links = [quote(entry.files[page_format.name], safe="") for entry in listed]
-    document = summary.document(answers, all_rows=True, links=links)
+    document = summary.document(answers, all_rows=True, links=links, has_headlines=True)
     assert page_format.page is not None
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))

@@ -158,26 +158,33 @@ def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> No
         write_line(f"{path}: {files} of an earlier run, and not in the index")
 
 
-def print_report(
+def print_report(  # what the options of a command say
     answers: Sequence[Answer],
     form: Format,
     *,
     all_rows: bool,
+    full: bool = False,
     quiet: int = 0,
     color: Color = Color.AUTO,
 ) -> None:
-    """Prints the report in a format; `quiet` cuts the one for people alone.
+    """Prints the report in a format; of the one for people its first screen, unless `full`.
 
-    At 1 it has the headlines of what is not passed, at 2 nothing.
+    `quiet` cuts that one: at 1 it has the headlines of what is not passed, at 2 nothing.
     """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
-    elif quiet == 1:
-        print_text("".join(f"{line}\n" for line in _headlines(answers)), form)
-    elif not quiet:
+    elif quiet:
+        lines = _headlines(answers) if quiet == 1 else ()
+        print_text("".join(f"{line}\n" for line in lines), form)
+    elif full or all_rows:
         from fairaudit.report import summary
 
         print_document(summary.report(answers, all_rows=all_rows), color)
+    else:
+        from fairaudit.report import terminal
+
+        terminal.print_answers(answers, sys.stdout, color=is_colored(color))
+        sys.stdout.flush()
 
 
 def _headlines(answers: Sequence[Answer]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import inputs, names
-from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app
 from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -51,6 +51,7 @@ def render(
     result: _Result,
     output: _Output = None,
     format_name: _Format = None,
+    full: Full = False,
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
@@ -66,7 +67,7 @@ def render(
     write_reports(answers, request.outputs, paths)
     if format_name is not None or not paths:
         form = format_named(format_name or "terminal")
-        print_report(answers, form, all_rows=verbose, color=color)
+        print_report(answers, form, all_rows=verbose, full=full, color=color)
 
 
 @app.command()

@@ -84,9 +84,8 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
     try:
         for number, text in records(lines_of(file)):
             if number > 1 and not text:
-                raise DataError(
-                    f"{file.file.path}:{number}: a blank line among multi-line records", "remove it"
-                )
+                where = f"{file.file.path}:{number + form.first_row - 2}"
+                raise DataError(f"{where}: a blank line among multi-line records", "remove it")
             if not whole.search(text):
                 raise _bad_record(file, form, number, text)
             total += 1
@@ -100,4 +99,4 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
 
 def _bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     what, hint = fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError(f"{file.file.path}:{number}: {what}", hint)
+    return DataError(f"{file.file.path}:{number + form.first_row - 2}: {what}", hint)

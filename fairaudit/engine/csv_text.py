@@ -31,8 +31,8 @@ _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file with its header; one in another encoding is copied to UTF-8 first."""
-    if not is_utf8(form):
+    """The file with its header; one without, or in another encoding, is copied to UTF-8 first."""
+    if not is_utf8(form) or form.header:
         file = copy_as_utf8(file, form, copies, drop_blank=False)
     return replace(file, header=read_header(file, form))
 
@@ -46,17 +46,20 @@ def check_file(
     form = plans[0].format
     plain = plain_lines(file, form, progress)
     if plain is not None:
-        return CheckedFile(_with_lines(file, plain + 1), plain, plain=True)
+        return CheckedFile(_with_lines(file, plain, form), plain, plain=True)
     from fairaudit.engine.csv_checks import check_lines
 
     lines = check_lines(file, form, progress)
     if lines.blank:
         # The reader would make rows of nulls of them.
-        file = copy_as_utf8(file, replace(form, encoding="utf-8"), copies, drop_blank=True)
-    return CheckedFile(_with_lines(file, lines.lines), lines.records, lines.blank)
+        plain_form = replace(form, encoding="utf-8", header=())
+        file = copy_as_utf8(file, plain_form, copies, drop_blank=True)
+    return CheckedFile(_with_lines(file, lines.lines - 1, form), lines.records, lines.blank)
 
 
-def _with_lines(file: SourceFile, lines: int) -> SourceFile:
+def _with_lines(file: SourceFile, below_header: int, form: CsvFormat) -> SourceFile:
+    """The file with the number of its lines, of which so many stand below the header."""
+    lines = below_header + form.first_row - 1
     return replace(file, file=replace(file.file, lines=lines))
 
 
@@ -177,13 +180,18 @@ def is_utf8(form: CsvFormat) -> bool:
 def copy_as_utf8(
     file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
 ) -> SourceFile:
-    """A plain UTF-8 copy of a CSV file, without its blank lines if asked."""
+    """A plain UTF-8 copy of a CSV file, below the header that a spec gives it.
+
+    With `drop_blank` its blank lines are left out.
+    """
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
         out, path = copies.new()
     except OSError as error:
         raise _no_copy(file, error) from error
     try:
+        if form.header:
+            out.write(_written_header(form).encode())
         with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
             for line in text:
                 if not drop_blank or line.strip("\r\n"):
@@ -196,6 +204,13 @@ def copy_as_utf8(
             raise _no_copy(file, error) from error
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return replace(file, path=path)
+
+
+def _written_header(form: CsvFormat) -> str:
+    """The header of a spec as the first line of a file."""
+    line = io.StringIO()
+    csv.writer(line, delimiter=form.separator, lineterminator="\n").writerow(form.header)
+    return line.getvalue()
 
 
 def _no_copy(file: SourceFile, error: OSError) -> DataError:
@@ -221,7 +236,8 @@ def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
         starts = (
             number for number, line in enumerate(lines_of(file), start=1) if line.strip("\r\n")
         )
-    return next(islice(starts, row, None), None)
+    line = next(islice(starts, row, None), None)
+    return None if line is None else line + form.first_row - 2
 
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:

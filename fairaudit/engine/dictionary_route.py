@@ -67,6 +67,7 @@ def count(
         or (plan.count and plan.weight)
         or plan.cluster
         or plan.models
+        or plan.is_derived
     ):
         return {}
     tasks = [task for name, source in files.items() for task in _tasks(source, name, plan)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,7 +60,8 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
         what = f"draw {quoted(draws[first][0])} lacks {' × '.join(names[group])}"
         raise DataError(f"{path}: {what}, or an outcome of it", _HINT)
     groups = tuple(tuple(zip(by, name, strict=True)) for name in names)
-    return Draws(str(path), by, groups, outcomes, probability)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Draws(os.path.normpath(path), sha256, by, groups, outcomes, probability)
 
 
 def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[int]]:

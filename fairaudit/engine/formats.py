@@ -77,7 +77,7 @@ FORMATS = (
     InputFormat(
         "csv",
         "CSV",
-        (".csv", ".tsv", ".txt"),
+        (".csv", ".tsv", ".txt", ".data"),
         "a CSV file has at least a header",
         _csv,
         is_text=True,

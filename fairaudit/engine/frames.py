@@ -6,12 +6,14 @@ chunk by chunk. Of the rest only those columns are converted, one by one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.contract import FRAME_NAME, Frame
@@ -28,6 +30,10 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
     try:
         frame, header = _open(data, plans)
         schema = frame.collect_schema()
+        if pl.Null in schema.dtypes():
+            # In a file of texts, too, a column may be missing throughout.
+            frame = frame.cast({pl.Null: pl.String})
+            schema = frame.collect_schema()
         rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
     except FairauditError:
         raise
@@ -46,36 +52,31 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
     elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
         names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
         return _of_columns(names, lambda name: frame[name], plans)
-    elif _is_of_arrow(frame, "Dataset"):
+    elif _is_dataset(frame):
         lazy = pl.scan_pyarrow_dataset(frame)
-    elif _is_of_arrow(frame, "RecordBatchReader"):
-        data.frame = _read_once(frame, plans)
-        return data.frame.lazy(), tuple(frame.schema.names)
     else:
-        return _of_library(frame, plans)
+        return _of_library(data, plans)
     return lazy, tuple(lazy.collect_schema())
 
 
-def _of_library(
-    data: Any,  # noqa: ANN401
-    plans: Sequence[Plan],
-) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     """A frame of a library that narwhals knows, or anything that streams Arrow."""
     try:
-        frame = nw.from_native(data)
+        frame = nw.from_native(data.frame)
     except nw.exceptions.DuplicateError as error:
         raise DataError("the data frame repeats the name of a column", "rename one") from error
     except TypeError as error:
-        if not hasattr(data, "__arrow_c_stream__"):
-            raise DataError(
-                f"the data is a {type(data).__name__}, which is no table", _HINT
-            ) from error
-        frame = nw.from_arrow(data, backend="polars")
+        if not hasattr(data.frame, "__arrow_c_stream__"):
+            kind = type(data.frame).__name__
+            raise DataError(f"the data is a {kind}, which is no table", _HINT) from error
+        reader = pa.RecordBatchReader.from_stream(data.frame)
+        data.frame = _read_once(reader, plans)
+        return data.frame.lazy(), tuple(reader.schema.names)
     if isinstance(frame, nw.DataFrame):
         return _of_columns(frame.columns, frame.get_column, plans)
     header = frame.collect_schema().names()
     if frame.implementation is nw.Implementation.DUCKDB:
-        lazy: pl.LazyFrame = data.pl(lazy=True)
+        lazy: pl.LazyFrame = data.frame.pl(lazy=True)
         return lazy, tuple(header)
     read = columns_read(plans, header)
     columns = frame.select(*(name for name in header if name in read))
@@ -88,8 +89,10 @@ def _of_columns(
     """The columns that plans read, each converted alone, so that an error has its name."""
     by_text = {str(name): name for name in names}
     read = columns_read(plans, [*by_text])
-    series = [_convert(text, column(by_text[text])) for text in by_text if text in read]
-    sizes = {len(values): values.name for values in series}
+    series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
+    sizes: dict[int, str] = {}
+    for values in series:
+        sizes.setdefault(len(values), values.name)
     if len(sizes) > 1:
         listed = ", ".join(f"{quoted(name)} has {size:,}" for size, name in sizes.items())
         raise DataError(
@@ -98,11 +101,13 @@ def _of_columns(
     return pl.DataFrame(series).lazy(), tuple(by_text)
 
 
-def _convert(name: str, values: Any) -> pl.Series:  # noqa: ANN401
+def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401
     """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
+    if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
+        values = values.ravel()  # a column of a matrix
     try:
         column = pl.Series(name, values.to_polars() if isinstance(values, nw.Series) else values)
         is_sound = column.dtype != pl.Object
@@ -134,17 +139,42 @@ def _is_missing(value: Any) -> bool:  # noqa: ANN401
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
-def _is_of_arrow(data: Any, name: str) -> bool:  # noqa: ANN401
-    """Whether this is an Arrow object of that class, without loading its library for others."""
-    return any(
-        cls.__name__ == name and cls.__module__.startswith("pyarrow") for cls in type(data).__mro__
-    )
+def _is_dataset(data: object) -> bool:
+    """Whether this is a dataset of Arrow: where its module is not loaded there can be none."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(data, module.Dataset)
 
 
-def _read_once(reader: Any, plans: Sequence[Plan]) -> pl.DataFrame:  # noqa: ANN401
+def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:
     """The columns of a stream that plans read: nobody can read it a second time."""
     names = [
         name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)
     ]
     empty = pl.DataFrame(reader.schema.empty_table().select(names))
     return pl.concat([empty, *(pl.DataFrame(batch.select(names)) for batch in reader)])
+
+
+def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401
+    """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
+    if isinstance(features, Mapping):
+        return {str(name): values for name, values in features.items()}
+    if isinstance(features, np.ndarray | list | tuple):
+        table = features if isinstance(features, np.ndarray) else np.empty(0)
+        columns = [*table.T] if table.ndim > 1 else [features]
+        return {f"{base}_{number}": values for number, values in enumerate(columns)}
+    try:
+        native = nw.from_native(features, allow_series=True)
+    except TypeError as error:
+        kind = type(features).__name__
+        hint = "give a frame, a series, a dict of columns, a list or an array"
+        raise DataError(f"{base}s is a {kind}, which has no columns", hint) from error
+    if isinstance(native, nw.Series):
+        return {str(native.name or f"{base}_0"): native}
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return {str(name): frame.get_column(name) for name in frame.columns}
+
+
+def list_levels(column: pl.Series) -> set[str]:
+    """The texts of all values of a column, but for missing ones."""
+    known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
+    return {*known.unique().cast(pl.String)}

@@ -49,7 +49,7 @@ def merge_counts(
     """The counts of files as one; levels are united by their text."""
     measures = [part.measures for part in parts]
     rows = np.concatenate([measure.rows for measure in measures])
-    read = sum(checked.records for checked in ready)
+    read = sum(checked.records for checked in ready) * plan.rows_of_each
     if int(rows.sum()) != read:
         raise DataError(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",

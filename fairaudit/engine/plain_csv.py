@@ -57,8 +57,10 @@ def _count_in_threads(
         return None
     work = _Check(path, separator, fields, progress)
     with ThreadPoolExecutor(_THREADS) as pool:
+        # A thread takes longer to begin than a block to be read.
+        apply = map if size < _BLOCK else pool.map
         try:
-            counts = list(pool.map(lambda ends: work.lines(*ends), ranges))
+            counts = list(apply(lambda ends: work.lines(*ends), ranges))
         except BaseException:
             # After an interruption nobody waits for the blocks that are left.
             work.failed = True

@@ -321,7 +321,8 @@ def _count_by_route(
         for name, parts in dictionary_route.count(tables, plan, progress).items():
             parts_of[name] = [*parts]
     routes = ["dictionary codes of Parquet"] if parts_of else []
-    if plan.search and not plan.models and (by_fields := _count_by_fields(plan, ready, progress)):
+    is_stored = not plan.models and not plan.is_derived
+    if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
         routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]

@@ -14,6 +14,7 @@ from itertools import accumulate
 import polars as pl
 
 from fairaudit.counts import Median
+from fairaudit.engine.derived import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import collect, filtered
 from fairaudit.engine.scan import batches, checked_rule
@@ -114,7 +115,8 @@ def _bins(values: pl.Series) -> pl.Series:
 
 def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
     """A data frame is a batch already; each file becomes one."""
-    return [data] if isinstance(data, Batch) else [_batch(source, plan) for source in data]
+    batches = [data] if isinstance(data, Batch) else [_batch(source, plan) for source in data]
+    return [add_columns(batch, plan) for batch in batches]
 
 
 def _batch(file: SourceFile, plan: Plan) -> Batch:

@@ -98,13 +98,14 @@ class RowGroups:
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
         grouped = pl.concat(self.parts)
-        self.parts = []
+        order, self.parts = grouped.columns, []
         summed = [own("row"), own("n"), own("profile")]
         grouped = grouped.group_by([name for name in grouped.columns if name not in summed]).agg(
             pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
         )
         most = most_people(len(self.plan.similarity.texts))
         most = min(most, self.plan.most or most)
+        grouped = grouped.select(order)
         profiles = grouped[own("profile")].to_numpy()
         self.halvings = choose_halvings(profiles, most, self.halvings)
         grouped = grouped.filter(pl.Series(is_below(profiles, self.halvings)))

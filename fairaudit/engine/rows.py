@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 
 from fairaudit.counts import Counts
+from fairaudit.engine.derived import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.engine.scan import checked_rule
-from fairaudit.engine.strata import add_strata, category
+from fairaudit.engine.strata import category
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import MISSING, RowPlan
 from fairaudit.progress import Progress
@@ -71,7 +72,7 @@ def _read_batch(
 ) -> int:
     """Takes the audited people of the files of a batch; how many rows it has."""
     plan = counts.plan
-    batch = add_strata(batch, plan)
+    batch = add_columns(batch, plan)
     rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
     columns = [
         *_keys(batch, counts, numbers),

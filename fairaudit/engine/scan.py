@@ -9,11 +9,11 @@ import polars as pl
 
 from fairaudit.engine import filter as filters
 from fairaudit.engine import polars_route
+from fairaudit.engine.derived import add_columns
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
-from fairaudit.engine.strata import add_strata
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
@@ -37,7 +37,7 @@ def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, PartialCounts | DataError]:
     """The counts of the files of a batch by name."""
-    batch = add_strata(batch, plan)
+    batch = add_columns(batch, plan)
     _refuse_ids(batch, plan)
     return polars_route.count(batch, plan, checked_rule(batch, plan), progress)
 
@@ -57,8 +57,10 @@ def rule_of(plan: Plan) -> Filter | None:
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
+    if plan.counts is not None:
+        return None  # its rows are no longer those of the file
     (batch,) = batches([file], plan.format.separator)
-    batch, rule = add_strata(batch, plan), rule_of(plan)
+    batch, rule = add_columns(batch, plan), rule_of(plan)
     try:
         return polars_route.first_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -11,14 +11,12 @@ from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.sides import ComparisonPart, Side, build_estimate, find_parts, group_at
 from fairaudit.evidence.value_intervals import (
-    TOO_LITTLE_VARIATION,
     Intervals,
     find_intervals,
 )
 from fairaudit.evidence.value_tests import run_mcnemar
 
 __all__ = [
-    "TOO_LITTLE_VARIATION",
     "ComparisonPart",
     "Evidence",
     "Intervals",

@@ -10,7 +10,7 @@ from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
-from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION
+from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
 from fairaudit.members import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
@@ -59,6 +59,8 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     if values is None or not isinstance(evaluation.metric, Disparity):
         return ()
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
+    if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
+        return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
     return (
         ComparisonPart(
             values.metric.id,
@@ -67,6 +69,24 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             _find_reference_side(evaluation, z, w, second),
         ),
     )
+
+
+def _find_row_part(
+    evaluation: Evaluation, disparity: Disparity, place: tuple[int, int]
+) -> ComparisonPart:
+    """A comparison of people one by one: its sides are who was set against whom."""
+    values, reference = evaluation.group_values, evaluation.reference_values
+    value, second = float(evaluation.value[place]), int(evaluation.second[place])
+    if values is None or reference is None or math.isnan(value):
+        return ComparisonPart(disparity.id, value)
+    assert disparity.comparison.sides_of is not None
+    own, other = disparity.comparison.sides_of(values, reference, *place)
+    side = Side(evaluation.table.groups[int(evaluation.first[place])], own)
+    if other is None:
+        return ComparisonPart(disparity.id, value, side)
+    crowd = str(evaluation.terms.policy) if second == NO_GROUP else None
+    beside = Side(group_at(evaluation.table, second), other, crowd)
+    return ComparisonPart(disparity.parts[0][0].id, value, side, beside)
 
 
 def group_at(table: GroupTable, index: int) -> Group:
@@ -102,7 +122,7 @@ def _make_estimate(
     value = float(values.value[place])
     why = ""
     if math.isnan(low) and not math.isnan(value):
-        why = _explain_no_interval(values)
+        why = _explain_no_interval(values, place)
     return Estimate(
         value=value,
         n=int(values.n[place]),
@@ -118,8 +138,10 @@ def _make_estimate(
     )
 
 
-def _explain_no_interval(values: GroupValues) -> str:
+def _explain_no_interval(values: GroupValues, place: tuple[int, int]) -> str:
     """Why a value has no interval."""
+    if values.n[place] < values.metric.least:
+        return explain_few_people(values.metric.least)
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
     if values.ends is not None:
         return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
+from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import clusters
 from fairaudit.evidence.averages import find_sparse_interval
@@ -61,12 +61,18 @@ from fairaudit.stats import mover, multiplicity
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 
 
+def explain_few_people(least: int) -> str:
+    """Why a value has no interval of which people one by one are too few."""
+    return f"none: fewer than {least} people"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
 
     `other` are the ends of a second interval in which the true value may lie as well: where it is
     the larger of two differences, that of the one which is smaller here. NaN where it may not.
+    `few` marks values of fewer people than the `least` that have an interval.
     """
 
     low: Floats
@@ -74,17 +80,25 @@ class Intervals:
     method: str
     why: str = ""
     other: tuple[Floats, Floats] | None = None
+    few: Marks | None = None
+    least: int = 0
 
     def at(self, z: int, w: int) -> tuple[float, float] | None:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if np.isnan(low) or np.isnan(high) else (low, high)
 
+    def explain(self, z: int, w: int) -> str:
+        """Why one value has no interval."""
+        if self.few is not None and self.few[z, w]:
+            return explain_few_people(self.least)
+        return self.why or TOO_LITTLE_VARIATION
+
     def estimate(self, value: float, z: int, w: int) -> Estimate:
         """A value with its interval, or why it has none; one that is undefined has no reason."""
         ends = self.at(z, w)
         if ends is None:
-            why = "" if np.isnan(value) else self.why or TOO_LITTLE_VARIATION
+            why = "" if np.isnan(value) else self.explain(z, w)
             return Estimate(value, no_interval=why)
         return Estimate(value, low=ends[0], high=ends[1], method=self.method)
 
@@ -125,7 +139,26 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     low = np.where(lacking, np.nan, np.fmin(interval.low, evaluation.value))
     high = np.where(lacking, np.nan, np.fmax(interval.high, evaluation.value))
     other = _find_other_interval(evaluation, alpha)
-    return Intervals(low, high, interval.method, why if lacking.all() else "", other)
+    few, least = _mark_few_people(evaluation)
+    why = why if lacking.all() else ""
+    return Intervals(low, high, interval.method, why, other, few, least)
+
+
+def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
+    """Which values are of fewer people than have an interval, on the smaller side, and how many."""
+    metric, values = evaluation.metric, evaluation.group_values
+    if isinstance(metric, GroupMetric):
+        few = values is not None and metric.least and values.n < metric.least
+        return (few, metric.least) if isinstance(few, np.ndarray) else (None, 0)
+    comparison = metric.comparison if isinstance(metric, Disparity) else None
+    others = evaluation.reference_values
+    if comparison is None or comparison.sides_of is None or values is None or others is None:
+        return None, 0
+    few = np.zeros(evaluation.value.shape, dtype=np.bool_)
+    for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
+        sides = comparison.sides_of(values, others, z, w)
+        few[z, w] = min(side.n or 0 for side in sides if side is not None) < comparison.least
+    return few, comparison.least
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:

@@ -209,7 +209,7 @@ TABLE_METRICS = (
     TableMetric(
         id="normalized_score_mutual_information",
         title="Normalized mutual information of score and group",
-        short="norm. MI of score",
+        short="norm. MI (score)",
         family="independence",
         means="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",

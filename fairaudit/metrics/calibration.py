@@ -97,7 +97,7 @@ class GoodnessOfFit(Ranked):
 CALIBRATION_SLOPE = Ranked(
     id="calibration_slope",
     title="Calibration slope",
-    short="calibration slope",
+    short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
     means="How the logit of the true share of positives rises with the logit of the score: 1 where "
@@ -124,7 +124,7 @@ CALIBRATION_SLOPE = Ranked(
 CALIBRATION_INTERCEPT = Ranked(
     id="calibration_intercept",
     title="Calibration intercept",
-    short="calibration intercept",
+    short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
     means="By how much the logit of the score is too low on the whole, with slope 1: 0 where it is "
@@ -148,7 +148,7 @@ CALIBRATION_INTERCEPT = Ranked(
 HOSMER_LEMESHOW = GoodnessOfFit(
     id="hosmer_lemeshow",
     title="Hosmer–Lemeshow test of calibration",
-    short="Hosmer–Lemeshow χ²",
+    short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
     means="Whether as many are positive as were scored, in every tenth of the group by its score: "
@@ -157,6 +157,7 @@ HOSMER_LEMESHOW = GoodnessOfFit(
     "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
     "true}`.",
     no_interval="it is a test statistic itself",
+    hypothesis="calibration",
     source=works.HOSMER,
     elsewhere="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted to "
     "these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "

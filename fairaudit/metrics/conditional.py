@@ -97,7 +97,7 @@ def _stratum_share(
     return Formula(
         id=name,
         title=f"Share of the group{of} in the stratum",
-        short=f"stratum{of}",
+        short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
         means=f"The share of the group{of} that stands in the stratum.",
         caution="Describes who is where; the strata of two groups may be filled very differently.",

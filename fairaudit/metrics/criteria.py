@@ -6,6 +6,7 @@ from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
+from fairaudit.metrics.definitions import NARROW
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
@@ -31,13 +32,20 @@ _BASE_RATES = (
 _ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
 
 
+def _shorten(name: str) -> str:
+    """A short name that fits a narrow column of a table."""
+    for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
+        name = name if len(name) <= NARROW else name.replace(long, short)
+    return name
+
+
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The metric of each group against the reference, as fairMLHealth reports it."""
     name = f"{metric.id}_{comparison.id}"
     return Disparity(
         id=name,
         title=f"{metric.title} {comparison.id}",
-        short=f"{metric.short} {comparison.id}",
+        short=_shorten(f"{metric.short} {comparison.id}"),
         aliases=_ALIASES.get(name, ()),
         source=works.MLHEALTH,
         parts=((metric, comparison),),
@@ -89,7 +97,7 @@ CRITERIA = (
     Disparity(
         id="equalized_odds_mean",
         title="Equalized odds difference, mean",
-        short="equalized odds mean",
+        short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
         means="The mean of the gaps in true positive and false positive rate.",
         caution=_NEEDS_A_TRUSTED_LABEL + " A mean can hide one wide gap.",
@@ -100,7 +108,7 @@ CRITERIA = (
     ),
     Disparity(
         id="equalized_odds_ratio",
-        short="equalized odds ratio",
+        short="eq. odds ratio",
         means="The smaller of the min/max ratios of true positive and false positive rate.",
         source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where no denominator is empty and no ratio is "
@@ -239,6 +247,7 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_smaller_ratio",
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
+        aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
         family="separation",
         means="Of the ratios of true and false positive rate, the smaller.",
         caution=_NEEDS_A_TRUSTED_LABEL + " A ratio above 1 is never seen beside one below.",

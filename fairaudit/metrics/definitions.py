@@ -92,6 +92,12 @@ class Example:
     value: Fraction
 
 
+NARROW = 16
+"""So many letters a short name has at most, to stand at the head of a column."""
+
+NO_DISPARITY = "no disparity"
+"""What nearly all tests test."""
+
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 """Why a metric that is never below parity has no interval."""
 
@@ -102,8 +108,11 @@ class CatalogueEntry:
 
     The title is the id in words, unless it is another.
     `elsewhere` says what others call it and where their number differs, `no_interval` why it has no
-    interval, where it has none. `version` rises when the number changes for the same people, so
-    that no baseline is held against another definition.
+    interval, where it has none, `hypothesis` what its test tests, in words behind "p of". Of fewer
+    people than `least` no value has an interval. `has_outcome`: it is of a decision, a label or a
+    score, and not of the features alone. `version`
+    rises when the number changes for the same people, so that no baseline is held against another
+    definition.
     """
 
     id: str
@@ -116,6 +125,9 @@ class CatalogueEntry:
     short: str = ""
     elsewhere: str = ""
     no_interval: str = "its counts do not tell how it varies"
+    hypothesis: str = NO_DISPARITY
+    least: int = 0
+    has_outcome: bool = True
     version: int = 1
 
     def __post_init__(self) -> None:

@@ -329,6 +329,7 @@ BIAS_AMPLIFICATION = TableMetric(
     requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
+    hypothesis="no amplification",
     interval=_interval_of_amplification,
     method=_SIMULTANEOUS,
 )

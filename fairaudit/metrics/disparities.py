@@ -13,6 +13,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha
 from fairaudit.cube import Floats
+from fairaudit.estimate import Estimate
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
@@ -20,6 +21,10 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, Refer
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
+
+
+SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
+"""What stands behind a comparison: the number of the group, and that of its reference."""
 
 
 class ComparisonShape(StrEnum):
@@ -76,6 +81,8 @@ class Comparison(CatalogueEntry):
       under of both. `error_of` bounds what the bins of a score hide; `undefined` says why a
       contrast may have no value. `exact_in_strata` takes the fractions of every stratum: such a
       comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
+    - A contrast of people one by one tells with `sides_of` what it set against each other, of the
+      group and of its reference, at a place of the table; None for a side that is none.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -100,6 +107,7 @@ class Comparison(CatalogueEntry):
     exact_of: Callable[[tuple[int, int], tuple[int, int]], Fraction | None] | None = None
     exact_in_strata: Callable[[Sequence[Pair]], Fraction | None] | None = None
     error_of: Callable[[Sides], Floats] | None = None
+    sides_of: Callable[[GroupValues, GroupValues, int, int], SideEstimates] | None = None
     undefined: str = ""
 
     def __post_init__(self) -> None:
@@ -381,6 +389,8 @@ class Disparity(CatalogueEntry):
     @property
     def formula(self) -> str:
         """The formula in the ids of its parts."""
+        if self.comparison.sides_of is not None:
+            return self.comparison.formula
         weighs_strata = self.comparison.exact_in_strata is not None
         averages_shown = () if weighs_strata else self.averages
         averages = [f" averaged ({average})" for average in averages_shown] or [""] * len(

@@ -223,7 +223,7 @@ DISPARITIES = (
     Disparity(
         id="regression_slope",
         title="Regression slope with controls",
-        short="slope, controlled",
+        short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
         means="By how much the score (else the number, else the selection rate) of the group lies "

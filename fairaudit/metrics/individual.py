@@ -20,7 +20,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import NOTHING, Mean, consistency, widen
+from fairaudit.rows.consistency import LEAST, NOTHING, Mean, consistency, widen
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
@@ -190,6 +190,7 @@ def _causal_ends(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alph
 CONSISTENCY = Formula(
     id="consistency",
     title="Consistency",
+    short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
     means="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome of "
@@ -206,6 +207,7 @@ CONSISTENCY = Formula(
     undefined="fewer than k others who have every feature",
     value_of=_value_of(_consistency),
     ends_of=_ends_of(_consistency),
+    least=LEAST,
     method=BY_PEOPLE,
 )
 UNAWARENESS_VIOLATIONS = Formula(
@@ -224,6 +226,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     undefined="no two people are equal in every feature",
     value_of=_value_of(_unawareness),
     ends_of=_ends_of(_unawareness),
+    least=LEAST,
     method=BY_PEOPLE,
 )
 LIPSCHITZ_VIOLATIONS = Formula(
@@ -245,6 +248,7 @@ LIPSCHITZ_VIOLATIONS = Formula(
     undefined="fewer than two people who have every feature",
     value_of=_value_of(_lipschitz),
     ends_of=_ends_of(_lipschitz),
+    least=LEAST,
     method=BY_PEOPLE,
 )
 CAUSAL_DISCRIMINATION = TableMetric(

@@ -88,7 +88,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     _POSITIVES,
     id="mean_score_positives",
     title="Mean score of positives",
-    short="mean score of positives",
+    short="mean score (+)",
     means="The mean of the score over the people of the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
@@ -98,7 +98,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     _NEGATIVES,
     id="mean_score_negatives",
     title="Mean score of negatives",
-    short="mean score of negatives",
+    short="mean score (-)",
     means="The mean of the score over the people of the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
@@ -261,7 +261,7 @@ def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
 
 CALIBRATION_IN_THE_LARGE = Formula(
     id="calibration_in_the_large",
-    short="calibration, large",
+    short="calib. in large",
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
     caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",

@@ -147,6 +147,7 @@ SLOPE = TableMetric(
     requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / line.ss),
+    hypothesis="no trend",
     interval=_interval_of_slope,
     method="Student",
 )
@@ -164,6 +165,7 @@ NUMERIC_CORRELATION = TableMetric(
     requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
+    hypothesis="no correlation",
     interval=_interval_of_correlation,
     method="Fisher's z",
 )
@@ -184,6 +186,7 @@ TREND = TableMetric(
     undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss)),
     no_interval="it is a test statistic itself",
+    hypothesis="no trend",
     standard_normal=True,
 )
 

@@ -83,6 +83,7 @@ BALANCED_ERROR_RATE = Formula(
     short="BER",
     aliases=("redlining_potential", "ber"),
     family="individual",
+    has_outcome=False,
     means="How often the features mislead about who belongs to the group: the mean of the shares "
     "of its people taken for others and of others taken for its people; 0.5 where they tell "
     "nothing, 0 where they tell all.",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import sub
 
 import numpy as np
 
 from fairaudit.arrays import Alpha
 from fairaudit.cube import Floats, Ints
+from fairaudit.estimate import Estimate
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better
-from fairaudit.metrics.disparities import Comparison, Disparity, Sides
+from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.individual import (
@@ -26,8 +26,8 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.rows.consistency import Mean, widen
-from fairaudit.rows.situation import SAME, neighbour_gaps, twin_difference
+from fairaudit.rows.consistency import LEAST, Mean, widen
+from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
@@ -72,7 +72,15 @@ _RATE = _People(
     undefined="nobody with every feature",
     value_of=_rates,
 )
-_TWINS_RATE = replace(_RATE, id="selection_rate_of_twins", takes=())
+_TWINS_RATE = replace(
+    _RATE,
+    id="selection_rate_of_twins",
+    title="Selection rate of twins",
+    means="The share of positive outcomes among people who have a twin in the reference; beside it "
+    "that of their twins, over the same people.",
+    undefined="nobody has a twin in the reference",
+    takes=(),
+)
 
 Measure = Callable[[RowSides, RowSides, int, int, Parameters], Mean]
 
@@ -124,6 +132,46 @@ def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> 
     return mean._replace(value=_turn(sides) * mean.value)
 
 
+_OF_ROWS = "none: it stands behind a number that has its own, or says why not"
+
+
+def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
+    """How many of the group's people who were looked at are beyond the threshold."""
+
+    def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
+        assert group.rows is not None
+        assert reference.rows is not None
+        share, _, people = measure(group.rows, reference.rows, z, g, group.parameters)
+        if not people:
+            return Estimate(np.nan), None
+        reached = round(share * people)
+        estimate = Estimate(
+            share, people, numerator=reached, denominator=people, no_interval=_OF_ROWS
+        )
+        return estimate, None
+
+    return sides
+
+
+def _rate_twins(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
+    """The rate of the group's people who have a twin in the reference, and that of their twins."""
+    assert group.rows is not None
+    assert reference.rows is not None
+    table = group.rows.table
+    members = group.rows.members(z, g), reference.rows.members(z, g)
+    own, twins = rate_twins(table.features, table.outcome, *members, table.n)
+    positives = own.value * own.n
+    is_counted = own.n > 0 and abs(positives - round(positives)) < SAME
+    first = Estimate(
+        own.value,
+        own.n,
+        numerator=round(positives) if is_counted else None,
+        denominator=own.n if is_counted else None,
+        no_interval=_OF_ROWS,
+    )
+    return first, Estimate(twins.value, twins.n, no_interval=_OF_ROWS)
+
+
 def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
     return lambda sides: _compare(sides.group, sides.reference, measure)[0]
 
@@ -151,7 +199,9 @@ _WORSE = Comparison(
     no_interval=_BY_CHANCE,
     source=works.LUONG,
     formula="share with gap ≥ t",
-    apply=sub,
+    apply=lambda share, _: share,
+    worked="{a}",
+    sides_of=_count_beyond(_share_beyond(1)),
     rational=False,
     range=(0, 1),
     adverse=1,
@@ -166,6 +216,7 @@ _BETTER = replace(
     formula="share with gap ≤ -t",
     adverse=-1,
     contrast=_contrast(_share_beyond(-1)),
+    sides_of=_count_beyond(_share_beyond(-1)),
 )
 _TWINS = Comparison(
     id="twins",
@@ -180,7 +231,10 @@ _TWINS = Comparison(
     adverse=1,
     range=(-1, 1),
     contrast=_contrast(_twins),
+    worked="{b} - {a}",
+    sides_of=_rate_twins,
     interval=_of_twins,
+    least=LEAST,
     interval_name=BY_PEOPLE,
     undefined="nobody has a twin in the reference",
 )

@@ -71,8 +71,12 @@ class Parameters:
 
 def format_decimal(value: Decimal) -> str:
     """A decimal without zeros that say nothing: equal numbers are equal texts."""
-    return format(value.normalize(), "f")
+    plain = format(value.normalize(), "f")
+    return plain if len(plain) <= _MOST_LETTERS else format(value.normalize(), "e")
 
+
+_MOST_LETTERS = 20
+"""A number with more is written with an exponent."""
 
 _NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
 """The parameters that are decimals."""

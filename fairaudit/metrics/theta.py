@@ -94,7 +94,7 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
 DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     id="differential_fairness_posterior_mean",
     title="Differential fairness ε, mean over given draws",
-    short="mean ε of the draws",
+    short="mean ε of draws",
     family="independence",
     means="The mean over the draws of Θ of each draw's ε, with the interval that holds the middle "
     "of them.",

@@ -55,7 +55,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="causal_fairness causal_effect total_effect direct_effect natural_direct_effect "
-        "indirect_effect path_specific_fairness interventional_fairness "
+        "indirect_effect path_specific path_specific_effect path_specific_fairness "
+        "interventional_fairness "
         "proxy_discrimination unresolved_discrimination",
         why="it is about the effect of the attribute along the paths of a causal model, which "
         "counts do not identify",
@@ -102,7 +103,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="exposure fairness_of_exposure equity_of_attention ranking_fairness rank_fairness "
-        "ndkl",
+        "rank_parity ndkl",
         why="it weighs the places of a ranking, and counts of decisions have none",
         nearest=("score_parity_gap", "scoring_impact_ratio"),
         how="or the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
@@ -160,6 +161,44 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
+        spelt="conditional_independence conditional_independence_test cmh_test",
+        why="it is a test, which stands beside each difference over strata",
+        nearest=("unexplained_difference", "mantel_haenszel_odds_ratio"),
+        how="with `given`, and `fail: {above: 0, significant: true}`",
+        source="Mantel & Haenszel (1959), Statistical aspects of the analysis of data, JNCI 22",
+    ),
+    UnsupportedMetric(
+        spelt="propensity_score_matching propensity_matching matching inverse_propensity_weighting "
+        "propensity_score",
+        why="matched pairs change with the order of the rows; strata by the same propensity do not",
+        nearest=("propensity_stratified_difference", "twin_test"),
+        how="name the features in `columns: {features: …}`",
+        source="Rosenbaum & Rubin (1983), The central role of the propensity score, Biometrika 70",
+    ),
+    UnsupportedMetric(
+        spelt="knn k_nn k_nearest_neighbours k_nearest_neighbors nearest_neighbours "
+        "nearest_neighbors",
+        why="it names a way to find people who are alike, not a number",
+        nearest=("consistency", "situation_testing"),
+        how="with `k`, and `columns: {features: …}`",
+        source="Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing",
+    ),
+    UnsupportedMetric(
+        spelt="oaxaca_blinder blinder_oaxaca oaxaca kitagawa decomposition",
+        why="it splits a difference by fitted lines; here strata split it, without a model",
+        nearest=("explained_difference", "unexplained_difference"),
+        how="with `given`",
+        source="Oaxaca (1973), Male-female wage differentials, International Economic Review 14",
+    ),
+    UnsupportedMetric(
+        spelt="roc roc_curve abroca slice_analysis",
+        why="it is a curve, which a report has for each group where the spec names a score",
+        nearest=("auc", "score_parity_gap"),
+        how="name the score in `columns: {score: …}`",
+        source="Gardner, Brooks & Baker (2019), Evaluating the fairness of predictive student "
+        "models through slicing analysis, LAK",
+    ),
+    UnsupportedMetric(
         spelt="separation disparate_mistreatment",
         why="it names a family of measures, not one number",
         nearest=("equalized_odds_difference", "equal_opportunity_difference"),
@@ -173,7 +212,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
     UnsupportedMetric(
-        spelt="minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy",
+        spelt="minimax minimax_fairness max_min_fairness rawlsian_fairness worst_group_accuracy",
         why="it is the value of the worst group, which a limit on a rate without `compare` holds",
         nearest=("accuracy", "error_rate"),
         how="such as `{metric: accuracy, fail: {below: 0.7}}`",

@@ -94,6 +94,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *_filter_without_effect(counts, spec),
+        *_rows_of_counts(counts),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),
         *_oddities(spec, scores),
@@ -241,6 +242,14 @@ def _filter_without_effect(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice where the filter keeps every row: it may not say what is meant."""
     if spec.filter is not None and not counts.rows[counts.kept != 1].sum():
         yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
+
+
+def _rows_of_counts(counts: Counts) -> Iterator[Notice]:
+    """A notice where each row of the data holds several counts, and stands for as many rows."""
+    each = counts.plan.rows_of_each
+    if each > 1:
+        what = f"each row of the data holds {each} counts of people, and is {each} rows here"
+        yield Notice(what, Subjects.NOBODY)
 
 
 def _cube(

@@ -16,7 +16,16 @@ from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.levels import alike, canonical, is_like_missing, is_like_unknown, listing
-from fairaudit.spec import Missing, MissingPolicy, Protected, Spec, Text
+from fairaudit.spec import (
+    ABSENT,
+    BETWEEN,
+    Combination,
+    Missing,
+    MissingPolicy,
+    Protected,
+    Spec,
+    Text,
+)
 
 
 def group_axis(
@@ -130,11 +139,9 @@ def _level_names(
     attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
 ) -> list[str | None]:
     """The audited level of each raw level; None where it is not known."""
-    levels_read = [
-        level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
-    ]
+    levels_read = _read_levels(attribute, raw_key, missing, findings)
     known = [level for level in levels_read if level is not None]
-    unknown = {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
+    unknown = _missing_words(attribute, missing, known)
     if UNKNOWN in known and UNKNOWN not in unknown:
         findings.faults.append(
             attribute.column.fault(
@@ -167,6 +174,80 @@ def _level_names(
         return attribute.other if kept is not None and name not in kept else name
 
     return [audited(level) for level in levels_read]
+
+
+def _read_levels(
+    attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
+) -> list[str | None]:
+    """The levels as they are stored; those of combined columns as the rules of the spec say."""
+    if isinstance(attribute.derivation, Combination):
+        return _combine_levels(attribute, attribute.derivation, raw_key, missing, findings)
+    return [_trim(level, attribute) for level in raw_key.levels]
+
+
+def _trim(level: str | None, attribute: Protected) -> str | None:
+    return level.strip() if level is not None and attribute.trim else level
+
+
+def _missing_words(attribute: Protected, missing: Missing, known: Sequence[str]) -> set[str]:
+    """The levels that mean that nothing is known."""
+    return {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
+
+
+def _combine_levels(
+    attribute: Protected,
+    combination: Combination,
+    raw_key: RawKey,
+    missing: Missing,
+    findings: Findings,
+) -> list[str | None]:
+    """The level of each combination: of the first rule that fits, of all columns without rules.
+
+    Where a rule hangs on a level that is missing, so does the combination: None.
+    """
+    names = [text.value for text in combination.texts]
+    rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
+    columns: dict[str, list[str | None]] = {}
+    for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
+        stored = [None if part == ABSENT else _trim(part, attribute) for part in parts]
+        known = [part for part in stored if part is not None]
+        words = _missing_words(attribute, missing, known)
+        columns[name] = [None if part in words else part for part in stored]
+    rules = {
+        level: {
+            name: {_find_part(text, columns[name], name, findings) for text in texts}
+            for name, texts in needed.items()
+        }
+        for level, needed in attribute.rules.items()
+    }
+
+    def combine(row: int) -> str | None:
+        parts = {name: levels[row] for name, levels in columns.items()}
+        if not rules:
+            known = [part for part in parts.values() if part is not None]
+            return ", ".join(known) if len(known) == len(parts) else None
+        for level, needed in rules.items():
+            fits = [
+                None if parts[name] is None else parts[name] in levels
+                for name, levels in needed.items()
+            ]
+            if all(fits):
+                return level
+            if None in fits and False not in fits:
+                return None
+        return attribute.other
+
+    return [combine(row) for row in range(len(rows))]
+
+
+def _find_part(text: Text, levels: Iterable[str | None], column: str, findings: Findings) -> str:
+    """A level of a combined column that a rule names; one that does not occur is a fault."""
+    known = sorted({level for level in levels if level is not None})
+    stored = _stored(text.value, known)
+    if stored not in known:
+        hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
+        findings.faults.append(text.fault(f"no level {quoted(text.value)} in {column}{hint}"))
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +291,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
-    levels = [
-        level.strip() if level is not None and attribute.trim else level for level in raw_key.levels
-    ]
+    levels = _read_levels(attribute, raw_key, missing, Findings())
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
     declared = {"", None, *(_stored(word, known) for word in words)}

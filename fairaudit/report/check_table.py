@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fairaudit.report import checks, numbers
+from fairaudit.report import checks, headlines, numbers
 from fairaudit.report.group_table import Column, Kind, Value, of_rows, stated, tested
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit
@@ -37,6 +37,7 @@ _COLUMNS = {
     "other": Kind.TEXT,
     "stratum": Kind.TEXT,
     "worse_off": Kind.TEXT,
+    "headline": Kind.TEXT,
     "sentence": Kind.TEXT,
 }
 
@@ -65,6 +66,7 @@ def rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "other": _name(finding.second),
             "stratum": _name(finding.stratum),
             "worse_off": _name(finding.worse_off),
+            "headline": headlines.headline(finding),
             "sentence": checks.sentence(finding),
         }
 

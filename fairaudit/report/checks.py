@@ -123,7 +123,7 @@ def _metric_words(check: Check) -> Iterable[str]:
         title = metric.parts[0][0].title
         reference = f"{metric.comparison.id.replace('_', ' ')} {reference}".rstrip()
     heading = metric_titles.heading(metric.id, check.of, title)
-    return filter(None, (f"{heading} of the {names.name(check.of)}", reference))
+    return filter(None, (heading + metric_titles.of_outcome(metric.id, check.of), reference))
 
 
 def id_of(finding: Finding) -> str:

@@ -12,11 +12,21 @@ from fairaudit import names
 from fairaudit.errors import Place, Quote
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.report import baseline, checks, evidence, headlines, metric_titles, numbers
+from fairaudit.report import (
+    baseline,
+    checks,
+    evidence,
+    headlines,
+    metric_titles,
+    numbers,
+    reversal_sentences,
+)
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark
 from fairaudit.report.rate_figures import limit_rules, rate_interval
 from fairaudit.result import AuditResult, RateRow, Verdict
+from fairaudit.simpson import Reversal
+from fairaudit.subgroups import Subgroup
 from fairaudit.verdict import Check, Finding, Limit, Status
 
 _MOST_BREACHES = 3
@@ -116,17 +126,43 @@ def _rows(result: AuditResult) -> str:
 
 def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
     """A diagnostic for each check, the most urgent first."""
-    diagnostics = [_diagnostic(result, finding) for finding in checks.by_urgency(result.findings)]
+    shared = _shared_levels(result)
+    diagnostics = [
+        _diagnostic(result, finding, shared) for finding in checks.by_urgency(result.findings)
+    ]
     return tuple(sorted(diagnostics, key=lambda diagnostic: [*Level].index(diagnostic.level)))
 
 
-def _diagnostic(result: AuditResult, finding: Finding) -> Diagnostic:
+def headlines_of(result: AuditResult) -> dict[str, str]:
+    """The headline of each check, by its id."""
+    shared = _shared_levels(result)
+    return {finding.check.id: _headline(finding, shared) for finding in result.findings}
+
+
+def _headline(finding: Finding, shared: frozenset[str]) -> str:
+    """The headline, with the attributes where a level of theirs does not tell them."""
+    groups = (finding.first, finding.second)
+    is_unclear = any(level in shared for group in groups for _, level in group)
+    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
+    return f"{headline}, {by}" if is_unclear and by not in headline else headline
+
+
+def _shared_levels(result: AuditResult) -> frozenset[str]:
+    """The levels that more than one attribute has: nobody knows whose they are."""
+    columns: dict[str, set[str]] = {}
+    for row in result.groups:
+        for column, level in row.group:
+            columns.setdefault(level, set()).add(column)
+    return frozenset(level for level, having in columns.items() if len(having) > 1)
+
+
+def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
     quote = limit_quote(finding)
     return Diagnostic(
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
-        headline=headlines.headline(finding),
+        headline=_headline(finding, shared),
         place=_place(finding),
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),
@@ -192,6 +228,9 @@ def _lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from _labelled("people", _people(finding))
         yield from _labelled("also", _also(finding))
         yield from _labelled("note", _notes(result, finding))
+    for reversal in finding.reversals[:1]:
+        yield from _labelled("who", _reversed_pair(reversal))
+        yield from _labelled("sure", _reversal_evidence(reversal, finding))
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
     yield from _labelled("waived", [baseline.waiver(w, finding) for w in finding.waived])
@@ -211,6 +250,8 @@ def _labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
     """Both sides with rate and counts, below each other."""
+    if finding.subgroup is not None:
+        return _subgroup(finding.subgroup)
     sides = [
         (side, part.metric)
         for part in checks.deciding_parts(finding)
@@ -234,6 +275,45 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def _subgroup(subgroup: Subgroup) -> list[str]:
+    counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
+    name = numbers.people(subgroup.group)
+    room = max(names.width(name), len("everybody"))
+    everybody = f"{_padded('everybody', room)}  {numbers.percent(subgroup.everybody)}"
+    return [f"{_padded(name, room)}  {numbers.percent(subgroup.value)}  {counts}", everybody]
+
+
+def _reversed_pair(reversal: Reversal) -> list[str]:
+    """Both groups, overall and at the same mix of strata."""
+    given = reversal_sentences.name_given(reversal)
+    rows = [
+        (names.name(name), share, numbers.percent(adjusted))
+        for name, share, adjusted in zip(
+            reversal.pair,
+            map(reversal_sentences.share, reversal.crude_pair),
+            reversal.standardized_pair,
+            strict=True,
+        )
+    ]
+    widths = [max(names.width(row[column]) for row in rows) for column in (0, 1)]
+    lines = [
+        f"{_padded(name, widths[0])}  {_padded(share, widths[1])}  {adjusted}"
+        for name, share, adjusted in rows
+    ]
+    lines[0] += f" at the same mix of {given}"
+    return lines
+
+
+def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
+    """In how many strata the gap points the other way, and its test among all comparisons."""
+    text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+    test, alpha = reversal.significance, finding.check.inference.alpha
+    if test is not None and not reversal.hangs_on_weights:
+        p = numbers.probability(test.adjusted, alpha)
+        text += f"; p {p} ({test.correction}, {numbers.counted(test.family, 'comparison')})"
+    return [text]
+
+
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - names.width(text))
 
@@ -253,7 +333,7 @@ def _reference(result: AuditResult, finding: Finding) -> str:
         == (check.metric_id, check.of, check.by, finding.stratum, finding.first)
     }
     number = compared.pop() if len(compared) == 1 else None
-    if policy is None:
+    if policy not in {"highest", "lowest", "largest"}:
         return "  the reference"
     groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
     return f"  {policy}{groups}"
@@ -306,8 +386,9 @@ def _people(finding: Finding) -> list[str]:
         texts.append(f"{numbers.whole(affected.to_parity)} {way} the other side's rate")
     if affected.flips:
         texts.append("one person the other way reverses the gap")
-    whose = evidence.worse_side(finding) if finding.parts else ""
-    return [f"{whose}: {', '.join(texts)}"] if texts else []
+    if not texts:
+        return []
+    return [f"{headlines.side(evidence.worse_side(finding))}: {', '.join(texts)}"]
 
 
 def _also(finding: Finding) -> list[str]:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
+from fairaudit.evidence import Side
 from fairaudit.evidence.people_affected import PeopleAffected
+from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.report import baseline, numbers
-from fairaudit.verdict import Backing, Finding, ReversalCheck, Status, SubgroupCheck
+from fairaudit.verdict import Backing, Check, Finding, ReversalCheck, Status, SubgroupCheck
 
 _BEYOND = {
-    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from no "
-    "difference",
+    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from "
+    "{hypothesis}",
     Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
     "limit",
     Backing.UNTESTED: "not tested: not cleared",
@@ -23,7 +25,7 @@ _WITHIN = {
     Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval lies on both sides of "
     "the limit",
     Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
-    "unusual if the groups were treated alike",
+    "unusual if there were {hypothesis}",
 }
 _SECOND_TESTS = {
     "alike in every stratum": "no stratum has a gap",
@@ -35,19 +37,26 @@ _SECOND_TESTS = {
 def backing(finding: Finding) -> str:
     """What the evidence says of a value beside its limit; empty where the limit asks for none."""
     if not finding.not_cleared:
-        return _WITHIN.get(finding.backing, "")
+        return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
     if finding.backing is Backing.NOT_SIGNIFICANT and _differs_elsewhere(finding):
         return (
             "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
             "the limit differs significantly"
         )
     if finding.backing in _BEYOND:
-        return f"beyond the limit, {_BEYOND[finding.backing]}"
+        text = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
+        return f"beyond the limit, {text}"
     # The limit that warns decides, and the one that fails is crossed, too.
     return (
         f"beyond the limit that fails ({finding.check.fail}), without the required evidence: not "
         "cleared"
     )
+
+
+def hypothesis(finding: Finding) -> str:
+    """What the test of a finding tests, in words behind "p of"."""
+    check = finding.check
+    return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
 
 def _differs_elsewhere(finding: Finding) -> bool:
@@ -110,13 +119,14 @@ def missing_bounds(finding: Finding) -> Iterator[str]:
 
 
 def test(finding: Finding) -> str:
-    """The test of no disparity behind a comma: its p-value, and that among its family."""
+    """The test of a finding behind a comma: its p-value, and that among its family."""
     estimate = finding.estimate
     test = None if estimate is None else estimate.significance
     if test is None or isinstance(finding.check, ReversalCheck):
         return ""
     alpha = finding.check.inference.alpha
-    text = f", p of no disparity {numbers.probability(test.p, alpha)} ({numbers.test(test)}"
+    p = numbers.probability(test.p, alpha)
+    text = f", p of {hypothesis(finding)} {p} ({numbers.test(test)}"
     text += f"; {numbers.family(test, alpha)} tests)" if test.family > 1 else ")"
     if test.beside is None:
         return text
@@ -129,12 +139,13 @@ def _second_hypothesis(hypothesis: str) -> str:
 
 
 def tests(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The tests of a finding as facts: of no disparity, a second one, and among the family."""
+    """The tests of a finding as facts: its own, a second one, and among the family."""
     estimate, alpha = finding.estimate, finding.check.inference.alpha
     test = None if estimate is None else estimate.significance
     if test is None:
         return
-    yield "test of no disparity", f"p {numbers.probability(test.p, alpha)} ({numbers.test(test)})"
+    p = numbers.probability(test.p, alpha)
+    yield f"test of {hypothesis(finding)}", f"p {p} ({numbers.test(test)})"
     if test.beside is not None:
         second = f"p {numbers.probability(test.beside.p, alpha)} ({test.beside.test})"
         yield f"test that {_second_hypothesis(test.beside.hypothesis)}", second
@@ -194,7 +205,9 @@ def people_affected(finding: Finding) -> Iterator[str]:
     if is_open and affected.to_parity:
         relation = "more than at" if affected.burden else "short of"
         people = "person" if affected.to_parity == 1 else "people"
-        text = f"{worse_side(finding)}: {numbers.whole(affected.to_parity)} {people} {relation} "
+        side = worse_side(finding)
+        whose = side.crowd or numbers.named_group(side.group)
+        text = f"{whose}: {numbers.whole(affected.to_parity)} {people} {relation} "
         text += "the other group's rate"
         if affected.to_limit is not None:
             limit = "more than the limit allows" if affected.burden else "short of the limit"
@@ -210,15 +223,14 @@ def _shortfall(affected: PeopleAffected) -> str:
     return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
 
 
-def worse_side(finding: Finding) -> str:
+def worse_side(finding: Finding) -> Side:
     """The side that the people of a gap belong to: the one with less of what is good."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None
     assert part.second is not None
     sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
-    side = sides[-1] if affected.burden else sides[0]
-    return side.crowd or numbers.named_group(side.group)
+    return sides[-1] if affected.burden else sides[0]
 
 
 def few_people(finding: Finding) -> str:

@@ -97,7 +97,11 @@ def _sentence(finding: Finding) -> str:
     if isinstance(check, SubgroupCheck):
         return _subgroup(finding, check)
     place = _where(finding, check)
-    return (_compared(finding, check) or _of_one_group(finding, check) or _plain(finding)) + place
+    return (
+        _model(check)
+        + (_compared(finding, check) or _of_one_group(finding, check) or _plain(finding))
+        + place
+    )
 
 
 def subject(finding: Finding) -> str:
@@ -113,6 +117,11 @@ def subject(finding: Finding) -> str:
     return f"{title} by {numbers.subset(check.by)}"
 
 
+def _model(check: Check) -> str:
+    """Of which of several outcomes a check is, where the name says more than that it is one."""
+    return "" if check.of in {"prediction", "label", "decision"} else f"{names.name(check.of)}: "
+
+
 def _detail(finding: Finding) -> str:
     return _where(finding, finding.check) if isinstance(finding.check, Check) else ""
 
@@ -125,8 +134,6 @@ def _where(finding: Finding, check: Check) -> str:
         details.append(f"class {names.name(terms.of_class)}")
     if terms.at is not None:
         details.append(f"at a score of {terms.at}")
-    if check.of not in {"prediction", "label", "decision"}:
-        details.append(f"of {names.name(check.of)}")
     if finding.stratum:
         details.append(f"in {numbers.people(finding.stratum)}")
     elif check.given:

@@ -27,6 +27,7 @@ _SUMMARY = {
     "people": Kind.WHOLE,
     **{str(status): Kind.WHOLE for status in reversed(Status)},
     "not_cleared": Kind.WHOLE,
+    "headline": Kind.TEXT,
     "error": Kind.TEXT,
     "hint": Kind.TEXT,
     "report": Kind.TEXT,
@@ -126,4 +127,5 @@ def _told(audit: Listed) -> dict[str, Value]:
         "people": result.ledger.people,
         **{str(status): count for status, count in result.tally.items()},
         "not_cleared": result.not_cleared,
+        "headline": summary.headline(result),
     }

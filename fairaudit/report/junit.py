@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
-from fairaudit.report import checks, evidence, headlines, numbers
-from fairaudit.report.diagnostics import about, limit_place
+from fairaudit.report import checks, evidence, numbers
+from fairaudit.report.diagnostics import about, headlines_of, limit_place
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -104,7 +104,8 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    cases = [_case(finding, result) for finding in result.findings]
+    headlines = headlines_of(result)
+    cases = [_case(finding, result, headlines[finding.check.id]) for finding in result.findings]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
     elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
@@ -118,7 +119,7 @@ def _no_verdict(error: FairauditError) -> list[_Case]:
     return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
 
 
-def _case(finding: Finding, result: AuditResult) -> _Case:
+def _case(finding: Finding, result: AuditResult, headline: str) -> _Case:
     check, status = finding.check, finding.status
     element = _ELEMENT.get(status)
     if status is Status.WARN and result.fail_on is FailOn.WARN:
@@ -132,7 +133,7 @@ def _case(finding: Finding, result: AuditResult) -> _Case:
     facts += about(finding)
     sentence = f"{checks.title(finding)}: {checks.sentence(finding)}"
     details = (sentence, *(f"{what}: {text}" for what, text in facts))
-    return _Case(check.id, element, str(status), headlines.headline(finding), details)
+    return _Case(check.id, element, str(status), headline, details)
 
 
 def _practice(finding: Finding) -> Iterable[str]:

@@ -11,7 +11,7 @@ from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
-from fairaudit.verdict import Check, Status
+from fairaudit.verdict import Check, Finding, Status
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
@@ -260,8 +260,28 @@ def _figures(result: AuditResult) -> Iterator[Figure]:
     epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
     judged = [entry.title for entry in sorted(entries, key=_by_status(result)) if entry.judged]
     for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        column = [next((e for e in row.entries if e.title == title), None) for row in rows]
-        yield _figure(title, rows, column)
+        yield _figure(title, rows, _column(rows, title))
+
+
+def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
+    """The measure of a check, or else the first one, and what it is in each subset."""
+    entries = [entry for row in result.lattice for entry in row.entries]
+    if len(result.lattice) < 2 or not entries:
+        return "", []
+    of_check = [
+        entry.title
+        for entry in entries
+        if finding is not None
+        and (entry.metric, entry.of) == (finding.check.metric_id, finding.check.of)
+    ]
+    title = next(iter(of_check), entries[0].title)
+    rows = _worst(result.lattice, title)
+    return title, _nodes(rows, _column(rows, title))
+
+
+def _column(rows: Sequence[LatticeRow], title: str) -> list[LatticeEntry | None]:
+    """A measure in each subset."""
+    return [next((entry for entry in row.entries if entry.title == title), None) for row in rows]
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
@@ -278,12 +298,8 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
 def _figure(
     title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
 ) -> Figure:
-    departures = [e.departure for e in entries if e is not None and math.isfinite(e.departure)]
-    most_departed = max(departures, default=0.0)
     levels = max(len(row.by) for row in rows)
-    picture = (
-        _boxes(rows, entries, most_departed) if levels <= _COLUMNS else _bars(title, rows, entries)
-    )
+    picture = _boxes(rows, entries) if levels <= _COLUMNS else _bars(title, rows, entries)
     is_judged = any(entry is not None and entry.judged for entry in entries)
     is_boxes = isinstance(picture, Lattice)
     what = (
@@ -305,20 +321,24 @@ def _text(entry: LatticeEntry | None) -> str:
     return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
 
 
-def _boxes(
-    rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None], top: float
-) -> Lattice:
-    nodes = [
+def _nodes(rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> list[Node]:
+    """A box for each subset, shaded by its departure among them."""
+    departures = [e.departure for e in entries if e is not None and math.isfinite(e.departure)]
+    top = max(departures, default=0.0)
+    return [
         Node(numbers.subset(row.by), len(row.by) - 1, _text(entry), _shade(entry, top))
         for row, entry in zip(rows, entries, strict=True)
     ]
+
+
+def _boxes(rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]) -> Lattice:
     edges = [
         (part, whole)
         for part, small in enumerate(rows)
         for whole, large in enumerate(rows)
         if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
     ]
-    return Lattice(nodes, edges)
+    return Lattice(_nodes(rows, entries), edges)
 
 
 def _shade(entry: LatticeEntry | None, top: float) -> float | None:

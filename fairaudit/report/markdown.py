@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from fairaudit.errors import WORST_FIRST
-from fairaudit.report import content, summary
+from fairaudit.report import comment, content, summary
 from fairaudit.report.blocks import (
-    Block,
     Cell,
     Document,
     Entries,
@@ -19,7 +19,8 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.markup import bold, cell, phrase, running
+from fairaudit.report.comment import Code, CommentBlock
+from fairaudit.report.markup import bold, cell, code, phrase, running
 from fairaudit.report.markup import summary as plain_summary
 from fairaudit.result import Answer, AuditResult
 
@@ -30,11 +31,17 @@ LEAST = 8_192
 
 _SIGNS = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
 _STRONG = {Tone.STRONG, Tone.BAD, Tone.WARN, Tone.GOOD}
+IN_SENTENCES = "The findings in sentences, and what no limit covers"
+"""The section that a report in full begins with."""
 _FOR_THE_NOTE = 3_000
 _LEAST_ROW = 8
 """So many bytes the row of a rate takes for sure; it is some dozens."""
 _NAMED = 5
 """So many sections that are left out are named."""
+
+
+_Section: TypeAlias = tuple[str, list[CommentBlock]]
+"""A heading, and what stands under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +105,40 @@ def page(document: Document, most: int = MOST) -> str:
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The text, and how many sections are left out of it."""
-    if len(answers) == 1:
+    found = answers[0].found
+    if len(answers) > 1:
+        return _of_several(answers, all_rows=all_rows, most=most)
+    if isinstance(found, AuditResult):
+        top, *others = _of_result(found, answers[0].data, all_rows=all_rows)
+    else:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
-        return _page(top, [], [(None, _fold(other)) for other in others], most)
+    return _page(top, [], [(None, _fold(other)) for other in others], most)
+
+
+def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
+    """The summary of several answers, with the report of each behind it, the worst first."""
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
     heads: list[_Fold] = []
     inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(other)) for other in others]
     for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
         if isinstance(single.found, AuditResult):
-            first, *others = _sections(content.document(single.found, all_rows=all_rows))
+            first, *others = _of_result(single.found, None, all_rows=all_rows)
             head = _fold((f"{single.title}: {first[0]}", first[1]), is_open=single.exit_code != 0)
             heads.append(head)
             inner += [(head, _fold(other)) for other in others]
     return _page(top, heads, inner, most)
 
 
-def _sections(document: Document) -> list[tuple[str, list[Block]]]:
+def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
+    """What a comment begins with, then all sections of the report in full."""
+    head, details = comment.head(result, data), comment.details(result)
+    _, *full = content.document(result, all_rows=all_rows, data=data)
+    return _sections((*head, *details, Heading(IN_SENTENCES), *full))
+
+
+def _sections(document: Iterable[CommentBlock]) -> list[_Section]:
     """The blocks under each heading; those before the first have an empty one."""
-    sections: list[tuple[str, list[Block]]] = []
+    sections: list[_Section] = []
     for block in document:
         if isinstance(block, Heading):
             sections.append((block.text, []))
@@ -127,7 +150,7 @@ def _sections(document: Document) -> list[tuple[str, list[Block]]]:
 
 
 def _page(
-    top: tuple[str, Sequence[Block]],
+    top: _Section,
     heads: Sequence[_Fold],
     inner: Sequence[tuple[_Fold | None, _Fold]],
     most: int,
@@ -178,17 +201,24 @@ def _note(left_out: Sequence[_Fold], most: int) -> str:
     )
 
 
-def _fold(section: tuple[str, Sequence[Block]], *, is_open: bool = False) -> _Fold:
+def _fold(section: _Section, *, is_open: bool = False) -> _Fold:
     title, blocks = section
     body = "\n\n".join(part.text(part.rows) for part in _parts(blocks))
     return _Fold(title, body, is_open=is_open)
 
 
 def _fitted(parts: Iterable[_Part], room: int) -> str:
-    """The parts in so many bytes: what comes first stays, and what does not fit is counted."""
+    """The parts in so many bytes: what comes first stays, and what does not fit is counted.
+
+    Rows give way to what stands behind them and can only stand whole, if there is room for that.
+    """
     texts, left_out = [], 0
-    for part in parts:
-        room -= _size(part.text(())) + 2
+    parts = [*parts]
+    fixed = [_size(part.text(())) + 2 for part in parts]
+    is_reserved = sum(fixed) <= room
+    room -= sum(fixed) if is_reserved else 0
+    for part, size in zip(parts, fixed, strict=True):
+        room -= 0 if is_reserved else size
         rows = []
         for row in part.rows:
             if _size(row) < room:
@@ -201,11 +231,14 @@ def _fitted(parts: Iterable[_Part], room: int) -> str:
         elif not part.rows:
             left_out += 1
     if left_out:
-        texts.append(f"{left_out:,} more statements are left out here, for lack of room.")
+        texts.append(
+            f"{left_out:,} more statements are left out here, for lack of room: `-o report.json` "
+            "has them."
+        )
     return "\n\n".join(texts)
 
 
-def _parts(blocks: Iterable[Block]) -> Iterator[_Part]:
+def _parts(blocks: Iterable[CommentBlock]) -> Iterator[_Part]:
     mark = "*"
     for block in blocks:
         if isinstance(block, Figure):
@@ -223,6 +256,8 @@ def _parts(blocks: Iterable[Block]) -> Iterator[_Part]:
                 yield _Part("", tuple(_entry(mark, *row) for row in block.rows))
             case Table():
                 yield _table(block)
+            case Code():
+                yield _Part(code(block.text))
 
 
 def _fact(mark: str, name: str, text: str) -> str:
@@ -239,13 +274,15 @@ def _table(block: Table) -> _Part:
     caption = f"{bold(running(block.caption))}\n\n" if block.caption else ""
     header = _row([cell(name) for name in block.header])
     rule = _row(["---:" if numeric else ":---" for numeric in block.numeric])
-    rows = tuple(
-        _row(
-            [bold(cell(entry.text)) if entry.tone in _STRONG else cell(entry.text) for entry in row]
-        )
-        for row in block.rows
-    )
+    rows = tuple(_row([_cell(entry) for entry in row]) for row in block.rows)
     return _Part(f"{caption}{header}\n{rule}", rows, running(block.more) if block.more else "")
+
+
+def _cell(entry: Cell) -> str:
+    text = cell(entry.text)
+    if entry.href is not None and entry.href.startswith("https://"):
+        text = f"[{text}](<{entry.href}>)"
+    return bold(text) if entry.tone in _STRONG else text
 
 
 def _row(cells: Iterable[str]) -> str:

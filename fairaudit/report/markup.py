@@ -70,6 +70,14 @@ def summary(text: str) -> str:
     return html.escape(_REFERENCE.sub(_broken, _isolated(plain)), quote=False).replace("$", "&#36;")
 
 
+def code(text: str, most: int = LONGEST) -> str:
+    """Lines in a face of one width, where nothing is Markdown but a longer row of backticks."""
+    plain = printable(shortened(text, most), but="\n")
+    longest = max(map(len, re.findall("`+", plain)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return f"{fence}text\n{plain}\n{fence}"
+
+
 def bold(text: str) -> str:
     """What is Markdown already, in bold: no space is at its ends."""
     return f"**{text}**" if text else text

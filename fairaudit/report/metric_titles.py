@@ -28,6 +28,12 @@ def heading(metric: str, of: str, title: str) -> str:
     return BASE_RATE.title if (metric, of) == (SELECTION_RATE.id, _LABEL) else title
 
 
+def of_outcome(metric: str, of: str) -> str:
+    """Whose number it is, behind its name; empty of what is made of the features alone."""
+    record = find_metric(metric)
+    return f" of the {names.name(of)}" if record is None or record.has_outcome else ""
+
+
 def defined_heading(result: AuditResult, metric: str, of: str) -> str:
     """The heading of a rate by the title that the definitions of a result give it."""
     defined = next(record.title for record in result.definitions if record.id == metric)

@@ -40,6 +40,8 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     pairs += [("data", _file(file)) for file in origin.files[:5]]
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
+    if origin.draws is not None and origin.draws_sha256 is not None:
+        pairs.append(("draws", f"{names.copied(origin.draws)} (sha256 {origin.draws_sha256[:12]})"))
     pairs.append(("read by", origin.route))
     optional = {
         "filter": origin.filter and names.line(origin.filter),

@@ -66,7 +66,7 @@ def rates(result: AuditResult) -> Iterator[Figure]:
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
     metric, of, options = key
     title = metric_titles.defined_heading(result, metric, of)
-    named = f"{title} of the {of}{options}"
+    named = f"{title}{metric_titles.of_outcome(metric, of)}{options}"
     rules = [] if options else [rule for by in tables for rule in _limits(result, metric, of, by)]
     judged = {rule.panel for rule in rules}
     alone = [by for by in tables if len(by) == 1]

@@ -28,7 +28,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     is_ranked = any(_order(row, result) == _WORST for row in result.rates)
     yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
     yield from rate_figures.rates(result)
-    yield _everybody([row for row in result.rates if not row.by and not row.stratum], result)
+    if everybody := [row for row in result.rates if not row.by and not row.stratum]:
+        yield _everybody(everybody, result)
     rows = [row for row in result.rates if row.by]
     shown = rows if most is None else _first_groupings(result, rows)
     yield from tables(shown, result, most)
@@ -64,7 +65,9 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         rows = list(run)
         title = metric_titles.defined_heading(result, metric, of)
         where = f", {numbers.named_group(stratum)}" if stratum else ""
-        caption = f"{title}{options} of the {names.name(of)} by {numbers.subset(by)}{where}"
+        caption = (
+            f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}{where}"
+        )
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
@@ -154,7 +157,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
                     metric_titles.defined_heading(result, row.metric, row.of)
                     + metric_titles.options(row.parameters, row.averaged)
                 ),
-                Cell(names.name(row.of)),
+                Cell(metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the ")),
                 Cell(numbers.counts(row.estimate)),
                 Cell(_value(row)),
                 Cell(numbers.interval(row.estimate, share=_in_percent(row))),

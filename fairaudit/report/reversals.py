@@ -46,10 +46,13 @@ _UNTOLD = (
     "suppressed: they depend on all comparisons, those of hidden groups included."
 )
 
+HEADING = "Simpson's reversals"
+"""The title of the section."""
+
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """The reversals that matter most with their strata, the others and the notes in words."""
-    yield Heading("Simpson's reversals")
+    yield Heading(HEADING)
     reversals = result.reversals
     is_open = result.compared is not None
     if not is_open and result.provenance.suppress_below is not None:

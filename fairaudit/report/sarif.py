@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
-from fairaudit.report import checks, explain, headlines, json, markdown
-from fairaudit.report.diagnostics import limit_place, limit_quote
+from fairaudit.report import checks, explain, json, markdown
+from fairaudit.report.diagnostics import headlines_of, limit_place, limit_quote
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
@@ -53,8 +54,8 @@ _LINK = re.compile(r"\](?=\()")
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
     """One run of the tool, with an invocation for each answer."""
-    results = [(answer, finding) for answer in answers for finding in _open_findings(answer)]
-    results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].status))
+    results = [result for answer in answers for result in _open_findings(answer)]
+    results.sort(key=lambda result: checks.WORST_FIRST.index(result.finding.status))
     rules = _rules(answers)
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     invocations = [_invocation(answer) for answer in answers]
@@ -67,17 +68,27 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
         "automationDetails": {"id": _category(answers)},
         "columnKind": "unicodeCodePoints",
         "invocations": invocations,
-        "results": [_result(*pair, index) for pair in results[:MOST_RESULTS]],
+        "results": [_result(result, index) for result in results[:MOST_RESULTS]],
     }
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _open_findings(answer: Answer) -> Iterator[Finding]:
-    """The findings that are no plain pass."""
-    if isinstance(answer.found, AuditResult):
-        for finding in answer.found.findings:
-            if finding.status in _LEVELS or finding.not_cleared:
-                yield finding
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A finding that is no plain pass, of which answer, and its headline."""
+
+    answer: Answer
+    finding: Finding
+    headline: str
+
+
+def _open_findings(answer: Answer) -> Iterator[_Open]:
+    if not isinstance(answer.found, AuditResult):
+        return
+    headlines = headlines_of(answer.found)
+    for finding in answer.found.findings:
+        if finding.status in _LEVELS or finding.not_cleared:
+            yield _Open(answer, finding, headlines[finding.check.id])
 
 
 def _category(answers: Sequence[Answer]) -> str:
@@ -116,14 +127,14 @@ def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict
     }
 
 
-def _result(answer: Answer, finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
+    answer, finding, check = row.answer, row.finding, row.finding.check
     assert isinstance(answer.found, AuditResult)
-    check = finding.check
     level = _LEVELS.get(finding.status, "note")
     if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
         level = "error"
     place, quote = limit_place(finding), limit_quote(finding)
-    text = f"{headlines.headline(finding)}. {checks.title(finding)}: {checks.sentence(finding)}"
+    text = f"{row.headline}. {checks.title(finding)}: {checks.sentence(finding)}"
     told = {"check": check.id, "status": str(finding.status), "data": answer.data}
     told |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])

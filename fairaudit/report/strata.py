@@ -185,7 +185,8 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     ]:
         strata = list(dict.fromkeys(row.stratum for row in rows))
         title = metric_titles.defined_heading(result, metric, of)
-        named = f"{title} of the {of}{options}, {numbers.subset(by)} by {numbers.subset(given)}"
+        whose = f"{title}{metric_titles.of_outcome(metric, of)}{options}"
+        named = f"{whose}, {numbers.subset(by)} by {numbers.subset(given)}"
         yield _figure(named, title, rows, strata)
 
 

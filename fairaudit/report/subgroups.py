@@ -25,13 +25,16 @@ _ABOUT = (
     "chosen because they stand out tend to lie nearer to everybody than they appear."
 )
 
+HEADING = "Subgroups"
+"""The title of the section."""
+
 
 def section(result: AuditResult) -> Iterator[Block]:
     """What a search for subgroups found; nothing where none was asked."""
     search = result.subgroups
     if search is None:
         return
-    yield Heading("Subgroups")
+    yield Heading(HEADING)
     inference = result.provenance.inference
     yield Paragraph(_looked_at(search))
     for row in search.rates:

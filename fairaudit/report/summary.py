@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fairaudit import names
 from fairaudit.errors import FairauditError
-from fairaudit.report import checks, content, numbers, trends
+from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.result import Answer, AuditResult, Verdict
@@ -38,11 +38,16 @@ def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
 
 
 def document(
-    answers: Sequence[Answer], *, all_rows: bool = False, links: Sequence[str] | None = None
+    answers: Sequence[Answer],
+    *,
+    all_rows: bool = False,
+    links: Sequence[str] | None = None,
+    has_headlines: bool = False,
 ) -> Document:
     """The summary: a row for each answer, the errors in full, then each check over the files.
 
-    `links` are the addresses of the single reports, in the order of the answers.
+    `links` are the addresses of the single reports, in the order of the answers. With
+    `has_headlines` a row also says what is worst in it, where there is room for a sentence.
     """
     called = labels(answers)
     ranked = sorted(
@@ -56,11 +61,15 @@ def document(
         answer.found.not_cleared for answer in answers if isinstance(answer.found, AuditResult)
     )
     heads += ["not cleared"] if is_open else []
+    worst_head = ["what is worst"] if has_headlines else []
     table = Table(
         caption="",
-        header=("audit", "verdict", "rows", *heads),
-        rows=[list(audit.cells(statuses, is_open=is_open)) for audit in shown],
-        numeric=(False, False, True, *(True for _ in heads)),
+        header=("audit", "verdict", *worst_head, *heads, "rows"),
+        rows=[
+            list(audit.cells(statuses, is_open=is_open, has_headline=has_headlines))
+            for audit in shown
+        ],
+        numeric=(False, False, *(False for _ in worst_head), *(True for _ in heads), True),
         more=_more(ranked[len(shown) :]),
     )
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
@@ -117,19 +126,29 @@ class _Audit:
         verdict = _WORST.index(verdict_of(self.answer))
         return (verdict, counts, natural(self.name), self.name)
 
-    def cells(self, statuses: Sequence[Status], *, is_open: bool) -> Iterator[Cell]:
-        """A row of the table; the last column is there if any audit leaves a check uncleared."""
+    def cells(
+        self, statuses: Sequence[Status], *, is_open: bool, has_headline: bool
+    ) -> Iterator[Cell]:
+        """A row of the table; a column says how many checks are not cleared if any is."""
         result = self.answer.found
         yield Cell(short(self.name), href=self.link)
         if isinstance(result, FairauditError):
             yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
+            yield from [Cell(names.line(result.message))] * has_headline
             yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
         yield Cell(result.verdict.upper(), checks.VERDICT_TONES[result.verdict])
-        yield Cell(numbers.whole(result.provenance.rows))
+        yield from [Cell(headline(result))] * has_headline
         yield from (Cell(numbers.whole(result.tally[status])) for status in statuses)
         if is_open:
             yield Cell(numbers.whole(result.not_cleared))
+        yield Cell(numbers.whole(result.provenance.rows))
+
+
+def headline(result: AuditResult) -> str:
+    """What is worst in an audit, in a sentence; empty where every check passed."""
+    first = next(iter(diagnostics.diagnose(result)), None)
+    return "" if first is None or first.level is diagnostics.Level.PASS else first.headline
 
 
 def _tally(answer: Answer) -> Counter[Status]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import IO, Protocol
@@ -16,8 +16,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairaudit.names import printable
-from fairaudit.report import summary
+from fairaudit.report import screen, summary
 from fairaudit.report.blocks import (
     Block,
     Document,
@@ -29,7 +28,8 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.result import Answer
+from fairaudit.report.text_layout import GLUE, Line, glued, spelled
+from fairaudit.result import Answer, AuditResult
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -48,20 +48,6 @@ _BETWEEN = 2
 _UNBOUND = 200
 """The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
 
-_ASCII = str.maketrans(
-    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
-     "‹": "<"}
-)  # fmt: skip
-
-
-_GLUE = "\ue000"
-"""A blank at which no line breaks; it becomes one when the lines are there."""
-_TOGETHER = re.compile(
-    r" (?=%|×|/ )|(?<=%) (?=\(\d)|(?<=\bp) (?=[=<>])|(?<=\bn) (?==)|(?<=[=<>±]) (?=[-+.\d∞])"
-    r"|(?<=\[)(?:[-+]?[\d.e∞-]+), (?=[-+]?[\d.e∞-]+\])"
-)
-"""What a reader takes in at once: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
-
 
 class _Writes(Protocol):
     """Makes a text of words, in signs that the stream has."""
@@ -70,11 +56,26 @@ class _Writes(Protocol):
         """The text."""
 
 
+def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
+    """Prints the first screen of an answer, of several their summary."""
+    result = answers[0].found
+    if len(answers) > 1 or not isinstance(result, AuditResult):
+        print_document(summary.report(answers), stream, color=color)
+        return
+    console = _console(stream, color)
+    lines = screen.draw(result, console.width, answers[0].data)
+    _write(lambda to, encoding: _print_lines(lines, to, encoding), console, stream)
+
+
 def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
     """Prints a document to a stream, as wide as it is, and in colours if it takes any.
 
     With `color` it is coloured, or not, whatever the stream is.
     """
+    _write(lambda to, encoding: _print(document, to, encoding), _console(stream, color), stream)
+
+
+def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  # as of the command
     make_console = partial(
         Console,
         file=stream,
@@ -86,13 +87,20 @@ def print_document(document: Document, stream: IO[str], *, color: bool | None = 
     console = make_console()
     columns = os.environ.get("COLUMNS", "")
     if console.width < _NARROWEST or not (stream.isatty() or columns.isdigit()):
-        console = make_console(width=_UNBOUND)
+        return make_console(width=_UNBOUND)
+    return console
+
+
+def _write(
+    print_to: Callable[[Console, str | None], None], console: Console, stream: IO[str]
+) -> None:
+    """Writes what is printed to a console, of one without colours as plain text."""
     if console.is_terminal:
         with console.capture() as captured:
-            _print(document, console)
-        stream.write(captured.get().replace(_GLUE, " "))
+            print_to(console, None)
+        stream.write(captured.get().replace(GLUE, " "))
     else:
-        stream.write(_as_text(document, console.width, console.encoding))
+        stream.write(_as_text(print_to, console.width, console.encoding))
 
 
 def render_answers(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
@@ -102,19 +110,35 @@ def render_answers(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
 
 def render(document: Document) -> str:
     """The document as plain text, as it is written to a file."""
-    return _as_text(document, _UNBOUND, "utf-8")
+    return _as_text(lambda to, encoding: _print(document, to, encoding), _UNBOUND, "utf-8")
 
 
-def _as_text(document: Document, width: int, encoding: str) -> str:
-    """The document without colours, and without blanks at the ends of lines."""
+def _as_text(print_to: Callable[[Console, str | None], None], width: int, encoding: str) -> str:
+    """What is printed, without colours, and without blanks at the ends of lines."""
     page = io.StringIO()
-    _print(document, Console(file=page, highlight=False, width=width, color_system=None), encoding)
-    text = page.getvalue().replace(_GLUE, " ")
+    console = Console(file=page, highlight=False, width=width, color_system=None)
+    print_to(console, encoding)
+    text = page.getvalue().replace(GLUE, " ")
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
+def _print_lines(lines: Sequence[Line], console: Console, encoding: str | None) -> None:
+    """Lines that are as wide as they shall be."""
+    plain = _is_plain(console, encoding)
+    for row in lines:
+        text = Text()
+        for cell in row.cells:
+            text.append(spelled(cell.text) if plain else cell.text, style=_STYLES[cell.tone])
+        console.print(text, soft_wrap=True)
+
+
+def _is_plain(console: Console, encoding: str | None) -> bool:
+    """Whether a stream has no signs but those of ASCII."""
+    return not (encoding or console.encoding or "").lower().startswith("utf")
+
+
 def _print(document: Document, console: Console, encoding: str | None = None) -> None:
-    plain = not (encoding or console.encoding or "").lower().startswith("utf")
+    plain = _is_plain(console, encoding)
     blocks = [block for block in document if not isinstance(block, Figure)]
     for before, block in pairwise([None, *blocks]):
         if _is_apart(before, block):
@@ -138,10 +162,8 @@ def _rendered(
     width = min(page, _TEXT_WIDTH)
 
     def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
-        words = _TOGETHER.sub(
-            lambda match: match[0].replace(" ", _GLUE), printable(words, but=f"\n{_GLUE}")
-        )
-        return Text(_spelled(words) if plain else words, style=_STYLES[tone])
+        words = glued(words)
+        return Text(spelled(words) if plain else words, style=_STYLES[tone])
 
     match block:
         case Heading():
@@ -224,7 +246,7 @@ def _stacked(block: Table, text: _Writes) -> RenderableType:
     for row in block.rows:
         name, *values = row
         fields = [
-            f"{head}{_GLUE}{cell.text}".strip(_GLUE)
+            f"{head}{GLUE}{cell.text}".strip(GLUE)
             for head, cell in zip(block.header[1:], values, strict=True)
             if cell.text
         ]
@@ -254,9 +276,3 @@ def _packed(words: str, room: int) -> str:
         else:
             lines.append(level)
     return "\n".join(lines)
-
-
-def _spelled(words: str) -> str:
-    """The words without signs that the stream cannot draw."""
-    parts = words.translate(_ASCII).split(_GLUE)
-    return _GLUE.join(part.encode("ascii", "replace").decode() for part in parts)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from fairaudit.compare import GroupKey, JudgedValues, find_deciding_group, find_values, index_rows
 from fairaudit.estimate import Estimate
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
@@ -16,6 +16,9 @@ from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
+
+if TYPE_CHECKING:
+    from fairaudit.compare import GroupKey, JudgedValues
 
 WORST_FIRST = tuple(reversed(Status))
 WORDS = {
@@ -85,6 +88,8 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
+    from fairaudit.compare import find_values, index_rows
+
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
     findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     values: dict[tuple[str, str], list[JudgedValues]] = {}
@@ -212,6 +217,8 @@ def _lines_of_groups(trend: _Trend, *, is_named: bool) -> tuple[Line, ...]:
 
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
+    from fairaudit.compare import find_deciding_group
+
     return Counter(
         find_deciding_group(finding)
         for _, finding in trend.findings

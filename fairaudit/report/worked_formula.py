@@ -126,7 +126,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     written: set[str] = set()
     parts = []
     for part, comparison in zip(finding.parts, _comparisons(finding, check), strict=True):
-        for line in _sides(part, check.of):
+        for line in _sides(part, check.of) if part.second or not _is_of_rows(comparison) else ():
             if str(line) not in written:
                 written.add(str(line))
                 yield line
@@ -192,7 +192,8 @@ def _whose(part: ComparisonPart, of: str, side: Side) -> str:
 
 def _title(part: ComparisonPart, of: str) -> str:
     record = find_metric(part.metric)
-    return part.metric if record is None else metric_titles.heading(part.metric, of, record.title)
+    title = part.metric.replace("_", " ").capitalize() if record is None else record.title
+    return metric_titles.heading(part.metric, of, title)
 
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
@@ -200,6 +201,8 @@ def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
         return (
             "ε" if find_metric(part.metric) is not None else f"ε of {numbers.outcome(part.metric)}"
         )
+    if comparison.sides_of is not None:
+        return comparison.title
     return f"{comparison.id.replace('_', ' ')} of {_title(part, of)}"
 
 
@@ -232,7 +235,11 @@ def _smoothed(part: ComparisonPart, pseudo: Fraction, outcomes: int) -> Term | N
 
 
 def _is_one_sided(comparison: Comparison | None) -> bool:
-    return comparison is not None and comparison.one_sided
+    return comparison is not None and (comparison.one_sided or _is_of_rows(comparison))
+
+
+def _is_of_rows(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.sides_of is not None
 
 
 def _spared(term: Term) -> Term:
@@ -248,7 +255,7 @@ def _log_ratio(a: Term, b: Term) -> Term:
 
 
 def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | None:
-    if not comparison.worked or comparison.contrast is not None:
+    if not comparison.worked or (comparison.contrast is not None and not _is_of_rows(comparison)):
         return None
     first, second = (a, b) if comparison.highest_first else (b, a)
     text = comparison.worked.format(a=first.text, b=second.text)

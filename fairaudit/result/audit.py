@@ -50,9 +50,6 @@ SCHEMA_VERSION = "2.0"
 """Of the JSON report: a baseline must have the same."""
 
 
-_MOST_TOLD = 5
-
-
 class Verdict(StrEnum):
     """The word for the whole audit."""
 
@@ -86,7 +83,7 @@ class DataFile:
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags",
+    "exclude_below inference created suppress_below cluster flags draws draws_sha256",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -97,7 +94,7 @@ class Provenance:
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
     `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
-    are the fair ranges that mark comparisons.
+    are the fair ranges that mark comparisons, `draws` the file of given probabilities.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -121,6 +118,8 @@ class Provenance:
     cluster: Annotated[str | None, Member("data.cluster")] = None
     clusters: Annotated[int | None, Member("data.clusters")] = None
     flags: Annotated[str | None, Member("options.flags", rare=True)] = None
+    draws: Annotated[str | None, Member("data.draws", rare=True)] = None
+    draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
 
 
 @declare_subjects(
@@ -169,6 +168,12 @@ class AuditResult:
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the top of the page."""
+        from fairaudit.report import html
+
+        return html.fragment(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
@@ -229,14 +234,9 @@ class AuditResult:
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.exit_code:
-            passed = {Status.PASS, Status.WAIVED}
-            if self.fail_on is not FailOn.WARN:
-                passed.add(Status.WARN)
-            bad = [finding for finding in self.findings if finding.status not in passed]
-            lines = [f"{finding.status}: {finding.headline}" for finding in bad[:_MOST_TOLD]]
-            lines += [f"and {len(bad) - _MOST_TOLD} more"] if len(bad) > _MOST_TOLD else []
-            counted = f"{len(bad)} of {len(self.findings)} checks did not pass"
-            raise AuditFailed("\n  ".join([f"the verdict is {self.verdict}: {counted}", *lines]))
+            from fairaudit.report import failure
+
+            raise AuditFailed(failure.render(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""

@@ -48,6 +48,9 @@ class Definition:
     example: str = ""
     version: int = 1
 
+    def __repr__(self) -> str:
+        return f"Definition({self.id}: {self.means})"
+
 
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
@@ -80,7 +83,8 @@ def _formula(record: Metric | Comparison) -> str:
     if not isinstance(record, Disparity):
         return record.formula
     how = record.comparison
-    return record.formula + ("" if how.is_plain else f"; {how.id}: {how.formula}")
+    is_said = how.is_plain or record.formula == how.formula
+    return record.formula + ("" if is_said else f"; {how.id}: {how.formula}")
 
 
 def _values(bounds: Bounds) -> str:

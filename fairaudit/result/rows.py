@@ -116,7 +116,9 @@ class ComparisonRow:
 
     def __repr__(self) -> str:
         stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
-        group = " × ".join(self.by) if self.group is None else names.group(self.group)
+        group = (
+            " × ".join(map(names.name, self.by)) if self.group is None else names.group(self.group)
+        )
         return f"ComparisonRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 
     @property
@@ -169,6 +171,10 @@ class LatticeRow:
     entries: tuple[LatticeEntry, ...]
     appears: tuple[Appearance, ...] = ()
     tested: Mapping[str, int] | None = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        subset = " × ".join(map(names.name, self.by))
+        return f"LatticeRow({subset}: {self.groups} groups, {len(self.entries)} entries)"
 
 
 @declare_subjects(

@@ -36,11 +36,11 @@ def _share(
         return NOTHING
     n = np.ones(len(profile), dtype=np.int64) if n is None else n
     _, profile = np.unique(profile, return_inverse=True)
-    own, own_positives = np.ones(len(profile), dtype=np.float64), outcome
+    own, own_positives = np.ones(len(profile), dtype=np.float64), outcome.astype(np.float64)
     if group is not None:
         _, crowd = np.unique(profile * (int(group.max()) + 1) + group, return_inverse=True)
         own = np.bincount(crowd, n)[crowd].astype(np.float64)
-        own_positives = np.bincount(crowd, n * outcome)[crowd]
+        own_positives = np.bincount(crowd, n * outcome)[crowd].astype(np.float64)
     others = np.bincount(profile, n)[profile] - own
     positives = np.bincount(profile, n * outcome)[profile] - own_positives
     differing = np.where(outcome > 0, others - positives, positives)

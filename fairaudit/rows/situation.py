@@ -60,6 +60,27 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
     return Twins(matched, matching, shared)
 
 
+def rate_twins(
+    features: Features, outcome: Floats, members: Ints, others: Ints, n: Ints | None = None
+) -> tuple[Mean, Mean]:
+    """Of members with a twin among `others` the own mean outcome, and the mean of their twins'.
+
+    The second is over the members, too, and told with the number of people who are a twin. Each
+    entry stands for `n` people (1).
+    """
+    members, others, shared = find_twins(features, members, others)
+    if not len(members):
+        return NOTHING, NOTHING
+    n = np.ones(len(outcome), dtype=np.int64) if n is None else n
+    profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
+    place = np.searchsorted(shared, profile[others])
+    twins = np.bincount(place, others_mass * outcome[others]) / np.bincount(place, others_mass)
+    people = int(mass.sum())
+    mean = float((mass * twins[np.searchsorted(shared, profile[members])]).sum()) / people
+    own = float((mass * outcome[members]).sum()) / people
+    return Mean(own, np.nan, people), Mean(mean, np.nan, int(others_mass.sum()))
+
+
 def twin_difference(  # two sides, their outcomes and how many they are
     features: Features,
     outcome: Floats,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, NamedTuple, TypeAlias
 
+from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
@@ -192,6 +193,13 @@ class Reversal:
     off_support: tuple[Group, ...]
     incomplete: int
     explained: ExplainedShare | None = None
+
+    def __repr__(self) -> str:
+        pair = " against ".join(map(names.name, self.pair))
+        given = " × ".join(map(names.name, self.given))
+        gaps = f"{self.crude:.4g} overall, {self.standardized:.4g} adjusted"
+        who = f"{names.name(self.attribute)} {pair} given {given}"
+        return f"Reversal({self.kind}: {self.rate} of {self.of}, {who}: {gaps})"
 
     @property
     @member("facts.share_of_strata")

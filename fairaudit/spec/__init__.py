@@ -11,6 +11,17 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
+from fairaudit.spec.derivations import (
+    ABSENT,
+    BETWEEN,
+    COUNTED_LEVEL,
+    COUNTED_PEOPLE,
+    Age,
+    Combination,
+    CountColumns,
+    Derivation,
+    Difference,
+)
 from fairaudit.spec.derived import (
     Cut,
     Quantile,
@@ -96,10 +107,19 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
 
 
 __all__ = [
+    "ABSENT",
+    "BETWEEN",
+    "COUNTED_LEVEL",
+    "COUNTED_PEOPLE",
     "RESERVED",
+    "Age",
     "ClusterStrata",
+    "Combination",
+    "CountColumns",
     "CsvFormat",
     "Cut",
+    "Derivation",
+    "Difference",
     "Expected",
     "MetricRequest",
     "Missing",

@@ -17,6 +17,7 @@ from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.defaults import fill_defaults
+from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import (
@@ -30,7 +31,7 @@ from fairaudit.spec.model import (
 )
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
-from fairaudit.spec.text import Document, Draft, Path, fill_in_environment
+from fairaudit.spec.text import Document, Draft, Path, Text, fill_in_environment
 from fairaudit.spec.waivers import read_waivers
 from fairaudit.verdict import AnyCheck, Check
 
@@ -81,7 +82,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         label=columns.label,
         predictions=columns.predictions,
         numbers=columns.numbers,
-        count=draft.optional(("columns", "count"), shape.columns.count),
+        count=_read_count(draft, shape, columns),
         weight=draft.optional(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional(("columns", "cluster"), shape.columns.cluster),
         format=_read_format(draft, shape.format),
@@ -115,6 +116,19 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
         if request.uses(Requirement.LABEL):
             assumed.add("label")
     return assumed
+
+
+def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text | None:
+    """The column of people a row stands for; with counts side by side, what those become."""
+    where = ("columns", "count")
+    counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
+    if not counted:
+        return draft.optional(where, shape.columns.count)
+    if len(counted) > 1:
+        draft.fault(("columns",), "only one outcome can be of counts that stand side by side")
+    if shape.columns.count is not None:
+        draft.fault(where, f"the counts of the {counted[0]} say how many people there are")
+    return draft.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
 
 
 def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
@@ -242,7 +256,12 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
         draft.fault(("format", "encoding"), f"no such encoding: {shape.encoding!r}")
-    return CsvFormat(**dict(shape))
+    header = tuple(shape.header or ())
+    if shape.header is not None and (not header or len(set(header)) < len(header)):
+        draft.fault(("format", "header"), "name each column of the file once, in their order")
+    return CsvFormat(
+        shape.separator, shape.decimal, shape.encoding, multiline=shape.multiline, header=header
+    )
 
 
 def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:

@@ -13,6 +13,13 @@ from fairaudit.cube import MOST_ATTRIBUTES, UNKNOWN, Grouping, every_subset
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import schema
+from fairaudit.spec.derivations import COUNTED_LEVEL
+from fairaudit.spec.derived_columns import (
+    find_counted_positive,
+    read_counts,
+    read_derivation,
+    read_rules,
+)
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import (
     RESERVED,
@@ -195,10 +202,12 @@ def _read_protected(
 def _read_levels(draft: Draft, path: Path, name: str, shape: schema.LevelColumn) -> Protected:
     """A column and how its levels are recoded."""
     _refuse_recoding(draft, path, shape)
+    derivation = read_derivation(draft, path, name, shape)
+    column = _column_of(draft, path, name, shape.column)
     edges = "bins" if shape.over is None else "over"
     return Protected(
         name=name,
-        column=_column_of(draft, path, name, shape.column),
+        column=column if derivation is None else replace(column, value=derivation.name),
         trim=shape.trim,
         unknown=tuple(shape.unknown),
         labels=shape.labels,
@@ -211,6 +220,8 @@ def _read_levels(draft: Draft, path: Path, name: str, shape: schema.LevelColumn)
         bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
         is_over=shape.over is not None,
         quantiles=_read_quantiles(draft, path, shape),
+        derivation=derivation,
+        rules=read_rules(draft, path, shape),
     )
 
 
@@ -259,7 +270,7 @@ def _refuse_recoding(draft: Draft, path: Path, shape: schema.LevelColumn) -> Non
     if cuts and recoded:
         what = "a column is either binned or its levels are recoded, not both"
         draft.fault((*path, cuts[0]), what)
-    if shape.other is not None and shape.keep is None:
+    if shape.other is not None and shape.keep is None and not shape.rule:
         draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
     for target, levels in shape.merge.items():
         if shape.keep is not None and set(levels) & set(shape.keep) - {*shape.merge}:
@@ -366,6 +377,8 @@ def _read_outcome(
 ) -> Outcome | None:
     if shape is None:
         return None
+    if shape.counts is None and shape.column is None:
+        draft.fault(path, "`column` is missing")
     if shape.number:
         return _read_number(draft, path, name, shape)
     positive, where = shape.positive, (*path, "negative")
@@ -376,7 +389,10 @@ def _read_outcome(
         threshold = _read_threshold(draft, (*path, "positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
-    elif shape.negative is not None:
+    counts = read_counts(draft, path, shape)
+    if counts is not None and positive is None and (level := find_counted_positive(counts)):
+        values = (draft.text((*path, "counts", level), level, key=True),)
+    if shape.negative is not None and positive is None and not values:
         draft.fault(where, "`negative` needs `positive` beside it")
     negative = draft.texts(where, shape.negative)
     conflicting = {text.value for text in values} & {text.value for text in negative}
@@ -384,14 +400,22 @@ def _read_outcome(
         draft.fault(where, f"{value!r} is both positive and negative")
     return Outcome(
         name=name,
-        column=_column_of(draft, path, name, shape.column),
+        column=_outcome_column(draft, path, shape),
         positive=values,
         threshold=threshold,
         negative=negative,
         others=OtherValues(shape.others),
         favourable=shape.favourable,
         order=_read_order(draft, path, shape, threshold),
+        counts=counts,
     )
+
+
+def _outcome_column(draft: Draft, path: Path, shape: schema.OutcomeColumn) -> Text:
+    """The column of an outcome; of counts that stand side by side the one they are turned into."""
+    if shape.column is None:
+        return draft.text((*path, "counts"), COUNTED_LEVEL, key=True)
+    return draft.text((*path, "column"), shape.column)
 
 
 def _read_order(
@@ -410,7 +434,7 @@ def _read_number(draft: Draft, path: Path, name: str, shape: schema.OutcomeColum
     for key in ("positive", "negative", "others", "order"):
         if key in shape.model_fields_set:
             draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
-    column = _column_of(draft, path, name, shape.column)
+    column = _outcome_column(draft, path, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
 
 

@@ -19,7 +19,6 @@ from fairaudit.spec.text import Document, Path, Tree
 _NOT_YET: dict[str, frozenset[str]] = {
     "AuditSpec": frozenset({"profile", "baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
-    "OutcomeColumn": frozenset({"counts"}),
     "Metric": frozenset({"min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),
 }

@@ -311,7 +311,8 @@ Day: TypeAlias = Annotated[date, PlainValidator(_read_day), WithJsonSchema({"typ
 Flag: TypeAlias = Annotated[bool, BeforeValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
 TEXTS = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
 Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_as_list), WithJsonSchema(TEXTS)]
-Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_as_list)]
+NUMBERS = {"anyOf": [NUMERIC, {"type": "array", "items": NUMERIC}]}
+Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_as_list), WithJsonSchema(NUMBERS)]
 _GROUPINGS = {"anyOf": [SCALAR, {"type": "array", "items": TEXTS}]}
 Groupings: TypeAlias = Annotated[
     list[list[Text]], BeforeValidator(_read_groupings), WithJsonSchema(_GROUPINGS)

@@ -26,6 +26,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.terms import Inference
 from fairaudit.simpson import ReversalScan
+from fairaudit.spec.derivations import CountColumns, Derivation
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
@@ -67,12 +68,18 @@ def value_of(text: Text | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """How a CSV file is written."""
+    """How a CSV file is written; `header` names the columns of one whose first line is a row."""
 
     separator: str
     decimal: str
     encoding: str
     multiline: bool
+    header: tuple[str, ...] = ()
+
+    @property
+    def first_row(self) -> int:
+        """The line on which the first row stands."""
+        return 1 if self.header else 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,8 @@ class Protected:
     `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
     to the bin above it, with `is_over` to the one below. `quantiles` are so many bins of as many
     people each, whose edges are yet to be found. A stratum that a `model` makes is in no column of
-    the data.
+    the data; a `derivation` makes its column of others. Of combined columns the first of `rules`
+    that fits gives the level: it says which levels of which columns it fits.
     """
 
     name: str
@@ -166,6 +174,13 @@ class Protected:
     quantiles: int | None = None
     reference: Text | None = None
     model: ModelledStrata | None = None
+    derivation: Derivation | None = None
+    rules: Mapping[str, Mapping[str, tuple[Text, ...]]] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The columns of the data that it is read from."""
+        return (self.column,) if self.derivation is None else self.derivation.texts
 
     @property
     def is_cut(self) -> bool:
@@ -212,7 +227,8 @@ class Outcome:
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The
     column of an outcome that has nothing but a score is that score's. `order` names the classes of
     an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
-    is positive, though a measure needs it: the data must hold 0 and 1, or false and true.
+    is positive, though a measure needs it: the data must hold 0 and 1, or false and true. `counts`
+    are columns of people, each of one of its levels.
     """
 
     name: str
@@ -226,6 +242,7 @@ class Outcome:
     score: Text | None = None
     order: tuple[Text, ...] = ()
     is_assumed: bool = False
+    counts: CountColumns | None = None
 
     @property
     def has_classes(self) -> bool:
@@ -365,6 +382,21 @@ class Spec:
     draws: str | None = None
     flags: str | None = None
     describe: bool = False
+
+    @property
+    def derivations(self) -> tuple[Derivation, ...]:
+        """The columns that no file holds, each once."""
+        derivations = [
+            attribute.derivation
+            for attribute in (*self.protected, *self.strata, *self.features)
+            if attribute.derivation is not None
+        ]
+        return tuple({derivation.name: derivation for derivation in derivations}.values())
+
+    @property
+    def counts(self) -> CountColumns | None:
+        """The counts that stand side by side, where an outcome is of such."""
+        return next((o.counts for o in self.outcomes if o.counts is not None), None)
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

@@ -91,6 +91,11 @@ class LevelColumn(_Strict):
     """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
 
     column: Text | None = None
+    born: Annotated[Text | None, Field(alias="from")] = None
+    at: Text | None = None
+    minus: Text | None = None
+    combine: Texts | None = None
+    rule: dict[str, dict[str, Texts]] = {}
     trim: Flag = False
     unknown: Texts = []
     labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
@@ -151,7 +156,8 @@ class FeatureColumn(LevelColumn):
 class OutcomeColumn(_Strict):
     """A label, prediction or decision."""
 
-    column: Text
+    column: Text | None = None
+    counts: dict[str, Text] | None = None
     positive: (
         Annotated[Positive, BeforeValidator(under_key("values")), WithJsonSchema(POSITIVE)] | None
     ) = None
@@ -204,6 +210,7 @@ class FileFormat(_Strict):
     decimal: Text = "."
     encoding: Text = "utf-8"
     multiline: Flag = False
+    header: Texts | None = None
 
 
 class MissingRules(_Strict):

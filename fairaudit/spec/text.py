@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
+from pathlib import PurePath
 from typing import TypeAlias
 
 import yaml
@@ -232,7 +233,7 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
             return value
         case bool():
             return "true" if value else "false"
-        case int() | float() | Decimal():
+        case int() | float() | Decimal() | PurePath():
             return str(value)
         case Mapping():
             tree = {

@@ -7,7 +7,6 @@ without anybody makes the answer NaN.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.stats import proportions
@@ -122,6 +121,8 @@ def average_precision_error(positive: Floats, negative: Floats, several: Marks) 
     At best all positives of such a bin lie above its negatives, at one score; at worst below all of
     them, each at a score of its own.
     """
+    from scipy.special import digamma
+
     hits, misses = (_from_the_top(side)[:, several] for side in (positive, negative))
     total, positive, negative = positive.sum(axis=1), positive[:, several], negative[:, several]
     above, beside = hits - positive, misses - negative
@@ -130,7 +131,7 @@ def average_precision_error(positive: Floats, negative: Floats, several: Marks) 
         best = positive * hits / (hits + beside)
         # Σ over i of (above + i) / (above + misses + i), i from 1 to the positives of the bin.
         start = above + misses + 1
-        worst = positive - misses * (special.digamma(start + positive) - special.digamma(start))
+        worst = positive - misses * (digamma(start + positive) - digamma(start))
         parts = np.maximum(best - tied, tied - worst)
         return np.asarray(np.nan_to_num(parts).sum(axis=1) / total)
 

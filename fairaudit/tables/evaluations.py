@@ -45,7 +45,7 @@ class Tables:
         self.cube = cubes.cube if cube is None else cube
         self._cubes = cubes
         self._spec = spec
-        self._draws = draws
+        self.draws = draws
         self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
         self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
         self._excluded: dict[Grouping, ExcludedGroups | None] = {}
@@ -53,7 +53,7 @@ class Tables:
 
     def of_cube(self, cube: Cube) -> Tables:
         """The tables of another cube with the same columns."""
-        return Tables(self._cubes, self._spec, cube, draws=self._draws)
+        return Tables(self._cubes, self._spec, cube, draws=self.draws)
 
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
@@ -81,8 +81,8 @@ class Tables:
             by, strata, of = table
             other = None if against is None else self.table(by, strata, against, of)
             cut = self.table(by, strata, of, against)
-            if self._draws is not None and Requirement.DRAWS in metric.requirements:
-                cut = self._with_draws(cut, self._draws)
+            if self.draws is not None and Requirement.DRAWS in metric.requirements:
+                cut = self._with_draws(cut, self.draws)
             self._evaluations[key] = evaluate_against(metric, cut, terms, other)
         return self._evaluations[key]
 

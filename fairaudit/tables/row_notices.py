@@ -47,8 +47,9 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     yield _tell(f"{names}: {_describe_reading(rows)}")
     yield from _describe_samples(rows, requests)
     constant = rows.features.constant
-    if constant:
-        yield _tell(f"{names}: {', '.join(constant)} does not vary, and so tells nobody apart")
+    if constant and rows.complete:
+        verb = "does not vary, and so tells" if len(constant) == 1 else "do not vary, and so tell"
+        yield _tell(f"{names}: {' and '.join(constant)} {verb} nobody apart")
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows
@@ -57,7 +58,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
         table = table.people
         if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
             yield _tell(
-                f"{request.metric.id} of the {request.of}: of each side {MOST_TOLD_APART:,} people "
+                f"{request.metric.id}: of each side {MOST_TOLD_APART:,} people "
                 "at most are told apart, drawn by a hash of their row numbers"
             )
         if request.metric is CONSISTENCY:
@@ -188,6 +189,8 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
         return ""
     table, group = values.rows.table, evaluation.table.groups[g]
     members, reference = values.rows.members(0, g), others.rows.members(0, g)
+    if not len(members) or not len(reference):
+        return ""
     against = _name_reference(evaluation, g)
     if metric is TWIN_TEST:
         twins = find_twins(table.features, members, reference)

@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place, Quote
@@ -161,6 +162,13 @@ class Check:
     def strata(self) -> Grouping:
         """The columns by which its table is stratified: what it is given, and its controls."""
         return (*self.given, *self.terms.parameters.controls)
+
+    @property
+    def hypothesis(self) -> str:
+        """What its test tests, in words behind "p of"."""
+        if self.against is None:
+            return self.asked.hypothesis
+        return f"no difference between {names.name(self.of)} and {names.name(self.against)}"
 
     @property
     def inference(self) -> Inference:

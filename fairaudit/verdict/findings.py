@@ -197,7 +197,7 @@ class Finding:
         number = "" if self.value is None else f", value={self.value:.4g}"
         if self.low is not None and self.high is not None:
             number += f" [{self.low:.4g}, {self.high:.4g}]"
-        pair = " / ".join(map(names.group, filter(None, (self.first, self.second))))
+        pair = " and ".join(map(names.group, filter(None, (self.first, self.second))))
         limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
@@ -210,9 +210,9 @@ class Finding:
     @property
     def headline(self) -> str:
         """The finding in one sentence, as a report begins with it."""
-        from fairaudit.report import checks
+        from fairaudit.report import headlines
 
-        return f"{self.check.id}: {checks.sentence(self)}"
+        return headlines.headline(self)
 
     @property
     def value(self) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairaudit.arrays import Marks
-from fairaudit.evidence import TOO_LITTLE_VARIATION, Evidence
+from fairaudit.evidence import Evidence
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict.checks import Backing, Limit, Status
 from fairaudit.verdict.entries import Entry
@@ -148,7 +148,7 @@ def explain_untested(
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
     within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
     # Within a limit only an interval is asked for, so a missing test is not the reason.
-    why = ("" if within else evidence.tests.why) or (evidence.intervals.why or TOO_LITTLE_VARIATION)
+    why = ("" if within else evidence.tests.why) or evidence.intervals.explain(entry.z, entry.w)
     side = "beyond the limit, but the required evidence"
     if within:
         side = "within the limit, but the interval that a pass requires"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -31,6 +33,20 @@ def test_two_commands_run_the_main_job_and_the_tests() -> None:
     main, tests, _ = blocks("sh")
     assert main == f"{venv} . && .venv/bin/fairaudit run audit_specs/loans.yaml\n"
     assert tests == f"{venv} -e '.[test]' && .venv/bin/python -m pytest -n auto\n"
+
+
+def test_it_shows_the_first_screen(golden: Callable[[Path, str], None]) -> None:
+    screen = (ROOT / "tests" / "reports" / "goldens" / "loans.screen.txt").read_text("utf-8")
+    first, more, _ = re.split(r"^( +\d+ more groups)$", screen, maxsplit=1, flags=re.MULTILINE)
+    (shown,) = blocks("text")
+    golden(ROOT / "README.md", README.replace(shown, f"{first}{more}\n…\n"))
+
+
+def test_it_shows_a_picture_of_the_page() -> None:
+    (file,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    picture = (ROOT / file).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 300_000
 
 
 def test_its_commands_are_those_that_there_are() -> None:

@@ -72,7 +72,7 @@ def test_a_failed_audit_is_rendered_with_exit_code_0(
     found, path = stored
     assert found[0].exit_code == 1
     assert command("render", str(path)) == 0
-    assert "Audit: Loan approvals" in capsys.readouterr().out
+    assert "FAIL  Loan approvals" in capsys.readouterr().out
 
 
 def test_no_step_summary_is_written(
@@ -93,7 +93,7 @@ def test_a_result_comes_from_stdin(
     for arguments in (("render", "-"), ("show", "-", "impact")):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stored[1].read_bytes())))
         assert command(*arguments) == 0
-        assert "Impact ratio" in capsys.readouterr().out
+        assert "impact_ratio" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

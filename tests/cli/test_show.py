@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import SAMPLES, SPECS
+from conftest import SAMPLES
+from report_cases import NAMES, sample
 
 import fairaudit
 from fairaudit.errors import UsageError
@@ -19,8 +20,6 @@ from fairaudit.estimate import State
 from fairaudit.report import check_page, strata, terminal, worked_formula
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
-
-NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
 
 
 def mean(*parts: Any) -> Any:
@@ -88,7 +87,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_formula_of_the_samples_comes_to_its_finding(name: str) -> None:
-    result = fairaudit.audit(SPECS / f"{name}.yaml")
+    result = sample(name)
     of_checks = [one for one in result.findings if isinstance(one.check, Check)]
     told = [one for one in of_checks if _checked(result, one)]
     # The gap of two distributions is no formula of two counts.
@@ -195,7 +194,7 @@ def _rows() -> list[dict[str, str]]:
 
 def test_what_is_told_of_the_loans_is_what_the_rows_say() -> None:
     """Two checks counted from the rows in plain Python."""
-    result = fairaudit.audit(SPECS / "loans.yaml")
+    result = sample("loans")
     rows = _rows()
 
     def share(gender: str, race: str) -> str:
@@ -221,7 +220,7 @@ def _text(result: AuditResult, wanted: str) -> str:
 
 
 def test_a_check_is_found_by_id_number_and_part() -> None:
-    result = fairaudit.audit(SPECS / "loans.yaml")
+    result = sample("loans")
     (failed,) = [one for one in result.findings if one.status is Status.FAIL]
     for wanted in (failed.check.id, "1", "impact", "gender+race/"):
         assert check_page.find(result, wanted) is failed
@@ -239,13 +238,13 @@ def test_a_check_is_found_by_id_number_and_part() -> None:
 
 
 def test_everybody_beyond_and_everybody_left_out_is_told() -> None:
-    result = fairaudit.audit(SPECS / "loans_subgroups.yaml")
+    result = sample("loans_subgroups")
     (first, _) = result.findings
     text = _text(result, first.check.id)
     assert "|62/205 - 10,080/20,000| = 0.201561" in text
     for one in first.crossed:
         assert ", ".join(f"{name}={level}" for name, level in one.group) in text
-    loans = fairaudit.audit(SPECS / "loans.yaml")
+    loans = sample("loans")
     for finding in loans.findings:
         page = _text(loans, finding.check.id)
         for left in finding.not_evaluated:

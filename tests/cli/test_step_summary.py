@@ -32,8 +32,8 @@ def test_a_run_appends_its_report_behind_what_is_there(
     assert cli._run(["run", FAILED, "-qq"]) == 1
     assert cli._run(["run", PASSED, "-qq"]) == 0
     text = summary.read_text("utf-8")
-    assert text.startswith("before, without an end\n\n## Audit: ")
-    assert text.count("\n## Audit: ") == 2
+    assert text.startswith("before, without an end\n\n## Who survived the Titanic\n")
+    assert text.count("\n## ") == 2
     assert text.index("**✗ FAIL**") < text.index("fairlearn_page.yaml")
     assert capsys.readouterr().out == ""
 

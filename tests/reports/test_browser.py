@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import NAMES, read, sample
+from pages import read, sample
+from report_cases import NAMES
 
 from fairaudit import cli
 from fairaudit.errors import NothingToAudit

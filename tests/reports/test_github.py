@@ -15,8 +15,8 @@ from test_reports import GOLDENS, stable
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.report import checks, github, headlines
-from fairaudit.report.diagnostics import limit_place
+from fairaudit.report import checks, github
+from fairaudit.report.diagnostics import diagnose, limit_place
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
@@ -72,13 +72,14 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         Status.WARN: "warning",
         Status.WAIVED: "notice",
     }
+    told = {row.finding.check.id: row.headline for row in diagnose(result)}
     expected = {
         (
             words[one.status],
             str(place.line),
             str(place.column),
             f"{one.status.upper()} {one.check.id}",
-            f"{headlines.headline(one)}\n{checks.title(one)}: {checks.sentence(one)}",
+            f"{told[one.check.id]}\n{checks.title(one)}: {checks.sentence(one)}",
         )
         for one in result.findings
         if one.status in words and (place := limit_place(one)) is not None

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from conftest import SPECS
+from report_cases import NAMES, sample
 
 import fairaudit
 from fairaudit import cli
@@ -99,9 +100,9 @@ def assert_told(row: dict[str, Any], rate: RateRow) -> None:
     assert json.loads(row["parameters"] or "{}") == rate.parameters
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_rate_is_read_back_to_the_last_digit(name: str) -> None:
-    result = fairaudit.audit(SPECS / f"{name}.yaml")
+    result = sample(name)
     with_rates = {(one.of, one.by, one.stratum, one.group) for one in result.rates}
     people = {(one.of, one.by, one.stratum, one.group): one for one in result.groups}
     left = [one for key, one in people.items() if key not in with_rates]
@@ -240,7 +241,7 @@ def test_several_answers_are_one_table_and_an_error_has_no_row(
     audit_csv: Callable[..., Any], tmp_path: Path
 ) -> None:
     first = audit_csv(WEIGHTED, {"columns": COLUMNS, "metrics": "selection_rate"})
-    second = fairaudit.audit(SPECS / "titanic.yaml")
+    second = sample("titanic")
     error = Answer("spec.yaml", "bad.csv", UsageError("no"))
     answers = [Answer("spec.yaml", "good.csv", first), error, *answered(second)]
     for read in (by_csv, by_polars, by_arrow):

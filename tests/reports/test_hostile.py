@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from unicodedata import category
+from unicodedata import bidirectional, category
 
 import hostile
 import polars as pl
@@ -210,6 +210,15 @@ def test_errors_steer_no_terminal_and_have_an_end(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert not _controls(told + found.stdout.decode())
     assert max(map(len, told.splitlines())) < 3_000
+
+
+def test_an_ordinary_sign_shows_whatever_stands_beside_it() -> None:
+    signs = [sign for sign in map(chr, range(sys.maxunicode)) if names._ORDINARY.fullmatch(sign)]
+    assert {*"azAZ09 ,–—…é×·ε∞≥→"} < {*signs}
+    for sign in signs:
+        assert sign.isprintable()
+        assert category(sign)[0] != "M"
+        assert bidirectional(sign) not in {"R", "AL", "LRO", "RLO"}
 
 
 @pytest.mark.parametrize(

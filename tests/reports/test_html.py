@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT
-from pages import NAMES, Element, elements, read, sample, tree_of
+from pages import Element, elements, read, sample, tree_of
+from report_cases import NAMES
 
 import fairaudit
 from fairaudit.errors import NothingToAudit
@@ -112,10 +113,14 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
     text = tree_of(name).text
     for block in content.document(found.result, all_rows=True):
         match block:
+            case Heading("Checks") | Entries(is_titled=True):
+                continue  # the list of checks and the findings tell it in their form
             case Heading() | Paragraph():
                 told = [block.text]
             case Facts():
                 told = [part for pair in block.pairs for part in pair]
+            case Entries() if block.rows[0][0].text == found.result.verdict.upper():
+                continue  # so does the banner
             case Entries():
                 told = [part for cell, words in block.rows for part in (cell.text, words)]
             case Table():
@@ -147,7 +152,8 @@ def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> Non
         assert len(wide) == 1
     levels = [int(one.tag[1]) for one in whole if re.fullmatch(r"h\d", one.tag)]
     assert levels[0] == 1
-    assert set(levels[1:]) == {2}
+    assert {2} <= set(levels[1:]) <= {2, 3}
+    assert levels[1] == 2
 
 
 def test_equal_results_are_equal_bytes_in_another_process_too() -> None:
@@ -165,9 +171,7 @@ def test_equal_results_are_equal_bytes_in_another_process_too() -> None:
 
 def _outline(name: str) -> str:
     """A page in a few lines: what it has in which order, and the data of its pictures."""
-    found = sample(name)
     lines: list[str] = []
-    figures = iter(found.figures)
     for one in elements(tree_of(name)):
         match one.tag:
             case "h1" | "h2":
@@ -183,12 +187,13 @@ def _outline(name: str) -> str:
                 lines += [f"    {len(rows)} rows, the first {rows[0].text}"] if rows else []
             case "figcaption":
                 lines.append(f"  picture: {one.text}")
-                lines += [f"    {next(figures).description}"]
             case "dl":
                 lines.append(f"  {len(one.all('dd'))} {one.attributes['class']}")
             case "div" if "picture" in one.attributes.get("class", "").split():
                 lines += _drawn(one)
-            case "p" if "hidden" not in one.attributes:
+            case "p" if "hidden" in one.attributes:
+                lines.append(f"    {one.text}")
+            case "p":
                 lines.append(f"  {one.attributes.get('class', 'p')}: {one.text[:70]}")
     return "\n".join(line.rstrip() for line in lines).strip() + "\n"
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import SPECS, long
+from conftest import both, long
 from json_cases import CASES
+from report_cases import NAMES, sample
 from schemas import validate
 
-import fairaudit
 from fairaudit import codec
 from fairaudit.codec.rows import row_of
 from fairaudit.errors import (
@@ -49,7 +49,6 @@ from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Limit
 
-NAMES = sorted(path.stem for path in SPECS.glob("*.yaml"))
 Path_ = tuple[str | int, ...]
 
 
@@ -90,7 +89,7 @@ def holds(result: AuditResult) -> None:
     validator().validate(json.loads(text))
     again = report_json.read(report_json.parse(text))
     assert report_json.render(again) == text
-    for all_rows in (False, True):
+    for all_rows in both():
         told, same = (content.document(one, all_rows=all_rows) for one in (result, again))
         # As text: a picture may hold a number that is none, which equals nothing.
         assert repr(told) == repr(same)
@@ -105,7 +104,7 @@ def holds(result: AuditResult) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_specs_are_read_back(name: str) -> None:
-    holds(fairaudit.audit(SPECS / f"{name}.yaml"))
+    holds(sample(name))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -451,7 +450,7 @@ def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     again = report_json.read_answers(tree)
     assert [one.title for one in again] == ["one.yaml a.csv", "two.yaml", "x b"]
     assert report_json.written(report_json.of_answers(again)) == text
-    for all_rows in (False, True):
+    for all_rows in both():
         told, same = (summary.report(each, all_rows=all_rows) for each in (answers, again))
         # As text: a picture may hold a number that is none, which equals nothing.
         assert repr(told) == repr(same)

@@ -15,9 +15,9 @@ from markdown_it.token import Token
 from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
-from fairaudit.errors import DataError
+from fairaudit.errors import DataError, Place
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.report import content, markdown, markup
+from fairaudit.report import comment, content, markdown, markup
 from fairaudit.report.blocks import (
     Cell,
     Document,
@@ -29,9 +29,12 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
+from fairaudit.report.comment import Code, CommentBlock
+from fairaudit.report.diagnostics import Level, diagnose, limit_place
 from fairaudit.report.pictures import Intervals
+from fairaudit.report.repository import link_to_line
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import Status
+from fairaudit.verdict import About, Status
 
 ENDLESS = 10**9
 OURS = re.compile(r"(<details( open)?>\n<summary>[^<]*</summary>|</details>)\n")
@@ -77,6 +80,8 @@ def read_back(text: str, parser: MarkdownIt) -> tuple[list[list[list[str]]], lis
         within = one.type == "table_open" or (within and one.type != "table_close")
         if one.type == "table_open":
             tables.append([])
+        elif one.type == "fence":
+            others.append(one.content.removesuffix("\n"))
         elif one.type == "tr_open":
             tables[-1].append([])
         elif one.type == "inline" and within:
@@ -88,13 +93,22 @@ def read_back(text: str, parser: MarkdownIt) -> tuple[list[list[list[str]]], lis
     return tables, others
 
 
-def expected(document: Document) -> tuple[list[list[list[str]]], list[str]]:
+def comment_of(result: AuditResult, *, all_rows: bool = False) -> list[CommentBlock]:
+    """What a comment says of a result: its head, and the report in full behind it."""
+    _, *full = content.document(result, all_rows=all_rows)
+    head, details = comment.head(result), comment.details(result)
+    return [*head, *details, Heading(markdown.IN_SENTENCES), *full]
+
+
+def expected(document: Iterable[CommentBlock]) -> tuple[list[list[list[str]]], list[str]]:
     """The same of the blocks, without what says how they look."""
     signs = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
     tables, others = [], []
     for block in document:
         match block:
             case Heading() | Paragraph():
+                others.append(block.text)
+            case Code():
                 others.append(block.text)
             case Facts():
                 others += [f"{name}: {text}" if name else text for name, text in block.pairs]
@@ -121,14 +135,14 @@ def test_markdown_reports(name: str, golden: Callable[[Path, str], None]) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_every_table_and_every_statement_comes_back(name: str, parser: MarkdownIt) -> None:
     result = sample(name)
-    assert read_back(rendered(result, ENDLESS), parser) == expected(content.document(result))
+    assert read_back(rendered(result, ENDLESS), parser) == expected(comment_of(result))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_whatever_the_verdict_the_report_says_what_the_result_does(name: str) -> None:
     result = kind(name)
     text = rendered(result)
-    assert read_back(text, commonmark()) == expected(content.document(result))
+    assert read_back(text, commonmark()) == expected(comment_of(result))
     _, others = read_back(text, commonmark())
     assert others[1].lstrip("✓✗ ").startswith(result.verdict.upper())
     marks = [one.upper() for one in result.tally if result.tally[one] and one is not Status.PASS]
@@ -146,7 +160,7 @@ def spans(text: str, parser: MarkdownIt) -> Iterator[Token]:
 def test_a_level_is_never_markup(parser: MarkdownIt) -> None:
     text = rendered(hostile(), ENDLESS)
     allowed = {"text", "inline", "hardbreak", "strong_open", "strong_close", "html_block"}
-    allowed |= {"html_inline"}
+    allowed |= {"html_inline", "fence"}
     allowed |= {"heading_open", "heading_close", "paragraph_open", "paragraph_close"}
     allowed |= {
         f"{part}_{end}" for part in ("bullet_list", "list_item") for end in ("open", "close")
@@ -279,12 +293,12 @@ def test_what_does_not_fit_is_named_and_no_failure_is_among_it() -> None:
     text = rendered(result)
     assert len(text.encode()) <= 65_536
     first, *_ = text.split("<details>")
-    assert first.count("- **✗ FAIL**") + first.count("* **✗ FAIL**") == 61
-    small = rendered(result, 20_000)
-    assert len(small.encode()) <= 20_000
+    assert first.count("| **FAIL** |") == 60
+    small = rendered(result, 24_000)
+    assert len(small.encode()) <= 24_000
     assert small.split("<details>")[0] == first
-    assert "Left out, as this page has room for 20,000 bytes: Checks." in small
-    assert "<summary>Checks</summary>" not in small
+    assert "Left out, as this page has room for 24,000 bytes: " in small
+    assert f"<summary>{markdown.IN_SENTENCES}</summary>" not in small
     assert "<summary>Provenance</summary>" in small
 
 
@@ -292,12 +306,16 @@ def test_more_failures_than_fit_are_counted() -> None:
     text = rendered(many(500))
     assert len(text.encode()) <= 65_536
     assert "500 checks: 500 failed" in text
-    shown = text.split("<details>")[0].count("**✗ FAIL** Selection rate")
+    first, *_ = text.split("<details>")
+    shown = first.count("| **FAIL** |")
     left_out = re.search(r"^([\d,]+) more statements are left out here", text, re.MULTILINE)
     assert left_out is not None
     assert shown > 100
-    # Beside the failures there is the word on what no limit covers, if any.
-    assert shown + int(left_out[1]) - 500 in range(3)
+    assert shown + int(left_out[1]) == 500
+    # The table is whole as far as it goes, and what stands behind it is there.
+    ((_, *rows),), _ = read_back(first, commonmark())
+    assert len(rows) == shown
+    assert "next:" in first
 
 
 def test_rows_that_could_not_fit_are_not_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,10 +351,10 @@ def test_several_answers_begin_with_the_worst() -> None:
         ["pass.yaml", "PASS"],
     ]
     assert "✗ error bad.yaml: no column `x`\n  hint: see *there*" in others
-    heads = re.findall(r"<details( open)?>\n<summary>(\S+ \S+|\S+): Audit: spec</summary>", text)
+    heads = re.findall(r"<details( open)?>\n<summary>(\S+ \S+|\S+): spec</summary>", text)
     assert heads == [(" open", "fail.yaml a|b.csv"), ("", "pass.yaml")]
     assert text.count("<details") == text.count("</details>")
-    parts = [expected(content.document(one.found, all_rows=True)) for one in answers[1::-1]]  # type: ignore[arg-type]
+    parts = [expected(comment_of(one.found, all_rows=True)) for one in answers[1::-1]]  # type: ignore[arg-type]
     assert tables[1:] == [table for tables_of, _ in parts for table in tables_of]
 
 
@@ -345,7 +363,7 @@ def test_of_several_answers_no_whole_report_is_left_out_before_a_part_of_one() -
     text = markdown.render(answers, most=16_000)
     assert len(text.encode()) <= 16_000
     for at in range(12):
-        assert f"<summary>{at}.yaml: Audit: spec</summary>" in text
+        assert f"<summary>{at}.yaml: spec</summary>" in text
     assert re.search(r"Left out, .*: .* and \d+ more\.", text)
 
 
@@ -356,3 +374,90 @@ def test_an_error_alone_is_a_page() -> None:
 
 def test_equal_results_make_equal_pages() -> None:
     assert rendered(kind("failed")) == rendered(replace(kind("failed")))
+
+
+def words_before_the_table(text: str) -> int:
+    """Where there is no table, those of the title and the verdict."""
+    before = text.partition("\n| ")[0] if "\n| " in text else "".join(text.split("\n\n")[:2])
+    return len(re.findall(r"\w\S*", before))
+
+
+@pytest.mark.parametrize("name", [*NAMES, *KINDS])
+def test_few_words_stand_before_the_table(name: str) -> None:
+    result = sample(name) if name in NAMES else kind(name)
+    first, *_ = rendered(result).split("<details>")
+    assert words_before_the_table(first) <= 60
+    is_open = [one for one in result.findings if one.status is not Status.PASS]
+    assert ("| status |" in first) or not is_open
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_table_has_what_is_not_passed_and_links_to_its_line(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = sample(name)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    monkeypatch.setenv("GITHUB_SHA", "0123abc")
+    first, *_ = rendered(result).split("<details>")
+    tables, _ = read_back(first, commonmark())
+    rows = [row for row in diagnose(result) if row.level is not Level.PASS]
+    shown = tables[0][1:] if tables and tables[0][0][0] == "status" else []
+    assert [row[0] for row in shown] == [row.finding.status.upper() for row in rows]
+    assert [row[1] for row in shown] == [f"{row.code}\n{row.headline}" for row in rows]
+    assert [row[3].split("\n")[0] for row in shown] == [row.value for row in rows]
+    links = [
+        one.attrGet("href")
+        for one in spans(first, commonmark())
+        if one.type == "link_open" and "github.example" in str(one.attrGet("href"))
+    ]
+    top = f"https://github.example/o/r/blob/0123abc/audit_specs/{name}.yaml"
+    places = [limit_place(row.finding) for row in rows]
+    assert links == [f"{top}#L{place.line}" for place in places if place is not None]
+
+
+@pytest.mark.parametrize(
+    ("server", "file", "link"),
+    [
+        ("https://github.com", "a b/ä(1).yaml", "a%20b/%C3%A4%281%29.yaml#L3"),
+        ("javascript:alert(1)//", "a.yaml", ""),
+        ("http://github.com", "a.yaml", ""),
+        ("https://github.com", "../a.yaml", ""),
+        ("https://github.com", "/etc/a.yaml", ""),
+        ("https://github.com", "-", ""),
+        ("", "a.yaml", ""),
+    ],
+)
+def test_links_are_those_of_files_in_the_repository(
+    server: str, file: str, link: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_SERVER_URL", server)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    monkeypatch.setenv("GITHUB_SHA", "0123abc")
+    start = "https://github.com/o/r/blob/0123abc/"
+    assert link_to_line(Place(file, 3, 1)) == (f"{start}{link}" if link else "")
+
+
+def test_the_name_and_the_owner_of_a_check_stand_in_the_table() -> None:
+    result = kind("failed")
+    (finding,) = result.findings
+    about = About("Nobody | under 45 %", "agreed *with* the union", "@people")
+    named = replace(finding, check=replace(finding.check, about=about))
+    text = rendered(replace(result, findings=(named,)))
+    for parser in (commonmark(), gfm()):
+        ((heads, row), *_), others = read_back(text, parser)
+        assert heads[-1] == "owner"
+        assert row[-1] == "@people"
+        assert row[1].split("\n")[1].startswith("Nobody | under 45 %: ")
+        assert any(re.search(r"why: +agreed \*with\* the union", other) for other in others)
+    assert "owner" not in rendered(result).split("<details>")[0]
+
+
+@given(TEXTS)
+@example("```")
+@example("````text\n~~~")
+@example("</details>")
+def test_any_text_comes_back_from_a_fence(text: str) -> None:
+    for parser in (commonmark(), gfm()):
+        (token,) = parser.parse(markup.code(text))
+        assert (token.type, token.content) == ("fence", f"{text}\n")

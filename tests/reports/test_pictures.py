@@ -13,7 +13,8 @@ from typing import get_args
 
 import pytest
 from conftest import SAMPLES
-from pages import NAMES, Element, elements, read, sample, tree_of
+from pages import Element, elements, read, sample, tree_of
+from report_cases import NAMES
 
 from fairaudit.report import html, palette
 from fairaudit.report.blocks import Figure, Heading

@@ -123,7 +123,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     sentence = checks.sentence(finding)
     assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
-    assert "these numbers cannot tell it from no difference" in sentence
+    assert "these numbers cannot tell it from no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert [*evidence.people_affected(finding)] == [
         "g=a: 5 people short of the other group's rate, 3 short of the limit"

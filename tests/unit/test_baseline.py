@@ -719,11 +719,11 @@ Minimum size=None events=None
 Parameters smoothing=None concentration=None alpha=None utilities=() controls=() k=None t=None
     lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
-    about=About(name='', why='', owner='')
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 ReversalCheck warn=None fail=None place=None
-    about=About(name='', why='', owner='')
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 SubgroupCheck warn=None fail=None place=None
-    about=About(name='', why='', owner='')
+    about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
     numbers='aside'

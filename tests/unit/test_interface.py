@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +55,21 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
     (failed,) = [finding for finding in loans.findings if finding.status == "fail"]
     assert repr(failed) == (
         "Finding(fail: impact_ratio/gender+race/prediction, value=0.6158 [0.5389, 0.7002], "
-        "limit='below 0.8, if significant', of gender=female, race=Black / gender=male, race=Black)"
+        "limit='below 0.8, if significant', "
+        "of gender=female, race=Black and gender=male, race=Black)"
     )
     assert repr(loans.rates[0]).startswith("RateRow(selection_rate of prediction, everybody: ")
     rows: tuple[Any, ...] = (*loans.findings, *loans.rates, *loans.groups, *loans.comparisons)
+    rows += (*loans.lattice, *loans.reversals, *loans.definitions)
     assert all(len(repr(row)) < 300 and "\n" not in repr(row) for row in rows)
+
+
+def test_a_notebook_shows_the_top_of_the_page(loans: fairaudit.AuditResult) -> None:
+    shown = loans._repr_html_()
+    assert "female × Black is selected at 62 % of male × Black" in shown
+    assert "0.616" in shown
+    assert "<html" not in shown
+    assert "<script" not in shown
 
 
 def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
@@ -70,7 +81,7 @@ def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
     assert failed.adjusted_p is not None
     assert failed.p <= failed.adjusted_p < 0.0001
     assert failed.group == (("gender", "female"), ("race", "Black"))
-    assert "impact_ratio" in failed.headline
+    assert failed.headline == "female × Black is selected at 62 % of male × Black's rate"
     assert str(failed.limit) == "below 0.8, if significant"
 
 
@@ -126,6 +137,7 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
     for again in (
         fairaudit.load(str(tmp_path / "r.json")),
         fairaudit.load(result.to_dict()),
+        fairaudit.load(text),
         pickle.loads(pickle.dumps(result)),  # noqa: S301  # our own
         copy.deepcopy(result),
     ):
@@ -149,7 +161,7 @@ def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_pat
         ("r.pdf", None, "the suffix '.pdf' names no format"),
         ("r", "htm", "no format 'htm'; did you mean"),
         ("nowhere/r.html", "json", "cannot be written: No such file or directory"),
-        (5, None, "a report is at a path, not in a int"),
+        (5, None, "a report is at a path, not a int"),
     ],
 )
 def test_what_cannot_be_saved_is_told(
@@ -182,8 +194,10 @@ def test_a_failure_is_an_assertion_with_its_headlines(loans: fairaudit.AuditResu
     assert isinstance(failure.value, fairaudit.AuditFailed)
     lines = str(failure.value).splitlines()
     assert lines[0] == "the verdict is fail: 1 of 10 checks did not pass"
-    assert lines[1].startswith("  fail: ")
-    assert "gender=female, race=Black 37.2 % (497/1,337)" in lines[1]
+    assert lines[1].startswith("  fail: impact_ratio/gender+race/prediction: female × Black is")
+    assert lines[2].startswith("    0.616 (0.539 to 0.700); fails below 0.8, if significant; warns")
+    assert lines[2].endswith("loans.yaml:28:5") or "loans.yaml:28:" in lines[2]
+    assert len(lines) == 3
 
 
 def test_errors_are_pickled_with_their_words() -> None:
@@ -196,3 +210,94 @@ def test_errors_are_pickled_with_their_words() -> None:
     for error in errors:
         again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
         assert (type(again), str(again)) == (type(error), str(error))
+
+
+LOANS = SPECS.parent / "sample_data" / "loans.csv"
+GATED: dict[str, Any] = {
+    "columns": {
+        "protected": {"gender": {}},
+        "prediction": {"column": "score", "positive": {"at_least": 0.5}},
+    },
+    "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
+}
+
+
+def test_an_audit_is_asserted_and_its_result_returned() -> None:
+    result = fairaudit.assert_audit(GATED, LOANS)
+    assert result.verdict is fairaudit.Verdict.PASS
+    strict = {**GATED, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.99}}]}
+    with pytest.raises(AssertionError, match=r"fails below 0\.99"):
+        fairaudit.assert_audit(strict, pl.read_csv(LOANS))
+    with pytest.raises(fairaudit.AuditFailed):
+        fairaudit.assert_audit(SPECS / "loans.yaml")
+    fairaudit.assert_audit(SPECS / "loans.yaml", fail_on="never")
+
+
+def test_each_of_several_frames_has_a_result_or_its_error() -> None:
+    rows = pl.read_csv(LOANS)
+    results = fairaudit.audit_each(
+        GATED, {"may": rows, "june": rows.to_pandas(), "july": rows.drop("score"), "file": LOANS}
+    )
+    assert [*results] == ["may", "june", "july", "file"]
+    may, june, july, file = results.values()
+    assert isinstance(may, fairaudit.AuditResult)
+    assert isinstance(june, fairaudit.AuditResult)
+    assert isinstance(file, fairaudit.AuditResult)
+    assert may.findings == june.findings
+    assert may.findings[0].value == file.findings[0].value
+    assert isinstance(july, fairaudit.SpecError)
+    with pytest.raises(fairaudit.NothingToAudit):
+        fairaudit.audit_each(GATED, {})
+
+
+def test_a_spec_is_a_path_a_text_or_a_mapping() -> None:
+    path = SPECS / "kidney_admissions.yaml"
+    text = path.read_text().replace("../sample_data", str(LOANS.parent))
+    tree = {**GATED, "data": LOANS, "metrics": "selection_rate"}
+    values = [fairaudit.audit(spec).verdict for spec in (path, str(path), text, tree)]
+    assert values == ["fail", "fail", "fail", "none"]
+    with pytest.raises(fairaudit.SpecError, match="metrcs"):
+        fairaudit.audit("columns: {protected: [gender]}\nmetrcs: selection_rate\n", LOANS)
+    with pytest.raises(fairaudit.UsageError, match="a spec is a path, a text or a mapping"):
+        fairaudit.audit(5)  # type: ignore[arg-type]
+
+
+def test_a_result_is_a_baseline() -> None:
+    result = fairaudit.audit(GATED, LOANS)
+    again = fairaudit.audit(GATED, LOANS, baseline=result)
+    assert again.earlier is not None
+    assert again.findings[0].before is not None
+
+
+WRONG: dict[str, tuple[Callable[..., Any], str]] = {
+    "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
+    "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on is fail, warn"),  # type: ignore[arg-type]
+    "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
+    "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
+    "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]
+    "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
+    "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
+}
+
+
+def test_frames_of_a_published_result_tell_no_small_count() -> None:
+    """Four people of c: the numbers of b and c are hidden, and columns keep their types."""
+    rows = {"g": ["a"] * 100 + ["b"] * 100 + ["c"] * 4, "y": [1, 0] * 102}
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate", "suppress_below": 11}
+    result = fairaudit.audit(spec, rows)
+    small = result.group_rates("g").filter(pl.col("group") == "c").row(0, named=True)
+    numbers = ("people", "n", "numerator", "denominator", "value", "low", "high", "p")
+    assert {small[name] for name in numbers} == {None}
+    assert small["state"] == "suppressed"
+    assert "n=4" not in repr(result.groups)
+    table = result.table("g")
+    assert (table.schema["n"], table.schema["selection_rate"]) == (pl.Int64(), pl.Float64())
+    assert pickle.loads(pickle.dumps(result)).to_json() == result.to_json()  # noqa: S301  # our own
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_type_is_told_in_words(name: str) -> None:
+    call, words = WRONG[name]
+    with pytest.raises(fairaudit.UsageError, match=words):
+        call()

@@ -7,22 +7,26 @@ import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import count
 
 import jinja2
 from markupsafe import Markup
 
 from fairaudit.report import palette, summary
-from fairaudit.report.blocks import Document, Entries, Facts, Tone
+from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
 from fairaudit.report.html import inline, plots
-from fairaudit.report.html.outline import outlined
+from fairaudit.report.html.front import Front, front
+from fairaudit.report.html.outline import Outline, outlined
 from fairaudit.report.labels import short
-from fairaudit.result import Answer
+from fairaudit.result import Answer, AuditResult
 from fairaudit.version import version
 
 _SHORT = 120
 """So many signs stand in half of a page without making it hard to read."""
 
 
+_FRAGMENTS = count(1)
+"""Numbers for the elements of a notebook, whose ids may not be alike."""
 _LETTERS = 22
 """So many letters of a name have room below an axis."""
 _PLOTS = (
@@ -34,19 +38,46 @@ _PLOTS = (
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
     """The page of one answer; of several their summary."""
-    show = summary.document if len(answers) > 1 else summary.report
-    return page(show(answers, all_rows=all_rows))
+    if len(answers) > 1:
+        return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
+    (answer,) = answers
+    document = summary.report(answers, all_rows=all_rows)
+    if not isinstance(answer.found, AuditResult):
+        return page(document)
+    below = tuple(block for block in document if not _is_in_front(block))
+    outline = outlined(below)
+    return _page(outline, front(answer.found, answer.data, outline))
 
 
 def page(document: Document) -> str:
     """A page of any document."""
-    outline = outlined(document)
+    return _page(outlined(document), None)
+
+
+def fragment(result: AuditResult) -> str:
+    """The top of the page of a result as an element with its style, for a notebook."""
+    style = _environment().get_template("fragment.css.jinja").render(colours=palette.COLOURS)
+    outline = outlined(summary.report([Answer("", None, result)]))
+    template = _environment().get_template("fragment.html.jinja")
+    return template.render(
+        front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
+        style=Markup(style),  # noqa: S704  # our own file
+    )
+
+
+def _is_in_front(block: Block) -> bool:
+    """Whether the findings of the page tell it: what came of each check."""
+    return isinstance(block, Entries) and block.is_titled
+
+
+def _page(outline: Outline, top: Front | None) -> str:
     style, script = _style(), _text("sort.js")
     return (
         _environment()
         .get_template("page.html.jinja")
         .render(
             outline=outline,
+            front=top,
             title=inline.plain(outline.title),
             style=Markup(style),  # noqa: S704  # our own file
             script=Markup(script),  # noqa: S704  # the same
@@ -78,6 +109,7 @@ def _environment() -> jinja2.Environment:
         linked=inline.linked,
         is_quiet=_is_quiet,
         is_short=_is_short,
+        is_long=_is_long,
         kind_of=lambda picture: type(picture).__name__.lower(),
         is_finite=math.isfinite,
         short_name=_short_name,
@@ -112,6 +144,12 @@ def _short_name(name: str) -> str:
 def _is_quiet(block: Entries) -> bool:
     """Whether all statements are remarks, which stand back behind findings."""
     return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
+
+
+def _is_long(block: Facts) -> bool:
+    """Whether facts are definitions, of which a reader opens one."""
+    long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
+    return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
 
 
 def _is_short(block: Facts) -> bool:

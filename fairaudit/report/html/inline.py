@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from markupsafe import Markup, escape
 
@@ -24,6 +25,7 @@ def plain(words: str) -> str:
     return _WORD.sub(_shortened, printable(words.replace("\n", " ")))
 
 
+@lru_cache(maxsize=4096)  # a page says the same names again and again
 def signs(words: str) -> Markup:
     """The same as markup: lines are kept, runs from right to left stand by themselves."""
     if words.isspace():

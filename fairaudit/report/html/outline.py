@@ -97,6 +97,12 @@ class Outline:
     opening: Section
     sections: Sequence[Section]
 
+    def figures(self, id_: str = "") -> list[Place[Figure]]:
+        """The pictures of a section, or else all of them, in their order."""
+        sections = [one for one in (self.opening, *self.sections) if id_ in {"", one.id}]
+        items = chain.from_iterable(section.items for section in sections)
+        return [place for item in items if isinstance(item, Pictures) for place in item.places]
+
 
 def outlined(document: Document) -> Outline:
     """The document in sections; the first heading is the title, one entry below it the banner."""
@@ -121,6 +127,7 @@ def outlined(document: Document) -> Outline:
         [
             Section(names.of(title), title, list(_items(blocks, title, names, room)))
             for title, blocks in parts[1:]
+            if blocks
         ],
     )
 
@@ -129,7 +136,7 @@ class _Names:
     """Names and labels in a page, none twice."""
 
     def __init__(self) -> None:
-        self._used: set[str] = {"content", "top"}
+        self._used: set[str] = {"content", "findings", "opening", "top"}
         self._said: set[str] = set()
 
     def of(self, words: str) -> str:

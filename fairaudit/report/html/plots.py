@@ -15,6 +15,8 @@ from fairaudit.report.palette import SERIES, SHADES
 from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Node, Rule
 
 _STEPS = (1, 2, 2.5, 5, 10)
+_LARGE = 1000
+"""Ticks from here on are whole numbers."""
 _BOX = 0.86
 """So much of its column a box is wide; lines join it to the next."""
 _BESIDE = 34
@@ -50,7 +52,9 @@ class Scale:
         return [(self.at(value), self._text(value)) for value in values]
 
     def _text(self, value: float) -> str:
-        return f"{100 * value:,.4g} %" if self.percent else f"{value:,.4g}"
+        if self.percent:
+            return f"{100 * value:,.4g} %"
+        return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,9 +235,9 @@ def test_cuts_that_cannot_be_are_faults(columns: dict[str, Any], message: str) -
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ({"quantiles": 4, "bins": [1]}, "either bins or quantiles"),
+        ({"quantiles": 4, "bins": [1]}, "either .bins. or .quantiles."),
         ({"quantiles": 1}, "from 2 to 100 quantiles"),
-        ({"quantiles": 4, "keep": ["a"]}, "either binned or merged and kept"),
+        ({"quantiles": 4, "keep": ["a"]}, "either binned or its levels are recoded"),
     ],
 )
 def test_quantiles_that_cannot_be_are_faults(column: dict[str, Any], message: str) -> None:

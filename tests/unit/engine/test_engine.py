@@ -233,7 +233,7 @@ def test_frames_are_read_like_files(wrap: Callable[[pl.DataFrame], object]) -> N
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(DataError, match="cannot be read as a table"):
+    with pytest.raises(DataError, match="the data is a int, which is no table"):
         audit(3)
 
 

@@ -64,6 +64,16 @@ def _arrow(**more: list[Any]) -> pa.Table:
     return pa.table({**USED, **more})
 
 
+class _Stream:
+    """Whatever hands over a stream of Arrow, and can do so but once."""
+
+    def __init__(self) -> None:
+        self.reader = _arrow().to_reader(max_chunksize=64)
+
+    def __arrow_c_stream__(self, schema: object = None) -> object:
+        return self.reader.__arrow_c_stream__(schema)
+
+
 def _duckdb() -> Any:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     rows = _arrow()
@@ -89,6 +99,7 @@ FRAMES: dict[str, Callable[[], Any]] = {
     "Arrow reader": lambda: _arrow().to_reader(max_chunksize=64),
     "Arrow record batch": lambda: _arrow().to_batches()[0],
     "Arrow dataset": lambda: pyarrow.dataset.dataset(_arrow()),
+    "a stream of Arrow": _Stream,
     "DuckDB": _duckdb,
     "lists": lambda: COLUMNS,
     "arrays": lambda: {name: _objects(values) for name, values in USED.items()},
@@ -150,7 +161,7 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
         (np.zeros((2, 2)), "the data is a ndarray, which is no table"),
         ({**USED, "group": "a"}, "the column 'group' is a str, not a list or an array"),
         ({**USED, "group": 5}, "the column 'group' is a int, not a list or an array"),
-        ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'w' has 600"),
+        ({**USED, "group": ["a"]}, "the columns differ in length: 'group' has 1, 'code' has 600"),
         ({**USED, "group": ["a", 1] * 300}, "the column 'group' mixes int and str"),
         (pd.DataFrame({**USED, "group": ["a", 1] * 300}), "the column 'group' mixes int and str"),
         ({**USED, "group": [["a"]] * ROWS}, "'group' holds List.String., which has no levels"),
@@ -170,3 +181,11 @@ def test_an_error_of_a_library_tells_no_row() -> None:
     with pytest.raises(DataError) as raised:
         fairaudit.audit(SPEC, frame)
     assert "ä" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrap", [pl.DataFrame, pa.table, dict, pd.DataFrame])
+def test_a_column_may_be_missing_throughout(wrap: Callable[[Any], Any]) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate"}
+    result = fairaudit.audit(spec, wrap({"g": [None, None], "y": [1, 0]}))
+    assert [row.group for row in result.groups] == [(), (("g", "(unknown)"),)]

@@ -179,7 +179,11 @@ def test_whatever_the_order_the_same_people_are_kept(
     parts = [count(question, frame[a:b]) for a, b in ((1500, 2500), (0, 1500), (2500, N))]
     added = recode(reduce(operator.add, parts), question.spec).rows
     assert added is not None
-    for other in (rows_of(shuffled), rows_of(tmp_path / "all.parquet"), added):
+    (tmp_path / "parts").mkdir()
+    for at in range(3):
+        frame[1000 * at : 1000 * at + 1000].write_csv(tmp_path / "parts" / f"{at}.csv")
+    stored = [rows_of(tmp_path / name) for name in ("all.parquet", "parts")]
+    for other in (rows_of(shuffled), *stored, added):
         assert other.share == whole.share
         assert other.n.tolist() == whole.n.tolist()
         assert other.cells.tolist() == whole.cells.tolist()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import shutil
+import subprocess
+import sys
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,7 +18,10 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
+from fairaudit.codec.documents import read_result
 from fairaudit.errors import FairauditError, SpecError
+from fairaudit.report.json import render
+from fairaudit.report.provenance import provenance as describe_origin
 from fairaudit.verdict import Status
 
 CELLS = {
@@ -159,3 +167,31 @@ def test_draws_by_one_attribute_serve_that_one_alone(tmp_path: Path) -> None:
 def test_a_spec_without_draws_is_refused() -> None:
     with pytest.raises(FairauditError, match="names none"):
         fairaudit.audit(spec(METRICS[0]), frame())
+
+
+def test_the_provenance_names_the_draws_and_their_hash(tmp_path: Path) -> None:
+    path = saved(posterior(5), tmp_path)
+    result = fairaudit.audit(spec(*METRICS, draws=str(path)), frame())
+    origin = result.provenance
+    assert origin.draws == str(path)
+    assert origin.draws_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert f"sha256 {origin.draws_sha256[:12]}" in str([*describe_origin(result)])
+    document = json.loads(render(result))
+    assert document["data"]["draws"] == str(path)
+    assert document["data"]["draws_sha256"] == origin.draws_sha256
+    assert read_result(document).provenance == origin
+
+
+def test_without_draws_the_provenance_names_none() -> None:
+    result = fairaudit.audit(spec("differential_fairness"), frame())
+    assert result.provenance.draws is None
+    assert not {"draws", "draws_sha256"} & {*json.loads(render(result))["data"]}
+
+
+def test_the_shipped_draws_are_those_of_their_seed(tmp_path: Path) -> None:
+    samples = Path(__file__).parents[3] / "sample_data"
+    for name in ("make_theta.py", "loans.csv"):
+        shutil.copy(samples / name, tmp_path)
+    subprocess.run([sys.executable, "make_theta.py"], cwd=tmp_path, check=True)
+    theta = "loans_theta.csv"
+    assert (tmp_path / theta).read_bytes() == (samples / theta).read_bytes()

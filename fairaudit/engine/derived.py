@@ -1,0 +1,149 @@
+"""Columns that no file holds, added to each batch while rows stream by.
+
+An unsound value keeps the text it was made of, so that whoever reads it as a number refuses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.strata import add_strata
+from fairaudit.errors import DataError
+from fairaudit.names import quoted
+from fairaudit.plan import Plan
+from fairaudit.spec import (
+    ABSENT,
+    BETWEEN,
+    COUNTED_LEVEL,
+    COUNTED_PEOPLE,
+    Age,
+    Combination,
+    CountColumns,
+    Difference,
+    Text,
+)
+
+_DECIMALS = 9
+"""So many decimals a difference has: 1.5 - 1.2 is 0.3, whatever doubles say."""
+
+_DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
+
+
+def add_columns(batch: Batch, plan: Plan) -> Batch:
+    """The batch with the columns that a plan derives, and those of the models of strata."""
+    numbers = Numbers(batch, plan)
+    columns = {
+        derivation.name: _derive(derivation, numbers).alias(derivation.name)
+        for derivation in plan.derived
+    }
+    if plan.counts is not None:
+        columns |= {own(level): count for level, count in _counts(plan.counts, numbers)}
+    for name in columns:
+        if name in batch.schema:
+            what = f"{batch.names[0]}: a column has the name {quoted(name)}, which is derived here"
+            raise DataError(what, "rename the column")
+    if columns:
+        frame = batch.frame.with_columns(value.alias(name) for name, value in columns.items())
+        schema = {**batch.schema, **dict.fromkeys(columns, pl.String())}
+        batch = replace(batch, frame=frame, schema=schema)
+    if plan.counts is not None:
+        batch = _unpivot(batch, plan.counts)
+    return add_strata(batch, plan)
+
+
+def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.Expr:
+    match derivation:
+        case Age():
+            return _age(derivation, numbers)
+        case Difference():
+            return _difference(derivation, numbers)
+        case Combination():
+            levels = [_level(text.value, numbers).fill_null(ABSENT) for text in derivation.texts]
+            return pl.concat_str(levels, separator=BETWEEN)
+
+
+def _level(column: str, numbers: Numbers) -> pl.Expr:
+    """A column as its levels are written."""
+    dtype, value = numbers.batch.schema[column], pl.col(column)
+    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
+
+
+def _age(age: Age, numbers: Numbers) -> pl.Expr:
+    """Completed years as a text; who is born later than that day has none."""
+    born = _date(age.born.value, numbers)
+    at = _date(age.at.value, numbers) if age.day is None else pl.lit(age.day)
+    had = _day_of_year(at) >= _day_of_year(born)
+    years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
+    sound = pl.when(born <= at).then(years.cast(pl.String))
+    return _or_raw(sound, age.texts, numbers)
+
+
+def _day_of_year(day: pl.Expr) -> pl.Expr:
+    """The month and the day as one number, which ascends within a year."""
+    return day.dt.month().cast(pl.Int32) * 100 + day.dt.day()
+
+
+def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
+    """The difference of two numbers, or of two dates in days, as a text."""
+    first, second = difference.column.value, difference.minus.value
+    if all(_is_dated(column, numbers) for column in (first, second)):
+        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+        return _or_raw(days.cast(pl.String), difference.texts, numbers)
+    gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
+    sound = gap.round(_DECIMALS).cast(pl.String)
+    if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
+        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+        sound = pl.coalesce(sound, days.cast(pl.String))
+    return _or_raw(sound, difference.texts, numbers)
+
+
+def _is_dated(column: str, numbers: Numbers) -> bool:
+    return numbers.batch.schema[column] in {pl.Date, pl.Datetime}
+
+
+def _date(column: str, numbers: Numbers) -> pl.Expr:
+    """The date in a column; null where there is none, or no date at all."""
+    value = numbers.present(column)
+    if is_text(numbers.batch.schema[column]):
+        return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
+    if not _is_dated(column, numbers):
+        dtype = numbers.batch.schema[column]
+        raise DataError(
+            f"{numbers.batch.names[0]}: the column {quoted(column)} holds {dtype}, not dates",
+            "write dates as 2024-12-31",
+        )
+    return value.cast(pl.Date)
+
+
+def _or_raw(sound: pl.Expr, texts: tuple[Text, ...], numbers: Numbers) -> pl.Expr:
+    """The sound value; null where a part is missing; else a text that no number is."""
+    parts = [numbers.present(text.value) for text in texts]
+    missing = pl.any_horizontal(part.is_null() for part in parts)
+    raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
+    return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit("? ") + raw))
+
+
+def _counts(counts: CountColumns, numbers: Numbers) -> list[tuple[str, pl.Expr]]:
+    """The count of each level as a text; what is no number stays as it is."""
+    columns = [(name, _level(text.value, numbers)) for name, text in counts.levels.items()]
+    if counts.total is None:
+        return columns
+    rest = numbers.value(counts.total.value).cast(pl.Float64)
+    for text in counts.levels.values():
+        rest = rest - numbers.value(text.value).cast(pl.Float64)
+    return [*columns, (counts.rest, rest.cast(pl.String).fill_null("?"))]
+
+
+def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
+    """Each row once for each level that it counts."""
+    own_names = [own(level) for level in counts.names]
+    kept = [name for name in batch.schema if name not in own_names]
+    frame = batch.frame.unpivot(
+        own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
+    ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
+    schema = {name: batch.schema[name] for name in kept}
+    schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
+    return replace(batch, frame=frame, schema=schema)

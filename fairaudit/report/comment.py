@@ -1,0 +1,131 @@
+"""What a comment on a pull request begins with: the verdict, and a table of what is not passed.
+
+The report in full stands folded behind it (`markdown.py`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TypeAlias
+
+from fairaudit import names
+from fairaudit.metrics import find_metric
+from fairaudit.report import disparities, numbers, screen, text_pictures
+from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
+from fairaudit.report.diagnostics import (
+    TONES,
+    Diagnostic,
+    Level,
+    audit_headline,
+    diagnose,
+    limit_place,
+)
+from fairaudit.report.repository import link_to_line
+from fairaudit.result import AuditResult
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines whose signs stand below each other: all of one width."""
+
+    text: str
+
+
+CommentBlock: TypeAlias = Block | Code
+
+
+def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ...]:
+    """The verdict, a row for each check that is not passed, and the numbers of the worst."""
+    headline = audit_headline(result, data)
+    every = diagnose(result)
+    rows = [row for row in every if row.level is not Level.PASS]
+    table = [_table(rows)] if rows else []
+    worst = [_lines(row, _next(result, row)) for row in rows[:1]]
+    gaps = [] if every else [*_widest(result)]
+    return (
+        Heading(headline.title),
+        Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
+        *table,
+        *worst,
+        *gaps,
+        *_remarks(result, every),
+    )
+
+
+def _widest(result: AuditResult) -> Iterator[Table]:
+    """The widest gaps of a spec that sets no limit."""
+    gaps = disparities.widest(result)
+    if gaps:
+        rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
+        yield Table("", ("the widest gaps, significant ones first", "how sure"), rows, (False,) * 2)
+
+
+def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
+    """How close the passes came, what they may have missed, what no limit looks at."""
+    if every and all(row.level is Level.PASS for row in every):
+        closest = min(every, key=screen.distance)
+        yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+    for line in (*screen.passes(every), *screen.uncovered(result)):
+        text = "".join(cell.text for cell in line.cells)
+        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
+
+
+def details(result: AuditResult) -> Iterator[CommentBlock]:
+    """The numbers of the checks that are not passed, behind the worst of them."""
+    rows = [row for row in diagnose(result) if row.level is not Level.PASS]
+    others = [row for row in rows[1:] if row.lines or row.picture]
+    if others:
+        yield Heading("More on what is not passed")
+    for row in others:
+        yield Entries([(Cell(row.level.upper(), TONES[row.level]), row.headline)])
+        yield _lines(row)
+
+
+def _table(rows: Sequence[Diagnostic]) -> Table:
+    has_owners = any(row.finding.check.about.owner for row in rows)
+    heads = ("status", "check", "by", "value", "limit", "spec", *(["owner"] if has_owners else []))
+    cells = [[*_cells(row, has_owners=has_owners)] for row in rows]
+    return Table("", heads, cells, (False, False, False, True, *(False for _ in heads[4:])))
+
+
+def _cells(row: Diagnostic, *, has_owners: bool) -> Iterator[Cell]:
+    check = row.finding.check
+    given = f" given {numbers.subset(check.given)}" if check.given else ""
+    yield Cell(row.finding.status.upper(), TONES[row.level])
+    yield Cell(f"{row.code}\n{row.headline}")
+    yield Cell(f"{numbers.subset(check.by)}{given}" if check.by else "")
+    yield Cell(f"{row.value}\n({row.interval})" if row.interval else row.value, Tone.STRONG)
+    yield Cell(row.limit)
+    place = limit_place(row.finding)
+    if place is None:
+        yield Cell("")
+    else:
+        file = names.copied(PurePath(place.file).name)
+        yield Cell(f"{file}:{place.line}", href=link_to_line(place) or None)
+    if has_owners:
+        yield Cell(names.line(check.about.owner))
+
+
+def _next(result: AuditResult, row: Diagnostic) -> list[tuple[str, str]]:
+    """Commands that show more of the first diagnostic."""
+    spec = shlex.quote(names.copied(result.provenance.spec_path))
+    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1"]
+    if find_metric(row.code) is not None:
+        commands.append(f"fairaudit explain {row.code}")
+    return [("" if number else "next", command) for number, command in enumerate(commands)]
+
+
+def _lines(row: Diagnostic, more: Sequence[tuple[str, str]] = ()) -> Code:
+    """The labelled lines of a diagnostic, and its picture, as a terminal prints them."""
+    pairs = [*row.lines, *more]
+    width = max((len(label) for label, _ in pairs), default=0) + 1
+    lines = [f"{f'{label}:' if label else '':{width}} {text}".rstrip() for label, text in pairs]
+    if row.picture is not None:
+        drawn = text_pictures.draw(row.picture, _WIDTH)
+        lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
+    return Code("\n".join(lines))

@@ -1,0 +1,86 @@
+"""The widest disparities of a spec that sets no limit, those with evidence first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fairaudit.metrics import Eligibility, GroupMetric, find_metric
+from fairaudit.report import metric_titles, numbers
+from fairaudit.result import AuditResult, RateRow
+
+_MOST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WidestGap:
+    """A group and its reference by one rate, in a sentence, and how sure it is."""
+
+    headline: str
+    sure: str
+
+
+def widest(result: AuditResult) -> list[WidestGap]:
+    """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    best: dict[tuple[object, ...], RateRow] = {}
+    for row in result.rates:
+        key = (row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged)
+        if _is_compared(row) and (key not in best or _rank(row) < _rank(best[key])):
+            best[key] = row
+    return [_gap(result, row) for row in sorted(best.values(), key=_rank)[:_MOST]]
+
+
+def _is_compared(row: RateRow) -> bool:
+    return (
+        bool(row.by)
+        and row.standing is Eligibility.ELIGIBLE
+        and row.group != row.reference
+        and row.difference is not None
+        and math.isfinite(row.difference)
+    )
+
+
+def _rank(row: RateRow) -> tuple[bool, float, float]:
+    """Significant ones first, shares before other numbers of their size, then the widest."""
+    test = row.estimate.significance
+    adjusted = 1.0 if test is None else test.adjusted
+    assert row.difference is not None
+    return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
+
+
+def _gap(result: AuditResult, row: RateRow) -> WidestGap:
+    share = metric_titles.is_share(row.metric)
+    difference = row.difference
+    assert difference is not None
+    way = ("above", "more") if difference > 0 else ("below", "less")
+    group, reference = numbers.people(row.group), numbers.people(row.reference)
+    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    size = numbers.number_beside(
+        abs(difference), [0], digits=1 if share else 3, scale=100 if share else 1
+    )
+    record = find_metric(row.metric)
+    participle = record.participle if isinstance(record, GroupMetric) and row.of != "label" else ""
+    if not difference:
+        text = f"{metric_titles.title(row.metric, row.of)} of {group} is that of {reference}"
+    elif participle and share:
+        text = f"{group} is {participle} {size} points {way[1]} often than {reference}"
+    else:
+        title = metric_titles.title(row.metric, row.of)
+        unit = " points" if share else ""
+        text = f"{title} of {group} is {size}{unit} {way[0]} that of {reference}"
+    other = next((other for other in result.rates if _is_reference(other, row)), None)
+    counts = " against ".join(
+        numbers.rate(each.estimate, share=share) for each in (row, other) if each is not None
+    )
+    test = row.estimate.significance
+    p = "not tested" if test is None else f"p {numbers.probability(test.adjusted, row.alpha)}"
+    if test is not None and test.family > 1:
+        p += f" ({test.correction}, {numbers.counted(test.family, 'test')})"
+    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+    return WidestGap(text + where, f"{by}{counts}; {p}")
+
+
+def _is_reference(other: RateRow, row: RateRow) -> bool:
+    key = (row.metric, row.of, row.by, row.stratum, row.reference, row.parameters, row.averaged)
+    own = (other.metric, other.of, other.by, other.stratum, other.group, other.parameters)
+    return (*own, other.averaged) == key

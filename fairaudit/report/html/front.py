@@ -1,0 +1,152 @@
+"""The top of a page: the verdict, what decides it with its picture, every check, the subsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairaudit.report import checks, lattice, reversals, subgroups
+from fairaudit.report.blocks import Cell, Figure
+from fairaudit.report.diagnostics import AuditHeadline, Diagnostic, Level, audit_headline, diagnose
+from fairaudit.report.disparities import WidestGap, widest
+from fairaudit.report.html.outline import Outline, Place
+from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
+from fairaudit.result import AuditResult
+from fairaudit.verdict import ReversalCheck, SubgroupCheck
+
+_SHOWN = 8
+"""So many checks that did not pass are listed at once; the others are folded."""
+_KINDS = (Intervals, Lattice, Lines, Bars)
+"""Which kind of picture tells most where no check has one."""
+_SECTIONS: dict[type, str] = {
+    ReversalCheck: reversals.HEADING,
+    SubgroupCheck: subgroups.HEADING,
+}
+"""The section below with the numbers of a check that compares no two groups."""
+_PICTURES = 24
+"""So many findings have a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """A check as a row of the list and as a finding below it; `section` says more of it, if any."""
+
+    id: str
+    status: Cell
+    diagnostic: Diagnostic
+    in_full: str
+    picture: Place[Figure] | None
+    section: str
+
+    @property
+    def line(self) -> str:
+        """Its line in the spec, as a number."""
+        place = self.diagnostic.finding.check.place
+        return "" if place is None else str(place.line)
+
+    @property
+    def labelled(self) -> list[tuple[str, str]]:
+        """What is told of it: each label once, with all its lines."""
+        texts: dict[str, list[str]] = {}
+        label = ""
+        for name, text in self.diagnostic.lines:
+            label = name or label
+            texts.setdefault(label, []).append(text)
+        return [(name, "\n".join(lines)) for name, lines in texts.items()]
+
+    @property
+    def subject(self) -> str:
+        """The metric and the groups, as short as a row needs them."""
+        return checks.title(self.diagnostic.finding)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Checks behind one line that says what they are."""
+
+    title: str
+    lines: Sequence[CheckLine]
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What a reader sees first.
+
+    `lead` is the check that decides; without limits there is none. `open` checks did not pass, and
+    the first of them are `shown`; `folds` are the others. `subsets` are those of `measure`, `gaps`
+    the widest ones of a spec without limits.
+    """
+
+    headline: AuditHeadline
+    lead: CheckLine | None
+    picture: Place[Figure] | None
+    shown: Sequence[CheckLine]
+    folds: Sequence[Fold]
+    open: Sequence[CheckLine]
+    passed: Sequence[CheckLine]
+    measure: str
+    subsets: Sequence[Node]
+    gaps: Sequence[WidestGap]
+
+
+def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
+    """The top of the page of a result; `outline` is what stands below it.
+
+    `prefix` begins each id, where several of these share a page.
+    """
+    lines = [
+        _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)
+        for number, diagnostic in enumerate(diagnose(result), 1)
+    ]
+    passed = [line for line in lines if line.diagnostic.level is Level.PASS]
+    opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
+    lead = next(iter(lines), None)
+    folds = [Fold(f"{len(opened) - _SHOWN} more that did not pass", opened[_SHOWN:])]
+    folds.append(Fold(f"{len(passed)} passed", passed))
+    measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
+    return Front(
+        audit_headline(result, data),
+        lead,
+        _picture(lead, opened or passed, outline, prefix),
+        opened[:_SHOWN],
+        [fold for fold in folds if fold.lines],
+        opened,
+        passed,
+        measure,
+        subsets,
+        [] if lines else widest(result),
+    )
+
+
+def _picture(
+    lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline, prefix: str
+) -> Place[Figure] | None:
+    """The picture that decides: of the first check, of its section below, of any other check."""
+    if lead is not None and lead.picture is not None:
+        return lead.picture
+    section = lead.section if lead is not None else ""
+    below = [place for place in outline.figures(section) if section]
+    drawn = [line.picture for line in lines if line.picture is not None]
+    if not below and drawn:
+        return drawn[0]
+    ranked = sorted(
+        below or outline.figures(), key=lambda place: _KINDS.index(type(place.block.picture))
+    )
+    return next((replace(place, id=f"{prefix}front-{place.id}") for place in ranked), None)
+
+
+def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
+    finding, drawn = diagnostic.finding, diagnostic.picture
+    place = f", {diagnostic.place}" if diagnostic.place else ""
+    in_full = (
+        f"{checks.title(finding)}: {checks.sentence(finding)} ({checks.id_of(finding)}{place})"
+    )
+    picture = None
+    if drawn is not None and has_picture:
+        rules = [rule.label for rule in drawn.rules if rule.label]
+        values = [f"{row.label} {row.text}" for row in drawn.rows]
+        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", drawn)
+        picture = Place(figure, f"{id_}-picture")
+    titles = {section.title: section.id for section in outline.sections}
+    section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
+    return CheckLine(id_, checks.status_cell(finding), diagnostic, in_full, picture, section)

@@ -1,0 +1,100 @@
+"""Lines of text on a page of some width: what holds together, where a line breaks, plain signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fairaudit.names import printable, width
+from fairaudit.report.blocks import Cell, Tone
+
+GLUE = "\ue000"
+"""A blank at which no line breaks; it becomes one when the lines are there."""
+_TOGETHER = re.compile(
+    r" (?=%|×|/ )|(?<=%) (?=\(\d)|(?<=\bp) (?=[=<>])|(?<=\bn) (?==)|(?<=[=<>±]) (?=[-+.\d∞])"
+    r"|(?<=\[)(?:[-+]?[\d.e∞-]+), (?=[-+]?[\d.e∞-]+\])"
+)
+"""What a reader takes in at once: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
+_ASCII = str.maketrans(
+    {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
+     "‹": "<", "●": "O", "○": "o", "─": "-", "┊": ":"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of cells side by side; what does not fit goes on below, `indent` columns in."""
+
+    cells: Sequence[Cell]
+    indent: int = 0
+
+
+BLANK = Line(())
+
+
+def line(*cells: Cell | str, indent: int = 0) -> Line:
+    """A line of texts, each in its tone."""
+    return Line(tuple(Cell(cell) if isinstance(cell, str) else cell for cell in cells), indent)
+
+
+def glued(words: str) -> str:
+    """A text whose numbers hold together where a line breaks."""
+    words = printable(words, but=f"\n{GLUE}")
+    return _TOGETHER.sub(lambda match: match[0].replace(" ", GLUE), words)
+
+
+def spelled(words: str) -> str:
+    """The words without signs that a stream of ASCII cannot draw."""
+    parts = words.translate(_ASCII).split(GLUE)
+    return GLUE.join(part.encode("ascii", "replace").decode() for part in parts)
+
+
+def padded(text: str, room: int) -> str:
+    """A text with blanks up to so many columns."""
+    return text + " " * (room - width(text))
+
+
+def wrapped(lines: Sequence[Line], page: int) -> list[Line]:
+    """The lines, broken between words where they are wider than the page."""
+    return [part for one in lines for part in _wrapped(one, page)]
+
+
+def _wrapped(one: Line, page: int) -> Iterator[Line]:
+    """One line, or as many as it takes; a word that is wider than the page is broken."""
+    current: list[Cell] = []
+    column = 0
+    for cell in one.cells:
+        for word in re.findall(r" *[^ ]+| +$", glued(cell.text)):
+            rest = word
+            while column + width(rest.rstrip()) > page:
+                if column > one.indent:
+                    yield _unglued(current, one.indent)
+                    current, column = [Cell(" " * one.indent)], one.indent
+                    rest = rest.lstrip()
+                    continue
+                room = max(page - column, 1)
+                current.append(Cell(rest[:room], cell.tone))
+                yield _unglued(current, one.indent)
+                current, column = [Cell(" " * one.indent)], one.indent
+                rest = rest[room:]
+            current.append(Cell(rest, cell.tone))
+            column += width(rest)
+    yield _unglued(current, one.indent)
+
+
+def _unglued(cells: Sequence[Cell], indent: int) -> Line:
+    """The cells of one tone as one, with common blanks."""
+    merged: list[Cell] = []
+    for cell in cells:
+        text = cell.text.replace(GLUE, " ")
+        if merged and merged[-1].tone is cell.tone:
+            merged[-1] = Cell(merged[-1].text + text, cell.tone)
+        else:
+            merged.append(Cell(text, cell.tone))
+    return Line(tuple(merged), indent)
+
+
+def heading(text: str) -> Cell:
+    """A text that stands out."""
+    return Cell(text, Tone.STRONG)

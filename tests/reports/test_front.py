@@ -1,0 +1,203 @@
+"""The top of a page: what decides, every check, the subsets; whatever was judged."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import polars as pl
+import pytest
+from pages import Element, elements, read, sample, tree_of
+from report_cases import NAMES
+from test_pictures import drawings
+
+import fairaudit
+from fairaudit.report import html, summary
+from fairaudit.report.blocks import Table
+from fairaudit.report.diagnostics import diagnose
+from fairaudit.result import Answer, AuditResult
+from fairaudit.verdict import Status
+
+
+def by_class(tree: Element, name: str) -> list[Element]:
+    """The elements of a class."""
+    return [one for one in elements(tree) if name in one.attributes.get("class", "").split()]
+
+
+def page(result: AuditResult) -> Element:
+    """The page of a result as a tree."""
+    return read(html.render([Answer("spec.yaml", None, result)]))
+
+
+def people(rates: dict[str, tuple[int, int]]) -> pl.DataFrame:
+    """Groups with so many selected of so many people."""
+    rows = [
+        (group, word, n)
+        for group, (selected, total) in rates.items()
+        for word, n in (("yes", selected), ("no", total - selected))
+    ]
+    return pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")
+
+
+def audit(rates: dict[str, tuple[int, int]], metrics: list[Any], **more: Any) -> AuditResult:
+    """An audit of such groups."""
+    columns = {
+        "protected": ["group"],
+        "decision": {"column": "y", "positive": "yes"},
+        "count": "n",
+    }
+    return fairaudit.audit({"columns": columns, "metrics": metrics, **more}, people(rates))
+
+
+RATIO = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+UNEQUAL = {"a": (50, 100), "b": (20, 100)}
+
+
+@cache
+def failed() -> AuditResult:
+    """Two groups of which one is selected less often."""
+    return audit(UNEQUAL, [RATIO])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name: str) -> None:
+    result, tree = sample(name).result, tree_of(name)
+    diagnostics = diagnose(result)
+    lists = by_class(tree, "list")
+    assert len(lists) == 1
+    words = lists[0].text
+    for diagnostic in diagnostics:
+        assert " ".join(diagnostic.limit.split()) in words
+    rows = [row for body in lists[0].all("tbody") for row in body.all("tr")]
+    assert len(rows) == len(result.findings)
+    if diagnostics:
+        (headline,) = by_class(tree, "headline")
+        assert headline.text == " ".join(diagnostics[0].headline.split())
+    text = tree.all("body")[0].text
+    order = [text.index(word) for word in (result.verdict.upper(), "Provenance")]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_of_the_list_leads_to_its_finding(name: str) -> None:
+    tree = tree_of(name)
+    findings = {one.attributes["id"]: one for one in tree.all("article")}
+    assert len(findings) == len(sample(name).result.findings)
+    for row in (row for body in by_class(tree, "list")[0].all("tbody") for row in body.all("tr")):
+        (link,) = row.all("a")
+        finding = findings[link.attributes["href"][1:]]
+        assert row.all("td")[0].text in finding.all("h3")[0].text
+
+
+def test_the_pair_that_is_compared_is_bold_and_the_limit_is_drawn() -> None:
+    drawn = drawings(tree_of("loans"))[0]
+    strong = [one.text for one in by_class(drawn, "name") if "strong" in one.attributes["class"]]
+    assert strong == ["female × Black", "male × Black"]
+    assert [one.text for one in by_class(drawn, "limit") if one.tag == "text"] == [
+        "fail 48.3 %",
+        "warn 54.3 %",
+    ]
+
+
+def test_what_passed_is_folded_and_what_did_not_is_seen() -> None:
+    (box,) = by_class(tree_of("loans"), "list")
+    (fold,) = box.all("details")
+    assert "open" not in fold.attributes
+    assert fold.all("summary")[0].text == "6 passed"
+    shown = [one for one in box.children if isinstance(one, Element) and one.tag == "div"]
+    assert [len(one.all("tbody")[0].all("tr")) for one in shown] == [4]
+
+
+def test_a_spec_without_limits_shows_the_widest_gaps() -> None:
+    tree = page(audit(UNEQUAL, ["selection_rate"]))
+    (gaps,) = by_class(tree, "gaps")
+    assert "b is selected 30.0 points less often than a" in gaps.text.replace("group=", "")
+    assert not tree.all("article")
+    assert "nothing was judged" in by_class(tree, "banner")[0].text
+
+
+def test_a_pass_is_open_and_has_its_picture() -> None:
+    tree = page(audit({"a": (50, 100), "b": (49, 100)}, [RATIO]))
+    assert by_class(tree, "banner")[0].text.startswith("PASS")
+    (fold,) = by_class(tree, "list")[0].all("details")
+    assert "open" in fold.attributes
+    assert by_class(drawings(tree)[0], "name")
+
+
+def test_one_group_alone_is_a_page() -> None:
+    tree = page(audit({"a": (50, 100)}, [RATIO]))
+    assert by_class(tree, "word")[0].text != Status.PASS.upper()
+    assert tree.all("article")
+
+
+def test_200_checks_are_listed_eight_are_seen_and_few_are_drawn() -> None:
+    limits = [0.8 - number / 1000 for number in range(200)]
+    metrics = [
+        {**RATIO, "id": f"c{number}", "fail": {"below": limit}}
+        for number, limit in enumerate(limits)
+    ]
+    result = audit(UNEQUAL, metrics)
+    assert len(result.findings) == 200
+    text = html.render([Answer("spec.yaml", None, result)])
+    tree = read(text)
+    (box,) = by_class(tree, "list")
+    assert [len(one.all("tr")) for one in box.all("tbody")] == [8, 192]
+    assert box.all("summary")[0].text == "192 more that did not pass"
+    in_findings = [one for one in tree.all("article") if drawings(one)]
+    assert len(in_findings) == 23
+    assert len(tree.all("article")) == 200
+    assert len(text.encode()) < 1_500_000
+
+
+def test_suppressed_numbers_are_not_at_the_top_either() -> None:
+    rates = {"a": (90, 200), "b": (3, 5), "c": (1, 4), "d": (140, 300)}
+    result = audit(rates, [RATIO], suppress_below=11)
+    (front,) = by_class(page(result), "front")
+    assert not {"3/5", "60.0", "1/4", "25.0"} & set(front.text.replace("%", " ").split())
+
+
+def test_a_name_of_a_check_is_text() -> None:
+    named = {**RATIO, "name": "<b>Hiring</b>", "why": "<i>law</i>", "owner": "R&D"}
+    tree = page(audit(UNEQUAL, [named]))
+    assert "<b>Hiring</b>" in by_class(tree, "headline")[0].text
+    assert not tree.all("b")
+    labels = [one.text for one in by_class(tree, "labelled")[0].all("dt")]
+    assert {"why", "owner"} <= set(labels)
+
+
+def test_definitions_are_folded_one_by_one() -> None:
+    folds = by_class(tree_of("loans"), "definition")
+    assert len(folds) >= 4
+    assert all("open" not in one.attributes and one.all("p")[0].text for one in folds)
+
+
+def test_a_fragment_needs_nothing_and_two_of_them_share_no_id() -> None:
+    first, second = (html.fragment(failed()) for _ in range(2))
+    trees = [read(text) for text in (first, second)]
+    ids = [
+        {one.attributes["id"] for one in elements(tree) if "id" in one.attributes} for tree in trees
+    ]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for tree in trees:
+        (style,) = tree.all("style")
+        assert "url(" not in style.words
+        assert style.words.strip().startswith(".fairaudit{")
+        assert not tree.all("script") + tree.all("a") + tree.all("link")
+        assert by_class(tree, "banner")[0].text.startswith("FAIL")
+        for one in drawings(tree):
+            assert one.attributes["aria-labelledby"] in ids[trees.index(tree)]
+
+
+def test_the_index_says_what_is_worst_in_each_file() -> None:
+    passed = audit({"a": (50, 100), "b": (49, 100)}, [RATIO])
+    answers = [Answer("s.yaml", name, one) for name, one in (("x", failed()), ("y", passed))]
+    (table,) = [
+        block
+        for block in summary.document(answers, links=["x.html", "y.html"], has_headlines=True)
+        if isinstance(block, Table) and "verdict" in block.header
+    ]
+    assert tuple(table.header[:3]) == ("audit", "verdict", "what is worst")
+    rows = [[cell.text for cell in row[:3]] for row in table.rows]
+    assert rows == [["x", "FAIL", diagnose(failed())[0].headline], ["y", "PASS", ""]]
+    assert [row[0].href for row in table.rows] == ["x.html", "y.html"]

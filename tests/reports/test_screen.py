@@ -1,0 +1,93 @@
+"""The first screen: at most fifty lines, what decides it, and nothing that is suppressed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import hostile
+import polars as pl
+import pytest
+from report_cases import NAMES, sample
+from rich.cells import cell_len
+from test_reports import GOLDENS, stable
+
+import fairaudit
+from fairaudit.report import screen, terminal
+from fairaudit.report.pictures import Interval, Intervals, Rule
+from fairaudit.report.text_pictures import draw
+from fairaudit.result import Answer, AuditResult
+
+
+def printed(result: AuditResult, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = io.StringIO()
+    terminal.print_answers([Answer("spec.yaml", None, result)], stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_screens(
+    name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = sample(name)
+    text = printed(result, 80, monkeypatch)
+    golden(GOLDENS / f"{name}.screen.txt", stable(text, result))
+    for columns in (40, 80, 200):
+        lines = printed(result, columns, monkeypatch).splitlines()
+        assert max(map(cell_len, lines)) <= columns
+        assert len(lines) <= screen.MOST_LINES or columns == 40
+
+
+def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first in full, the rest as headlines, and how many there are."""
+    rows = pl.DataFrame({
+        f"a{bit}": [str(number >> bit & 1) for number in range(64) for _ in range(4)]
+        for bit in range(6)
+    } | {"y": [int(number % 7 < 3 + at) for number in range(64) for at in range(4)]})  # fmt: skip
+    spec = {
+        "columns": {
+            "protected": [f"a{bit}" for bit in range(6)],
+            "decision": {"column": "y", "positive": 1},
+        },
+        "metrics": [{"metric": "demographic_parity_ratio", "by": "all", "fail": "< 0.999"}],
+    }
+    result = fairaudit.audit(spec, rows)
+    failed = sum(finding.status == "fail" for finding in result.findings)
+    assert failed > 20
+    text = printed(result, 80, monkeypatch)
+    assert len(text.splitlines()) <= screen.MOST_LINES
+    assert text.count("\nerror[") == screen.MOST_HEADLINES
+    assert f"and {failed - screen.MOST_HEADLINES} more checks: --full" in text
+    assert text.count("= who:") >= 1
+
+
+def test_names_from_data_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = printed(hostile.audited(tmp_path), 80, monkeypatch)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
+
+
+def test_long_names_stand_above_their_intervals() -> None:
+    names = [f"Native Hawaiian or other Pacific Islander {number} × female" for number in (1, 2)]
+    rows = [
+        Interval(name, value, value - 0.1, value + 0.1, text=f"{value:.0%}", strong=True)
+        for name, value in zip(names, (0.3, 0.6), strict=True)
+    ]
+    lines = draw(Intervals("selection rate", rows, [Rule(0.5, label="fail 50 %")]), 80)
+    texts = ["".join(cell.text for cell in line.cells) for line in lines]
+    assert "selection rate, female" in texts[0]
+    assert "fail 50 %" in texts[0]
+    assert [text.strip() for text in texts[1::2]] == [name.split(" ×")[0] for name in names]
+    assert all("●" in text for text in texts[2::2])
+    assert max(map(len, texts)) <= 80
+
+
+def test_a_picture_has_its_ends_and_its_limit_where_they_are() -> None:
+    rows = [Interval("a", 0.0, 0.0, 0.25), Interval("b", 1.0, 0.75, 1.0)]
+    lines = draw(Intervals("rate", rows, [Rule(0.5, label="x")]), 80)
+    first, second = ("".join(cell.text for cell in line.cells)[8:] for line in lines[1:])
+    assert first.startswith("○")
+    assert second.rstrip().endswith("○")
+    assert first.index("┊") == second.index("┊") == pytest.approx(len(second) / 2, abs=1)
