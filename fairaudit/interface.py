@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from fairaudit.baseline import BaselineSource
+from fairaudit.engine import frames
+from fairaudit.engine.frames import Column
 from fairaudit.errors import UsageError, check_type
 from fairaudit.pipeline import DataLike, SpecLike, audit
 from fairaudit.recode.levels import canonical
@@ -84,42 +86,41 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     >>> result.table("sex")["selection_rate"].to_list()
     [0.5, 0.5]
     """
-    from fairaudit.engine import frames  # loads Polars
-
-    outcomes = {"y_true": y_true, "y_pred": y_pred}
-    numbers = {"score": score, "sample_weight": sample_weight}
-    arrays = {
-        name: frames.read_column(name, values)
-        for name, values in {**outcomes, **numbers}.items()
-        if values is not None
-    }
-    levels = [frames.list_levels(arrays[name]) for name in outcomes if name in arrays]
-    if not levels:
+    arrays = _read_arrays({"y_true": y_true, "y_pred": y_pred})
+    if not arrays:
         raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
-    classes = _name_classes(pos_label, {canonical(level) for level in set().union(*levels)})
-    columns: dict[str, Any] = {
-        _ROLES[name]: {"column": name, **classes} if name in outcomes else name for name in arrays
-    }
+    classes = _name_classes(pos_label, arrays.values())
+    columns: dict[str, Any] = {_ROLES[name]: {"column": name, **classes} for name in arrays}
+    numbers = _read_arrays({"score": score, "sample_weight": sample_weight})
+    columns |= {_ROLES[name]: name for name in numbers}
+    arrays |= numbers
     for role, base, features in (
         ("protected", "sensitive_feature", sensitive_features),
         ("strata", "control_feature", control_features),
     ):
         if features is not None:
-            named = frames.name_columns(features, base)
             # Behind a prefix a feature may be called like any other column.
+            named = frames.name_columns(features, base)
             columns[role] = {name: {"column": f"{base}s.{name}"} for name in named}
-            arrays |= {
-                f"{base}s.{name}": frames.read_column(f"{base}s.{name}", values)
-                for name, values in named.items()
-            }
-    asked = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
-    return audit({"columns": columns, "metrics": asked, **keys}, arrays, fail_on=fail_on)
+            arrays |= _read_arrays({f"{base}s.{name}": values for name, values in named.items()})
+    listed = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
+    return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
 
 
-def _name_classes(pos_label: Any, known: set[str]) -> dict[str, object]:  # noqa: ANN401
+def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
+    """Those that are given as columns, which can be read as often as it takes."""
+    return {
+        name: frames.read_column(name, values)
+        for name, values in arrays.items()
+        if values is not None
+    }
+
+
+def _name_classes(pos_label: Any, outcomes: Iterable[Column]) -> dict[str, object]:  # noqa: ANN401
     """The positive, and the negative where all other values are one."""
     positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)
+    known = {canonical(level) for column in outcomes for level in frames.list_levels(column)}
     others = known - {canonical(text)}
     return {"positive": positive, **({"negative": others.pop()} if len(others) == 1 else {})}
 

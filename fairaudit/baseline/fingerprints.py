@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     Comparison,
     Disparity,
     GroupMetric,
+    OverGroups,
     Requirement,
     TableMetric,
     find_metric,
@@ -134,7 +135,11 @@ def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
         case Disparity():
             words["parts"] = [[_plain(member) for member in part] for part in record.parts]
             words |= {"fold": record.fold.id, "reference": _plain(record.reference)}
-            words |= {"averages": _plain(record.averages), "mean": record.mean}
+            words |= {"averages": _plain(record.averages)}
+            # As it has always been written of a mean; the other numbers came later.
+            words["mean"] = record.over_groups is OverGroups.MEAN
+            if record.over_groups not in {None, OverGroups.MEAN}:
+                words["aggregate"] = _plain(record.over_groups)
             words["four_fifths"] = record.four_fifths
         case GroupMetric() | Comparison() | TableMetric():
             words["formula"] = record.formula

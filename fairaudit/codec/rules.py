@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fairaudit.codec.values import Unreadable
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.ledger import Ledger
+from fairaudit.members import RARE
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    OverGroups,
     average_classes,
     build_disparity,
     find_comparison,
@@ -37,26 +39,30 @@ class MetricName:
     """What a spec asks for: the id of a record of the catalogue, and what was made of it.
 
     `compare` is how a rate is compared, null where none is; `macro` whether it is the mean over
-    classes; `mean` whether it is the mean over groups.
+    classes; `mean` whether it is the mean over groups, `aggregate` another number over groups.
     """
 
     metric: str
     compare: str | None
     macro: bool
     mean: bool
+    aggregate: Annotated[OverGroups | None, RARE] = None
 
 
 def name_record(record: Metric) -> MetricName:
     """The names that a record is found by."""
-    compare, rate, is_mean = find_comparison_id(record), record, False
+    compare, rate, over_groups = find_comparison_id(record), record, None
     if isinstance(record, Disparity):
         rate = record.parts[0][0]
         known = None if compare else find_metric(record.id)
-        is_mean = record.mean and not (isinstance(known, Disparity) and known.mean)
+        is_defined_so = isinstance(known, Disparity) and known.over_groups is not None
+        over_groups = None if is_defined_so else record.over_groups
     base = rate.base if isinstance(rate, Macro) else rate
     is_criterion = isinstance(record, Disparity) and compare is None
     metric = record.id if is_criterion else base.id
-    return MetricName(metric, compare, macro=base is not rate, mean=is_mean)
+    is_mean = over_groups is OverGroups.MEAN
+    aggregate = None if is_mean else over_groups
+    return MetricName(metric, compare, macro=base is not rate, mean=is_mean, aggregate=aggregate)
 
 
 def find_record(name: MetricName) -> Metric:
@@ -74,10 +80,12 @@ def find_record(name: MetricName) -> Metric:
         if comparison is None or not isinstance(record, GroupMetric):
             raise Unreadable(f"is no comparison of {name.metric}").within("compare")
         record = build_disparity(record, comparison)
-    if name.mean:
-        if not isinstance(record, Disparity):
-            raise Unreadable(f"cannot be said of {name.metric}").within("mean")
-        record = replace(record, mean=True)
+    over_groups = OverGroups.MEAN if name.mean else name.aggregate
+    if over_groups is not None:
+        if not isinstance(record, Disparity) or (name.mean and name.aggregate is not None):
+            member = "mean" if name.mean else "aggregate"
+            raise Unreadable(f"cannot be said of {name.metric}").within(member)
+        record = replace(record, over_groups=over_groups)
     return record
 
 

@@ -21,6 +21,7 @@ from fairaudit.cube.group_table import (
 )
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
+    NO_COUNTERPART,
     NO_LEVEL,
     UNKNOWN,
     KeyColumn,
@@ -34,6 +35,7 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 __all__ = [
     "MOST_ATTRIBUTES",
     "NOWHERE",
+    "NO_COUNTERPART",
     "NO_LEVEL",
     "UNKNOWN",
     "Amount",

@@ -18,6 +18,9 @@ NO_LEVEL = -1
 UNKNOWN = "(unknown)"
 """How the level of those whose protected value or stratum is not known is written."""
 
+NO_COUNTERPART = "(no counterpart)"
+"""How the level of those is written whom no propensity stratum has people of both sides for."""
+
 MOST_ATTRIBUTES = 12
 """With more attributes not every subset is audited: there are 4,095."""
 

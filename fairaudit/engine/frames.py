@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -21,6 +21,9 @@ from fairaudit.engine.numbers import Batch
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
+
+Column: TypeAlias = pl.Series
+"""The values of a column, in memory."""
 
 _HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of columns"
 
@@ -150,8 +153,9 @@ def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFr
     names = [
         name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)
     ]
-    empty = pl.DataFrame(reader.schema.empty_table().select(names))
-    return pl.concat([empty, *(pl.DataFrame(batch.select(names)) for batch in reader)])
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    rows = pa.Table.from_batches((batch.select(names) for batch in reader), schema)
+    return pl.DataFrame(pl.from_arrow(rows, rechunk=False))
 
 
 def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401

@@ -73,7 +73,9 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
         isinstance(quantity, Rate) and comparison.scale is not None
         for quantity, comparison in metric.parts
     )
-    return None if known and not metric.mean and not metric.fitted else NO_CLUSTER_VARIANCE
+    return (
+        None if known and metric.over_groups is None and not metric.fitted else NO_CLUSTER_VARIANCE
+    )
 
 
 def refuse_unknown_variance(evaluation: Evaluation) -> None:

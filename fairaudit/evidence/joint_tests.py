@@ -292,7 +292,7 @@ def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
     """The joint tests of a spread; those of a mean over groups know of no pair beyond a limit."""
-    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.mean
+    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.over_groups is not None
     pair_filter = None if is_mean else lambda is_beyond: make_pair_filter(evaluation, is_beyond)
     return stack_strata(joint_tests, find_test_key(values, evaluation), pair_filter)
 

@@ -58,7 +58,7 @@ def explain_no_interval(metric: Metric) -> str | None:
         return None if _name_group_interval(metric) else f"none: {metric.no_interval}"
     if isinstance(metric, TableMetric):
         return f"none: {metric.no_interval}" if metric.interval is None else None
-    if metric.mean:
+    if metric.over_groups is not None:
         return f"none: {MEAN_IS_BIASED}"
     if metric.fold is REMAINDER:
         return f"none: {STRATA_ARE_ESTIMATED}"
@@ -81,7 +81,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.standard_normal
         return None if has_test else metric.no_test or explain_no_interval(metric)
-    if metric.mean and metric.fitted:
+    if metric.over_groups is not None and metric.fitted:
         return explain_no_interval(metric)
     if metric.fold is not REMAINDER and has_direct_test(metric):
         return None

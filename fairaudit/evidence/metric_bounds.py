@@ -47,8 +47,8 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         raise NoBounds("it is adjusted for controls")
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
         raise NoBounds("the bins of the score hide some of it")
-    if isinstance(metric, Disparity) and metric.mean:
-        raise NoBounds("it is a mean over groups")
+    if isinstance(metric, Disparity) and metric.over_groups is not None:
+        raise NoBounds("it is one number over groups")
     if evaluation.parts:
         parts = [find_bounds(part, placement) for part in evaluation.parts]
         lows, highs = (np.stack([ends[side] for ends in parts]) for side in (0, 1))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.arrays import Ends
-from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics import GroupMetric, Mean, Rate
 
@@ -131,7 +131,7 @@ def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> Inco
 
 def _find_pattern(group: Group) -> tuple[bool, ...]:
     """Which levels of a group are known."""
-    return tuple(level != UNKNOWN for _, level in group)
+    return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
 def _select(group: Group, pattern: tuple[bool, ...]) -> Group:

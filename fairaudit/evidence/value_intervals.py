@@ -172,7 +172,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
         if values is None or values.ends is None:
             raise NoInterval(metric.no_interval)
         return Interval(*values.ends(alpha), values.method)
-    if not isinstance(metric, Disparity) or metric.mean:
+    if not isinstance(metric, Disparity) or metric.over_groups is not None:
         raise NoInterval(MEAN_IS_BIASED)
     if evaluation.parts:
         return _fold_parts(metric, evaluation.parts, alpha)
@@ -370,7 +370,7 @@ def pair_outcomes(evaluation: Evaluation) -> PairedCounts | None:
         return None
     if isinstance(metric, GroupMetric):
         return count_pairs(metric, evaluation.table)
-    if not isinstance(metric, Disparity) or len(metric.parts) > 1 or metric.mean:
+    if not isinstance(metric, Disparity) or len(metric.parts) > 1 or metric.over_groups is not None:
         return None
     return count_pairs(metric.parts[0][0], evaluation.table)
 

@@ -111,12 +111,12 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return Tests.none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None or values.strata is not None:
         return _test_over_strata(disparity, evaluation, values)
-    if not disparity.mean and disparity.comparison.shape is not ComparisonShape.SPREAD:
+    if disparity.over_groups is None and disparity.comparison.shape is not ComparisonShape.SPREAD:
         return _compare_to_reference(disparity, evaluation, values)
     if values.binomial or values.deviation is not None:
         return run_spread_tests(evaluation, values)
-    if disparity.mean:
-        return Tests.none(evaluation, "no test of a mean over groups")
+    if disparity.over_groups is not None:
+        return Tests.none(evaluation, "no test of one number over groups")
     return invert_intervals(evaluation)
 
 
@@ -147,7 +147,7 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.mean
+    is_mean = isinstance(evaluation.metric, Disparity) and evaluation.metric.over_groups is not None
     names = max((part.names for part in parts), key=len)
     return Tests(
         np.asarray(multiplicity.sidak(np.min([part.p for part in parts], axis=0), len(parts))),

@@ -32,7 +32,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -263,6 +263,7 @@ __all__ = [
     "Mean",
     "Metric",
     "Minimum",
+    "OverGroups",
     "PairedCounts",
     "Parameters",
     "Preset",

@@ -275,6 +275,29 @@ FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
 REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
 
 
+class OverGroups(StrEnum):
+    """How the departures from parity of all groups become one number.
+
+    Of ratios the logarithms are taken, and the value is a ratio again: 1 at parity. `SUM` and
+    `MAX` are of the absolute departures, `MEAN` weighs them by people. `MIN` is the least
+    departure; of ratios it is the least of them and of their inverses, the farthest from parity.
+    """
+
+    MEAN = "mean"
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+
+    def describe(self, *, ideal: int | Fraction, is_ratio: bool) -> str:
+        """The number in words."""
+        word = {"sum": "sum of the", "max": "largest", "min": "least"}.get(self, "mean")
+        if is_ratio and self is OverGroups.MIN:
+            return "least of the ratios and their inverses over groups"
+        what = f"distance from {ideal}" if ideal else "absolute value"
+        what = f"exp of the {word} |ln ratio|" if is_ratio else f"{word} {what}"
+        return f"{what} over groups{', weighted by people' if self is OverGroups.MEAN else ''}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disparity(CatalogueEntry):
     """A criterion: one or more group metrics, each compared, folded to one number.
@@ -282,8 +305,8 @@ class Disparity(CatalogueEntry):
     Family, caution and meaning are those of its first part, unless it says so itself.
     `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
     the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
-    `averages`: how each part is averaged over them, if the definition says so. `mean`: of all
-    groups' departures from parity the mean, weighed by people, in place of each. `fitted`: by least
+    `averages`: how each part is averaged over them, if the definition says so. `over_groups`: one
+    number of all groups' departures from parity, in place of each. `fitted`: by least
     squares against one group, with the controls that its parameters declare. `of_numbers` is the
     id of the same measure of an outcome that is a number.
     """
@@ -294,7 +317,7 @@ class Disparity(CatalogueEntry):
     four_fifths: bool = False
     conditional: bool = False
     averages: tuple[Average, ...] = ()
-    mean: bool = False
+    over_groups: OverGroups | None = None
     fitted: bool = False
     of_numbers: str = ""
 
@@ -336,7 +359,9 @@ class Disparity(CatalogueEntry):
     def is_two_sided(self) -> bool:
         """Whether it can depart from its ideal on either side."""
         one_sided = (
-            self.reference is ReferencePolicy.HIGHEST or self.fold is MEAN_MAGNITUDE or self.mean
+            self.reference is ReferencePolicy.HIGHEST
+            or self.fold is MEAN_MAGNITUDE
+            or self.over_groups is not None
         )
         is_share = self.comparison.range == (0, 1) and self.comparison.ideal == 0
         return self.to_reference and not one_sided and not is_share
@@ -349,12 +374,10 @@ class Disparity(CatalogueEntry):
     @property
     def aggregate(self) -> str:
         """How the values of all groups become one, in words; empty where each has its own."""
-        if not self.mean:
+        if self.over_groups is None:
             return ""
-        ideal = self.comparison.ideal
-        what = "mean absolute value" if not ideal else f"mean distance from {ideal}"
-        what = "exp of the mean |ln ratio|" if self.comparison.quotient else what
-        return f"{what} over groups, weighted by people"
+        comparison = self.comparison
+        return self.over_groups.describe(ideal=comparison.ideal, is_ratio=comparison.quotient)
 
     @property
     def ideal(self) -> int | Fraction:
@@ -369,8 +392,11 @@ class Disparity(CatalogueEntry):
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
         """The values it can take against a reference: nobody is above the highest group."""
         low, high = self.comparison.bounds(self.parts[0][0])
-        if self.mean:
-            return (1, None) if self.comparison.quotient else (0, high)
+        if self.over_groups is not None:
+            is_least = self.over_groups is OverGroups.MIN
+            if self.comparison.quotient:
+                return (0, 1) if is_least else (1, None)
+            return 0, None if self.over_groups is OverGroups.SUM else high
         if self.fold is REMAINDER:
             return (
                 None if low is None or high is None else low - high,

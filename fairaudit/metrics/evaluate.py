@@ -6,17 +6,23 @@ and `w` are their indices. `Evaluation` says what each holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, Sides
+from fairaudit.metrics.disparities import (
+    Comparison,
+    ComparisonShape,
+    Disparity,
+    OverGroups,
+    Sides,
+)
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation import (
     Evaluation,
@@ -49,8 +55,9 @@ def evaluate(metric: Metric, table: GroupTable, terms: Terms) -> Evaluation:
         return _evaluate_table_metric(metric, table, terms)
     if isinstance(metric, GroupMetric):
         return _evaluate_group_metric(metric, table, terms)
-    if metric.mean:
-        return _average_over_groups(metric, evaluate(replace(metric, mean=False), table, terms))
+    if metric.over_groups is not None:
+        by_group = evaluate(replace(metric, over_groups=None), table, terms)
+        return _aggregate_groups(metric, metric.over_groups, by_group)
     parts = [
         _compare_groups(metric, part, table, _on_average(metric, part_index, terms))
         for part_index, part in enumerate(metric.parts)
@@ -140,31 +147,71 @@ def _at_threshold(
     return replace(above_values, error=error)
 
 
-def _average_over_groups(metric: Disparity, by_group: Evaluation) -> Evaluation:
-    """The mean departure from parity over the groups that are judged, weighed by people.
+def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
+    """One number of departures [Z, G], NaN where nobody is; of the logarithms of ratios."""
+    nobody = np.isnan(apart) & (n == 0)
+    match over:
+        case OverGroups.MEAN:
+            return np.asarray(np.where(nobody, 0.0, n * apart).sum(axis=1) / n.sum(axis=1))
+        case OverGroups.SUM:
+            total = np.where(nobody, 0.0, apart).sum(axis=1)
+            return np.where(nobody.all(axis=1), np.nan, total)
+        case OverGroups.MIN if not is_ratio:
+            least = np.where(nobody, np.inf, apart).min(axis=1)
+            return np.where(nobody.all(axis=1), np.nan, least)
+        case _:
+            most = np.where(nobody, -np.inf, apart).max(axis=1)
+            sign = -1 if over is OverGroups.MIN else 1
+            return np.where(nobody.all(axis=1), np.nan, sign * most)
 
-    Ratios are averaged on the log scale, either side alike: 1 at parity, never below.
+
+def _combine_exactly(
+    over: OverGroups,
+    pairs: Sequence[tuple[int, Fraction]],
+    ideal: Fraction,
+    *,
+    is_ratio: bool,
+) -> Fraction | None:
+    """The same of exact values with their people; None where logarithms make it no fraction."""
+    if is_ratio:
+        if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
+            return None
+        farthest = max(max(value, 1 / value) for _, value in pairs if value)
+        return farthest if over is OverGroups.MAX else 1 / farthest
+    apart = [abs(value - ideal) for _, value in pairs]
+    match over:
+        case OverGroups.MEAN:
+            weighed = sum((m * abs(v - ideal) for m, v in pairs), Fraction(0))
+            return weighed / sum(m for m, _ in pairs)
+        case OverGroups.SUM:
+            return sum(apart, Fraction(0))
+        case OverGroups.MAX:
+            return max(apart)
+        case OverGroups.MIN:
+            return min(apart)
+
+
+def _aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
+    """One number of the departures from parity of the groups that are judged.
+
+    Those of ratios are taken on the log scale, either side alike.
     """
     values, judged = by_group.value, by_group.judged
     n = np.where(judged, _people(by_group), 0)
+    is_ratio = metric.comparison.quotient
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(
-            np.log(values) if metric.comparison.quotient else values - float(metric.ideal)
-        )
-        weighed = np.where(n > 0, n * apart, 0.0).sum(axis=1) / n.sum(axis=1)
-        value = np.exp(weighed) if metric.comparison.quotient else weighed
+        apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
+        combined = _combine(over, np.where(n > 0, apart, np.nan), n, is_ratio=is_ratio)
+        value = np.exp(combined) if is_ratio else combined
     undefined = (judged & np.isnan(values)).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
     def exact_at(z: int, _: int) -> Fraction | None:
         pairs = [(int(n[z, g]), by_group.exact(z, g)) for g in np.flatnonzero(judged[z]).tolist()]
-        total = sum(people for people, _ in pairs)
-        if metric.comparison.quotient or not total:
+        exact = [(people, value) for people, value in pairs if value is not None]
+        if len(exact) < len(pairs) or not sum(people for people, _ in pairs):
             return None
-        ideal, parts = Fraction(metric.ideal), [(m, v) for m, v in pairs if v is not None]
-        if len(parts) < len(pairs):
-            return None
-        return sum((m * abs(v - ideal) for m, v in parts), Fraction(0)) / total
+        return _combine_exactly(over, exact, Fraction(metric.ideal), is_ratio=is_ratio)
 
     nobody = np.full(value.shape, NO_GROUP)
     return replace(

@@ -69,7 +69,7 @@ class Evaluation:
         """Whether there is one value a stratum, not one a group."""
         return isinstance(self.metric, TableMetric) or (
             isinstance(self.metric, Disparity)
-            and (self.metric.mean or not self.metric.to_reference)
+            and (self.metric.over_groups is not None or not self.metric.to_reference)
         )
 
     @property

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Ints
 from fairaudit.counts import Counts
 from fairaudit.cube import (
+    NO_COUNTERPART,
     NO_LEVEL,
     UNKNOWN,
     Amount,
@@ -386,6 +387,8 @@ def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
 def _what_becomes(axis: Axis) -> str:
     match axis.policy:
         case MissingPolicy.SHOW:
+            if NO_COUNTERPART in axis.key.levels:
+                return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
             return f"not known: shown as {UNKNOWN}, never compared"
         case MissingPolicy.GROUP:
             return f"not known: a group of its own, {UNKNOWN}"

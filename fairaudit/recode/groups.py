@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.counts import Counts, RawKey
-from fairaudit.cube import NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
@@ -22,6 +22,7 @@ from fairaudit.spec import (
     Combination,
     Missing,
     MissingPolicy,
+    PropensityStrata,
     Protected,
     Spec,
     Text,
@@ -58,15 +59,14 @@ def group_axis(
                 )
             )
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
+    nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
-        levels = (*levels, UNKNOWN)
+        levels = (*levels, nobody)
     place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
     # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
     left_out = DROP if role is Role.STRATUM and policy is MissingPolicy.DROP else NO_LEVEL
-    place[None] = place.get(UNKNOWN, left_out)
-    unknown = frozenset(
-        {place[UNKNOWN]} if policy is MissingPolicy.SHOW and UNKNOWN in place else ()
-    )
+    place[None] = place.get(nobody, left_out)
+    unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     _check_reference(attribute, levels, findings)
     key = KeyColumn(attribute.name, role, levels, unknown)

@@ -32,6 +32,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
+from fairaudit.report.diagnostics import diagnose
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult, GroupRow, RateRow
 from fairaudit.subgroups import SearchedRate, Subgroup
@@ -90,6 +91,7 @@ def document(result: AuditResult, finding: Finding) -> Document:
     sections = (
         _answer(finding),
         _asked(finding),
+        _picture(result, finding),
         _numbers(result, finding),
         _evidence(finding),
         _breaches(finding),
@@ -140,6 +142,13 @@ def _asked(finding: Finding) -> Iterator[Block]:
     if check.place is not None:
         pairs.append(("line of the spec", checks.place(check.place)))
     yield Facts(pairs)
+
+
+def _picture(result: AuditResult, finding: Finding) -> Iterator[Block]:
+    """The rates it compares beside its limit, where there is a picture of them."""
+    drawn = next(one for one in diagnose(result) if one.finding is finding).figure
+    if drawn is not None:
+        yield drawn
 
 
 def _distance(finding: Finding) -> str:

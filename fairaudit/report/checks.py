@@ -89,8 +89,8 @@ def title(finding: Finding) -> str:
         return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
     metric = check.asked
     words = [*_metric_words(check)]
-    if isinstance(metric, Disparity) and metric.mean:
-        words.append("mean over groups")
+    if isinstance(metric, Disparity) and metric.over_groups is not None:
+        words.append(f"{metric.over_groups} over groups")
     words += [f"{name} {value}" for name, value in check.terms.parameters.as_texts().items()]
     if check.terms.of_class is not None:
         words.append(f"class {names.name(check.terms.of_class)}")
@@ -250,7 +250,11 @@ def _sides(finding: Finding) -> str:
     if isinstance(check, Check) and isinstance(check.asked, GroupMetric) and finding.estimate:
         counts = numbers.counts(finding.estimate)
         return numbers.named_group(finding.first) + (f" ({counts})" if counts else "")
-    if isinstance(check, Check) and isinstance(check.asked, Disparity) and check.asked.mean:
+    if (
+        isinstance(check, Check)
+        and isinstance(check.asked, Disparity)
+        and check.asked.over_groups is not None
+    ):
         return check.asked.aggregate
     parts = [_part(part, check.of) for part in deciding_parts(finding)]
     return "; ".join(parts) or metric_titles.worst_pair(finding.first, finding.second, None)

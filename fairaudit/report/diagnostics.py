@@ -21,7 +21,7 @@ from fairaudit.report import (
     numbers,
     reversal_sentences,
 )
-from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.blocks import Cell, Figure, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark
 from fairaudit.report.rate_figures import limit_rules, rate_interval
 from fairaudit.result import AuditResult, RateRow, Verdict
@@ -88,6 +88,15 @@ class Diagnostic:
     limit: str
     lines: tuple[tuple[str, str], ...]
     picture: Intervals | None = None
+
+    @property
+    def figure(self) -> Figure | None:
+        """Its picture with the headline as title, and all that it shows in words."""
+        if self.picture is None:
+            return None
+        values = [f"{row.label} {row.text}" for row in self.picture.rows]
+        rules = [rule.label for rule in self.picture.rules if rule.label]
+        return Figure(self.headline, f"{', '.join([*values, *rules])}.", self.picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +319,9 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
         p = numbers.probability(test.adjusted, alpha)
-        text += f"; p {p} ({test.correction}, {numbers.counted(test.family, 'comparison')})"
+        text += f"; p {p}"
+        if test.family > 1:
+            text += f" ({test.correction}, {numbers.whole(test.family)} comparisons)"
     return [text]
 
 

@@ -133,14 +133,17 @@ def _notion(metric: UnsupportedMetric) -> str:
 
 
 def _aggregates() -> list[str]:
-    """What `aggregate: mean` makes of the values of all groups."""
+    """What `aggregate` makes of the values of all groups."""
     rule = (
-        "`aggregate: mean` makes one value of a measure that compares each group with a reference. "
-        "Of differences it is the mean of their absolute values over the groups other than the "
+        "`aggregate` makes one value of a measure that compares each group with a reference. Of "
+        "differences `mean` is the mean of their absolute values over the groups other than the "
         "reference, weighted by people in the denominator (of a measure whose value at parity is "
         "another number, of the distances from that). Of ratios it is exp of the mean |ln ratio|, "
         "weighted alike: 1 at parity, never below, and 1.25 for groups that all have a ratio of "
-        "0.8. Chance alone moves it away from parity, the more the smaller the groups."
+        "0.8. `sum` adds the same departures up, whoever has them; `max` is the largest of them; "
+        "`min` the least, and of ratios the least of the ratios and their inverses: against "
+        "`overall` that and `max` of differences are what Fairlearn calls `to_overall`. Chance "
+        "alone moves all of them away from parity, the more the smaller the groups."
     )
     return ["## One value over all groups", "", rule, ""]
 

@@ -292,6 +292,8 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals:
         if finding.status is Status.INCONCLUSIVE or finding.limit is None:
             return f"reversals of {title}: not judged, {finding.why}"
+        if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
+            return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         return f"no gap in {title} is reversed by strata"
     text = f"the gap in {title} between {reversal_headline(finding.reversals[0])}"
     others = len(finding.reversals) - 1

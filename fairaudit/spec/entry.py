@@ -27,8 +27,9 @@ from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import schema
-from fairaudit.spec.columns import Columns, Groupings
-from fairaudit.spec.model import Outcome, OutcomeKind
+from fairaudit.spec.column_model import Outcome, OutcomeKind
+from fairaudit.spec.columns import Columns
+from fairaudit.spec.groupings import Groupings
 from fairaudit.spec.text import Document, Draft, Path
 from fairaudit.verdict import LimitQuotes
 
@@ -148,7 +149,7 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
         if not isinstance(compared, Disparity) or not compared.to_reference:
             draft.fault((*path, "aggregate"), f"{compared.id} has one value already", key=True)
             return None
-        compared = replace(compared, mean=True)
+        compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
 
 
@@ -248,7 +249,7 @@ def of_numbers(entry: Entry, of: str | None) -> Entry:
         return entry
     numeric = find_metric(metric.of_numbers)
     assert isinstance(numeric, Disparity)
-    return replace(entry, metric=replace(numeric, mean=metric.mean))
+    return replace(entry, metric=replace(numeric, over_groups=metric.over_groups))
 
 
 def _unmet_by(entry: Entry, of: str) -> str | None:

@@ -208,7 +208,7 @@ def _rate_over_all(check: Check) -> Rate | None:
     metric = check.asked
     if isinstance(metric, TableMetric):
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
-    if not isinstance(metric, Disparity) or metric.mean:
+    if not isinstance(metric, Disparity) or metric.over_groups is not None:
         return None
     policy = metric.reference or (check.terms.reference.policy if check.terms.reference else None)
     rate = metric.parts[0][0]

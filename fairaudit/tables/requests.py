@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import accumulate
 
-from fairaudit.cube import UNKNOWN, Cube, Grouping, distinct_rows
+from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
@@ -113,7 +113,8 @@ def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator
     for request in shown:
         for given in request.given if request.stratum_texts else ():
             strata = cube.table((), given, request.of).strata
-            known = {", ".join(level for _, level in stratum) for stratum in strata} - {UNKNOWN}
+            known = {", ".join(level for _, level in stratum) for stratum in strata}
+            known -= {UNKNOWN, NO_COUNTERPART}
             weighted = {text.value for text in request.stratum_texts}
             pairs = (("has no weight", known - weighted), ("does not occur", weighted - known))
             for what, names in pairs:

@@ -433,3 +433,33 @@ def test_of_three_groups_each_is_told_from_all_others_and_held_against_the_refer
         reference = rows["a"].estimate.value
         assert row.difference == pytest.approx(row.estimate.value - reference)
         assert row.ratio == pytest.approx(row.estimate.value / reference)
+
+
+def test_people_without_a_counterpart_are_not_unknown() -> None:
+    """Their stratum is named by what is known of them; it is listed, and never compared."""
+    ages = [20, 21, 22, 23, 24, 25, 26, 27]
+    rows = [(group, age, n % 2) for n, age in enumerate(ages * 3) for group in "ab"]
+    rows += [("a", 90, 1)] * 4
+    frame = pl.DataFrame(rows, ["g", "age", "p"], orient="row")
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "b"}},
+            "prediction": {"column": "p", "positive": 1},
+            "features": {"numeric": ["age"]},
+        },
+        "metrics": [
+            {
+                "metric": "statistical_parity_difference",
+                "given": {"propensity": {"features": ["age"], "bins": 2}},
+                "fail": {"outside": [-0.99, 0.99]},
+            },
+        ],
+    }
+    result = fairaudit.audit(spec, frame)
+    levels = {level for row in result.groups for _, level in row.stratum}
+    assert "(no counterpart)" in levels
+    assert "(unknown)" not in levels
+    lone = [row for row in result.groups if row.stratum and "no counterpart" in row.stratum[0][1]]
+    assert {(row.group, row.n) for row in lone if row.n and row.group} == {((("g", "a"),), 4)}
+    judged = {level for finding in result.findings for _, level in finding.stratum}
+    assert "(no counterpart)" not in judged

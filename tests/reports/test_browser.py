@@ -120,6 +120,12 @@ def _violations(tab: Any) -> list[str]:
     ]
 
 
+def _opened(tab: Any) -> str:
+    """The text of a page with every fold open."""
+    tab.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    return " ".join(tab.inner_text("body").split())
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     name: str, visit: Visit, axe: str
@@ -129,7 +135,7 @@ def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     tab.evaluate(axe)
     tab.evaluate(_RULES)
     assert _violations(tab) == []
-    shown = " ".join(tab.inner_text("body").split())
+    shown = _opened(tab)
     for finding in found.result.findings:
         assert finding.check.id in shown
         assert " ".join(sentence(finding).split()) in shown
@@ -187,13 +193,13 @@ def test_axe_sees_what_is_wrong(visit: Visit, axe: str) -> None:
 def test_a_page_is_all_there_without_scripts(visit: Visit) -> None:
     found = sample("loans")
     tab = visit(found.page, java_script_enabled=False)
-    assert tab.locator("svg").count() == len(found.figures)
-    assert tab.locator("main svg").first.is_visible()
+    assert tab.locator("[role=img]").count() >= len(found.figures)
+    assert tab.locator("main [role=img]").first.is_visible()
     assert tab.locator("thead button").count() == 0
-    shown = " ".join(tab.inner_text("body").split())
-    assert all(finding.check.id in shown for finding in found.result.findings)
     tab.locator("summary").first.click()
     assert tab.locator("details table").first.is_visible()
+    shown = _opened(tab)
+    assert all(finding.check.id in shown for finding in found.result.findings)
 
 
 def test_the_colours_of_pictures_follow_the_scheme(visit: Visit) -> None:
@@ -205,7 +211,7 @@ def test_the_colours_of_pictures_follow_the_scheme(visit: Visit) -> None:
 
 def test_folded_tables_are_printed_and_paper_is_white(visit: Visit) -> None:
     tab = visit(sample("loans").page, scheme="dark")
-    folded = tab.locator("details table").first
+    folded = tab.locator("main details table").first
     assert not folded.is_visible()
     tab.emulate_media(media="print", color_scheme="dark")
     assert folded.is_visible()

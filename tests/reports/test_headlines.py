@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
 from fairaudit import audit
 from fairaudit.report import numbers
@@ -98,3 +100,14 @@ def test_a_number_beside_a_bound_keeps_its_side() -> None:
     bounds = [Decimal("0.8"), Decimal(1)]
     assert numbers.number_beside(0.79996, bounds, digits=0, scale=100) == "79.996"
     assert numbers.number_beside(0.6158, bounds, digits=0, scale=100) == "62"
+
+
+def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
+    spec = yaml.safe_load(Path(f"{SPECS}/loans.yaml").read_text("utf-8"))
+    spec |= {"data": "sample_data/loans.csv", "suppress_below": 150}
+    rows = diagnose(audit(spec))
+    warned = [row for row in rows if row.code == "simpson_reversal"]
+    assert [row.level for row in warned] == [Level.WARN, Level.WARN]
+    for row in warned:
+        assert "is reversed by strata: its numbers are suppressed" in row.headline
+        assert "no gap" not in row.headline

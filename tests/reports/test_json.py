@@ -41,6 +41,7 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    OverGroups,
     build_disparity,
     macro_average,
 )
@@ -374,11 +375,11 @@ def variants() -> Iterator[Metric]:
             for how in COMPARISONS:
                 yield from (
                     build_disparity(one, how),
-                    replace(build_disparity(one, how), mean=True),
+                    replace(build_disparity(one, how), over_groups=OverGroups.MEAN),
                 )
                 yield build_disparity(macro_average(one), how)
         if isinstance(one, Disparity):
-            yield replace(one, mean=True)
+            yield from (replace(one, over_groups=over) for over in OverGroups)
             yield replace(one, parts=tuple((macro_average(each), how) for each, how in one.parts))
 
 

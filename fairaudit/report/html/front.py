@@ -136,17 +136,12 @@ def _picture(
 
 
 def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
-    finding, drawn = diagnostic.finding, diagnostic.picture
+    finding, figure = diagnostic.finding, diagnostic.figure
     place = f", {diagnostic.place}" if diagnostic.place else ""
     in_full = (
         f"{checks.title(finding)}: {checks.sentence(finding)} ({checks.id_of(finding)}{place})"
     )
-    picture = None
-    if drawn is not None and has_picture:
-        rules = [rule.label for rule in drawn.rules if rule.label]
-        values = [f"{row.label} {row.text}" for row in drawn.rows]
-        figure = Figure(diagnostic.headline, f"{', '.join([*values, *rules])}.", drawn)
-        picture = Place(figure, f"{id_}-picture")
+    picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
     titles = {section.title: section.id for section in outline.sections}
     section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
     return CheckLine(id_, checks.status_cell(finding), diagnostic, in_full, picture, section)

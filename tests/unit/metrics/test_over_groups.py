@@ -1,0 +1,104 @@
+"""One number over all groups, against plain Python over rows and Fairlearn's `to_overall`."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import fairlearn.metrics
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit.errors import SpecError
+
+DRAW = random.Random(7)
+GROUPS = ["a"] * 120 + ["b"] * 80 + ["c"] * 40 + ["d"] * 10
+Y = [int(DRAW.random() < {"a": 0.6, "b": 0.4, "c": 0.7, "d": 0.5}[group]) for group in GROUPS]
+FRAME = pl.DataFrame({"g": GROUPS, "y": Y})
+
+
+def _value(compare: str, aggregate: str, data: pl.DataFrame = FRAME, **entry: Any) -> float:
+    check = {"metric": "selection_rate", "compare": compare, "aggregate": aggregate}
+    limit = "< 1e-9" if compare == "ratio" else "> 1e9"
+    limit = "> 0.9999" if aggregate != "sum" and compare == "difference" else limit
+    limit = "> 1e9" if compare == "ratio" and aggregate != "min" else limit
+    metrics = [{"reference": "overall", "warn": limit, **check, **entry}]
+    spec = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": metrics}
+    (finding,) = fairaudit.audit(spec, data).findings
+    assert finding.estimate is not None
+    assert finding.estimate.low is None
+    return finding.estimate.value
+
+
+def _rates() -> tuple[Mapping[str, float], Mapping[str, int], float]:
+    people = {group: GROUPS.count(group) for group in "abcd"}
+    hits = dict.fromkeys(people, 0)
+    for group, y in zip(GROUPS, Y, strict=True):
+        hits[group] += y
+    return {g: hits[g] / people[g] for g in people}, people, sum(Y) / len(Y)
+
+
+def test_differences_over_groups() -> None:
+    rates, people, overall = _rates()
+    apart = {group: abs(rate - overall) for group, rate in rates.items()}
+    assert _value("difference", "sum") == pytest.approx(sum(apart.values()))
+    assert _value("difference", "max") == pytest.approx(max(apart.values()))
+    assert _value("difference", "min") == pytest.approx(min(apart.values()))
+    weighed = sum(people[group] * apart[group] for group in apart) / len(GROUPS)
+    assert _value("difference", "mean") == pytest.approx(weighed)
+
+
+def test_ratios_over_groups() -> None:
+    rates, people, overall = _rates()
+    logs = {group: abs(math.log(rate / overall)) for group, rate in rates.items()}
+    assert _value("ratio", "sum") == pytest.approx(math.exp(sum(logs.values())))
+    assert _value("ratio", "max") == pytest.approx(math.exp(max(logs.values())))
+    assert _value("ratio", "min") == pytest.approx(math.exp(-max(logs.values())))
+    weighed = sum(people[group] * logs[group] for group in logs) / len(GROUPS)
+    assert _value("ratio", "mean") == pytest.approx(math.exp(weighed))
+
+
+def test_fairlearn_calls_the_farthest_from_everybody_to_overall() -> None:
+    frame = fairlearn.metrics.MetricFrame(
+        metrics=fairlearn.metrics.selection_rate, y_true=Y, y_pred=Y, sensitive_features=GROUPS
+    )
+    assert _value("difference", "max") == pytest.approx(frame.difference(method="to_overall"))
+    assert _value("ratio", "min") == pytest.approx(frame.ratio(method="to_overall"))
+
+
+@pytest.mark.parametrize("compare", ["difference", "ratio"])
+@pytest.mark.parametrize("aggregate", ["sum", "max", "min", "mean"])
+def test_equal_groups_are_at_parity(compare: str, aggregate: str) -> None:
+    data = pl.DataFrame({"g": ["a"] * 4 + ["b"] * 8, "y": [1, 0] * 6})
+    assert _value(compare, aggregate, data) == pytest.approx(float(compare == "ratio"), abs=1e-12)
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max", "min", "mean"])
+def test_a_group_of_whom_nobody_is_known_leaves_no_pass(aggregate: str) -> None:
+    data = pl.DataFrame(
+        {"g": ["a"] * 4 + ["b"] * 4, "y": [1, 0] * 2 + [0] * 4, "l": [1] * 4 + [0] * 4}
+    )
+    columns = {"protected": ["g"], "prediction": "y", "label": "l"}
+    entry = {"metric": "true_positive_rate", "compare": "difference", "aggregate": aggregate}
+    metrics = [{**entry, "reference": "rest", "fail": "> 0.5"}]
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, data)
+    assert [str(finding.status) for finding in result.findings] == ["inconclusive"]
+
+
+def test_an_exact_limit_is_decided_by_fractions() -> None:
+    data = pl.DataFrame({"g": ["a"] * 10 + ["b"] * 10, "y": [1] * 3 + [0] * 7 + [1] * 6 + [0] * 4})
+    spec = {"columns": {"protected": ["g"], "decision": "y"}}
+    for limit, status in (("> 0.6", "pass"), ("> 0.5999999999999", "fail")):
+        entry = {"metric": "selection_rate", "compare": "difference", "aggregate": "sum"}
+        metrics = [{**entry, "reference": "rest", "fail": limit}]
+        (finding,) = fairaudit.audit({**spec, "metrics": metrics}, data).findings
+        assert str(finding.status) == status
+
+
+@pytest.mark.parametrize("aggregate", ["median", "SUM", "1"])
+def test_another_word_is_a_fault(aggregate: str) -> None:
+    with pytest.raises(SpecError, match="is not one of mean, sum, max, min"):
+        _value("difference", aggregate)
