@@ -226,7 +226,7 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
     path.write_text(f"{TABLE}{row}\n")
     counts = {"selected": "selected", "total": "n"}
     spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
-    with pytest.raises(DataError, match=r"holds? no count \(a whole number from 0\)"):
+    with pytest.raises(DataError, match=r"no count \(a whole number.*'selected' and 'n'"):
         fairaudit.audit({**spec, "metrics": "selection_rate"}, path)
 
 
@@ -239,6 +239,15 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
         ({"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"}, "say how many people"),
         ({"decision": {"counts": {"a": "m", "b": "waiting"}}}, "no column 'm'"),
         ({"decision": {"positive": 1}}, "`column` is missing"),
+        (
+            {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
+            "'rest' is what is left of the total",
+        ),
+        ({"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}}, "are of levels"),
+        (
+            {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
+            "name one of a, not a",
+        ),
     ],
     ids=str,
 )
@@ -248,3 +257,44 @@ def test_counts_that_are_badly_named_are_faults(columns: Mapping[str, Any], mess
     with pytest.raises(SpecError) as caught:
         fairaudit.audit(spec, data)
     assert message in str(caught.value)
+
+
+def test_people_one_by_one_are_not_taken_from_counts_side_by_side() -> None:
+    counts = {"selected": "selected", "total": "n"}
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "decision": {"counts": counts},
+        "features": {"numeric": ["rate"]},
+    }
+    given = {"propensity": {"features": ["rate"]}}
+    for entry, message in (
+        ({"metric": "consistency"}, "leave out `counts`, or the metric"),
+        ({"metric": "selection_rate", "given": given}, "a row that stands for several people"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            fairaudit.audit({"columns": columns, "metrics": [entry]}, pl.read_csv(TABLE.encode()))
+
+
+def test_what_is_derived_is_read_where_numbers_have_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("g;a;b;s;n\nx;1,5;1;3;10\nx;2,5;1;2;10\ny;1,2;1;4;20\n")
+    columns = {
+        "protected": {"u": {"column": "a", "minus": "b", "bins": [0.3, 1]}},
+        "decision": {"counts": {"s": "s", "total": "n"}},
+    }
+    spec = {"columns": columns, "metrics": "selection_rate", "format": {"separator": ";"}}
+    spec["format"]["decimal"] = ","
+    rows = fairaudit.audit(spec, path).rates
+    assert {row.group[0][1]: row.estimate.value for row in rows if row.group} == {
+        "under 0.3": 0.2,
+        "0.3 to 1": 0.3,
+        "1 and over": 0.2,
+    }
+
+
+def test_a_column_that_has_the_name_of_counts_is_told() -> None:
+    data = pl.read_csv(TABLE.encode()).rename({"rate": "(outcome)"})
+    counts = {"selected": "selected", "total": "n"}
+    spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
+    with pytest.raises(DataError, match="'\\(outcome\\)', which is derived here"):
+        fairaudit.audit({**spec, "metrics": "selection_rate"}, data)
