@@ -26,7 +26,14 @@ FORMAT_VARIABLE = "FAIRAUDIT_FORMAT"
 """The environment variable with the default of `run --format`."""
 
 Quiet = Annotated[
-    int, typer.Option("-q", "--quiet", count=True, help="Print the headlines only; -qq: nothing.")
+    int,
+    typer.Option(
+        "-q",
+        "--quiet",
+        count=True,
+        show_default=False,
+        help="Print the headlines only; -qq: nothing.",
+    ),
 ]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")

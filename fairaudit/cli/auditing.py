@@ -63,7 +63,7 @@ _SPECS_HERE = ("fairaudit.yaml", "fairaudit.yml")
 _Specs = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[SPEC]...",
+        metavar="SPEC",
         help=f"The audit spec, a YAML file, or - (stdin); without it, {_SPECS_HERE[0]} here.",
     ),
 ]
@@ -128,10 +128,8 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit import batch
 
     request: Request = context.obj
-    specs = spec or [_find_spec()]
+    specs = _named_specs(spec, data)
     request.arguments = tuple(map(str, specs))
-    if inputs.STDIN in request.arguments and data == inputs.STDIN:
-        raise UsageError("stdin is the spec, and cannot be the data, too", "name a file")
     if paths:
         request.outputs = clear_outputs(
             paths,
@@ -161,13 +159,15 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     raise typer.Exit(end_by_verdict(answers, request, seconds))
 
 
-def _find_spec() -> Path:
-    """The spec of this folder."""
-    found = next((path for path in map(Path, _SPECS_HERE) if path.exists()), None)
-    if found is None:
+def _named_specs(named: list[Path] | None, data: str | None) -> list[Path]:
+    """The specs that are named, or that of this folder."""
+    specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
+    if not specs:
         what = f"no spec is named, and there is no {_SPECS_HERE[0]} here"
         raise UsageError(what, "fairaudit run --help")
-    return found
+    if Path(inputs.STDIN) in specs and data == inputs.STDIN:
+        raise UsageError("stdin is the spec, and cannot be the data, too", "name a file")
+    return specs
 
 
 @contextlib.contextmanager

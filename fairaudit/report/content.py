@@ -62,22 +62,22 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     most = None if all_rows else _FEW_ROWS
     sections = (
         _verdict(result, most, data),
-        provenance.provenance(result),
-        provenance.ledger(result),
-        features.section(result, most),
-        lattice.section(result, most),
-        measures.section(result, most),
-        strata.section(result, most),
-        rates.section(result, most),
-        scores.section(result, most),
         _checks(result),
         _waivers(result),
-        reversals.section(result, is_short=not all_rows),
+        lattice.section(result, most),
+        measures.section(result, most),
+        rates.section(result, most),
+        strata.section(result, most),
+        scores.section(result, most),
         subgroups.section(result),
+        reversals.section(result, is_short=not all_rows),
+        provenance.ledger(result),
+        features.section(result, most),
         _undefined(result, most),
         _definitions(result.definitions),
         method.section(result),
         _meaning(),
+        provenance.provenance(result),
     )
     return inert(tuple(block for section in sections for block in section))
 

@@ -319,7 +319,9 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
     test, alpha = reversal.significance, finding.check.inference.alpha
     if test is not None and not reversal.hangs_on_weights:
         p = numbers.probability(test.adjusted, alpha)
-        text += f"; p {p} ({test.correction}, {numbers.counted(test.family, 'comparison')})"
+        text += f"; p {p}"
+        if test.family > 1:
+            text += f" ({test.correction}, {numbers.whole(test.family)} comparisons)"
     return [text]
 
 

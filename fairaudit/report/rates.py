@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from fairaudit import names
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
-from fairaudit.report import metric_titles, numbers, rate_figures
+from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
     AuditResult,
@@ -16,6 +17,28 @@ from fairaudit.result import (
 )
 from fairaudit.verdict import Check
 
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column beside the groups; one without a head is the interval.
+
+    `is_ratio` tells a comparison with one group, a ratio or a difference: another than the spec
+    asks for does not stand beside that one.
+    """
+
+    head: str
+    is_ratio: bool | None = None
+
+
+_COLUMNS = (
+    _Column("of known"),
+    _Column("count"),
+    _Column("rate"),
+    _Column(""),
+    _Column("diff.", is_ratio=False),
+    _Column("ratio", is_ratio=True),
+    _Column("p"),
+)
 _WORST, _LOWEST = "worst first", "lowest first"
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
@@ -71,15 +94,31 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
+        asked = {
+            asked_comparisons.is_ratio(row)
+            for row in asked_comparisons.comparisons_of(rows[0], result)
+        }
+        columns = [column for column in _COLUMNS if column.is_ratio not in asked]
+        heads = [column.head or level for column in columns]
+        cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
+        kept = [index for index, column in enumerate(_COLUMNS) if column in columns]
         yield Table(
             caption,
-            (numbers.subset(by), "of known", "count", "rate", level, "diff.", "ratio", "p"),
-            [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown],
-            (False, True, True, True, True, True, True, True),
+            (numbers.subset(by), *heads),
+            [[row[0], *(row[index + 1] for index in kept)] for row in cells],
+            (False, *(True for _ in columns)),
             more="\n".join(
-                filter(None, (numbers.more_groups(len(rows) - len(shown)), _star(shown)))
+                filter(
+                    None,
+                    (
+                        numbers.more_groups(len(rows) - len(shown)),
+                        _star(shown),
+                        *asked_comparisons.verdicts(rows[0], result),
+                    ),
+                )
             ),
         )
+        yield from asked_comparisons.tables(rows, result, most)
 
 
 def _order(row: RateRow, result: AuditResult) -> str:

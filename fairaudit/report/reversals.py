@@ -51,10 +51,16 @@ HEADING = "Simpson's reversals"
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
-    """The reversals that matter most with their strata, the others and the notes in words."""
-    yield Heading(HEADING)
+    """The reversals that matter most with their strata, the others and the notes in words.
+
+    What no test establishes is told where a check asks for it, and counted else. Nothing where
+    nothing was scanned.
+    """
     reversals = result.reversals
     is_open = result.compared is not None
+    if not is_open and result.provenance.suppress_below is None:
+        return
+    yield Heading(HEADING)
     if not is_open and result.provenance.suppress_below is not None:
         yield Paragraph(_UNTOLD)
     elif not reversals:
@@ -85,11 +91,9 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Paragraph(
             f"and {count} more: --verbose, or -o report.json, lists them all", Tone.MUTED
         )
-    shown = (
-        [pattern for pattern in patterns if pattern in _gated(result)][:_FULL]
-        if is_short
-        else patterns
-    )
+    gated = _gated(result)
+    shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
+    shown = shown[:_FULL] if is_short else shown
     word = NOT_ESTABLISHED if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
@@ -143,7 +147,7 @@ def _gated(result: AuditResult) -> list[Reversal]:
 def _patterns(
     reversals: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
-    """What no test establishes or none is told of: counted; shown where all is, or a check asks."""
+    """What no test establishes or none is told of: counted, and shown where a check asks."""
     if not reversals:
         return
     counted = Counter(reversal.kind for reversal in reversals)
@@ -154,7 +158,7 @@ def _patterns(
     )
     text = f"{numbers.counted(len(reversals), 'sign pattern')} {word}: {kinds}"
     is_more = len(shown) < len(reversals)
-    yield Paragraph(f"{text}{'; --verbose, or -o report.json, has them' if is_more else ''}.")
+    yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
     for index, reversal in enumerate(shown):
         label = Cell(f"{word}: {KIND_WORDS[reversal.kind]}", Tone.MUTED)
         yield Entries([(label, sentence(reversal, inference.alpha))])
@@ -162,8 +166,6 @@ def _patterns(
 
 
 def _none(compared: int | None) -> str:
-    if compared is None:
-        return "Not searched: there is no second column to hold fixed, or no rate to compare."
     if not compared:
         return "Nothing could be compared: no two groups share two strata of another column."
     comparisons = numbers.counted(compared, "comparison")

@@ -33,6 +33,8 @@ _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
 _MOST_NOTICES = 2
+_HEADLINE = 2
+"""No more lines than a headline alone has: it needs no blank line."""
 
 
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
@@ -49,7 +51,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
 
 def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     head = diagnostics.audit_headline(result, data)
-    indent = len(head.verdict.text) + 2
+    indent = 6
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
     if result.earlier is not None:
@@ -80,7 +82,7 @@ def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     versions = [
-        _versions(diagnostic, page, has_picture=not index and diagnostic.level is Level.ERROR)
+        _versions(diagnostic, page, has_picture=not index and _is_open(diagnostic))
         for index, diagnostic in enumerate(listed)
     ]
     chosen = _fit(versions, listed, room - 4)
@@ -100,14 +102,19 @@ def _fit(
     """For each diagnostic the longest version that leaves room for the headlines of the others."""
     chosen: list[Sequence[Line]] = [version.headline for version in versions]
     left = room - sum(map(len, chosen))
-    for index, (version, diagnostic) in enumerate(zip(versions, listed, strict=True)):
-        is_urgent = diagnostic.level in {Level.ERROR, Level.INCONCLUSIVE} or not index
-        for longer in (version.full, version.short) if is_urgent else (version.short,):
-            more = len(longer) + 1 - len(chosen[index])
-            if more <= left:
-                chosen[index] = longer
-                left -= more
-                break
+    urgent = [
+        not index or diagnostic.level in {Level.ERROR, Level.INCONCLUSIVE}
+        for index, diagnostic in enumerate(listed)
+    ]
+    for is_first_round in (True, False):  # the others in short before any of them in full
+        for index, version in enumerate(versions):
+            is_full = urgent[index] or not is_first_round
+            for longer in (version.full, version.short) if is_full else (version.short,):
+                more = len(longer) + (len(chosen[index]) <= _HEADLINE) - len(chosen[index])
+                if 0 < more <= left:
+                    chosen[index] = longer
+                    left -= more
+                    break
     return chosen
 
 
@@ -163,11 +170,11 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
 
 
 def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
-    """Who is compared, and the first line on how sure it is."""
+    """Who is compared, and how sure it is."""
     label, kept = "", []
     for name, text in diagnostic.lines:
-        label, is_first = name or label, bool(name)
-        if label == "who" or (label == "sure" and is_first):
+        label = name or label
+        if label in {"who", "sure"}:
             kept.append((name, text))
     return kept
 

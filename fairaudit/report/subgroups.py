@@ -121,12 +121,12 @@ def _table(search: SearchedRate, level: str, inference: Inference) -> Table:
 
 def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
     parts = [
-        f"  {numbers.group(part.group)} {numbers.points(part.divergence)}"
+        f"  {numbers.people(part.group)} {numbers.points(part.divergence)}"
         for part in subgroup.parts
     ]
     p = numbers.compact_probability(subgroup.adjusted, alpha)
     return [
-        Cell("\n".join([numbers.group(subgroup.group), *parts])),
+        Cell("\n".join([numbers.people(subgroup.group), *parts])),
         Cell(numbers.percent(subgroup.share)),
         Cell(f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"),
         Cell(numbers.percent(subgroup.value)),
@@ -152,7 +152,7 @@ def _figure(search: SearchedRate) -> Iterator[Figure]:
         return
     rows = [
         Interval(
-            numbers.group(subgroup.group),
+            numbers.people(subgroup.group),
             subgroup.value,
             search.value + subgroup.low,
             search.value + subgroup.high,
@@ -169,7 +169,7 @@ def _figure(search: SearchedRate) -> Iterator[Figure]:
     yield Figure(
         f"{title.capitalize()} of the {search.of}: the subgroups that stand out",
         f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(search.value)}; "
-        f"first {numbers.group(first.group)} with {numbers.percent(first.value)}.",
+        f"first {numbers.people(first.group)} with {numbers.percent(first.value)}.",
         Intervals(
             title,
             [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],

@@ -11,6 +11,17 @@ from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
+from fairaudit.spec.column_model import (
+    ClusterStrata,
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    PropensityStrata,
+    Protected,
+    SimilarityColumns,
+    Threshold,
+    value_of,
+)
 from fairaudit.spec.derivations import (
     ABSENT,
     BETWEEN,
@@ -34,21 +45,12 @@ from fairaudit.spec.derived import (
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
-    ClusterStrata,
     CsvFormat,
     Expected,
     MetricRequest,
     Missing,
     MissingPolicy,
-    OtherValues,
-    Outcome,
-    OutcomeKind,
-    PropensityStrata,
-    Protected,
-    SimilarityColumns,
     Spec,
-    Threshold,
-    value_of,
 )
 from fairaudit.spec.schema import json_schema
 from fairaudit.spec.text import Text

@@ -15,20 +15,13 @@ from fairaudit.metrics import Requirement
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.defaults import fill_defaults
 from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
-from fairaudit.spec.model import (
-    CsvFormat,
-    Expected,
-    MetricRequest,
-    Missing,
-    MissingPolicy,
-    OutcomeKind,
-    Spec,
-)
+from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
 from fairaudit.spec.text import Document, Draft, Path, Text, fill_in_environment

@@ -1,4 +1,4 @@
-"""Derives specs from a spec: with the cuts found in the data, and for the tables of a search.
+"""What becomes of a spec once the data is known, as by its quantiles; and specs for searches.
 
 The q-quantile is the smallest value with so large a share of the people at or below it. `top: 3%`
 is strictly above the 97 % one, so it never selects more. Bins by quantiles begin at them.
@@ -15,16 +15,9 @@ from typing import TypeAlias
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import SpecError
 from fairaudit.metrics import Requirement
-from fairaudit.spec.columns import reference_faults
-from fairaudit.spec.model import (
-    MissingPolicy,
-    OtherValues,
-    Outcome,
-    Protected,
-    Spec,
-    Threshold,
-    format_edge,
-)
+from fairaudit.spec.attributes import reference_faults
+from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
+from fairaudit.spec.model import MissingPolicy, Spec
 from fairaudit.strata_models import FittedStrata
 
 Quantile: TypeAlias = tuple[str, Fraction]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from fairaudit.errors import did_you_mean
-from fairaudit.spec import schema
+from fairaudit.spec import column_schema
 from fairaudit.spec.derivations import Age, Combination, CountColumns, Derivation, Difference
 from fairaudit.spec.text import Draft, Path, Text
 
@@ -16,7 +16,7 @@ _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
 def read_derivation(
-    draft: Draft, path: Path, name: str, shape: schema.LevelColumn
+    draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
 ) -> Derivation | None:
     """What makes the column of an attribute; None where the data has it."""
     written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
@@ -60,7 +60,7 @@ def _read_age(draft: Draft, path: Path, born: str, at: str | None) -> Age:
 
 
 def read_rules(
-    draft: Draft, path: Path, shape: schema.LevelColumn
+    draft: Draft, path: Path, shape: column_schema.LevelColumn
 ) -> Mapping[str, Mapping[str, tuple[Text, ...]]]:
     """The level that combined columns have where all that a rule names fits."""
     known = shape.combine or []
@@ -78,7 +78,9 @@ def read_rules(
     return rules
 
 
-def read_counts(draft: Draft, path: Path, shape: schema.OutcomeColumn) -> CountColumns | None:
+def read_counts(
+    draft: Draft, path: Path, shape: column_schema.OutcomeColumn
+) -> CountColumns | None:
     """The columns that hold counts of people, each of one level of an outcome."""
     where = (*path, "counts")
     if shape.counts is None:

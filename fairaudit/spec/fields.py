@@ -261,6 +261,11 @@ def _name_model(model: dict[str, Any], by: object) -> str:
     return f"propensity of {of}" if is_named else "propensity"
 
 
+def read_scan(value: object) -> object:
+    """A scan for reversals: `false` makes none."""
+    return {"scan": "false"} if value == "false" else value
+
+
 def read_bound(value: object) -> object:
     """A limit as a text, `< 0.8`, as a mapping; `outside: [lo, hi]` is both bounds.
 

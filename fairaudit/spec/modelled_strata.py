@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.names import quoted
-from fairaudit.spec import schema
-from fairaudit.spec.columns import Columns
-from fairaudit.spec.entry import Entry
-from fairaudit.spec.fields import WORDS
-from fairaudit.spec.model import (
+from fairaudit.spec import column_schema, schema
+from fairaudit.spec.column_model import (
     ClusterStrata,
     ModelledStrata,
     PropensityStrata,
     Protected,
     SimilarityColumns,
 )
+from fairaudit.spec.columns import Columns
+from fairaudit.spec.entry import Entry
+from fairaudit.spec.fields import WORDS
 from fairaudit.spec.text import Draft, Path
 
 _MOST_STRATA = 20
@@ -97,7 +97,7 @@ class _Reader:
     draft: Draft
     columns: Columns
 
-    def read_declared(self, path: Path, body: schema.FactorColumn) -> ModelledStrata | None:
+    def read_declared(self, path: Path, body: column_schema.FactorColumn) -> ModelledStrata | None:
         """The model of a declared factor, where it has one."""
         if body.propensity is None and body.clusters is None:
             return None
@@ -108,7 +108,7 @@ class _Reader:
         return self.read(path, body, None)
 
     def read(
-        self, path: Path, body: schema.StrataModel, by: Sequence[Sequence[str]] | None
+        self, path: Path, body: column_schema.StrataModel, by: Sequence[Sequence[str]] | None
     ) -> ModelledStrata | None:
         """The one model that a body names; None with a fault."""
         if (body.propensity is None) is (body.clusters is None):
@@ -123,7 +123,7 @@ class _Reader:
         return self._read_propensity((*path, "propensity"), body.propensity, by)
 
     def _read_propensity(
-        self, path: Path, body: schema.PropensityStrata, by: Sequence[Sequence[str]] | None
+        self, path: Path, body: column_schema.PropensityStrata, by: Sequence[Sequence[str]] | None
     ) -> PropensityStrata:
         known = [attribute.name for attribute in self.columns.protected]
         named = {name for names in by or () for name in names if name not in WORDS} or {*known}

@@ -19,8 +19,9 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
+from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entry import MACRO, Entry, find_unmet
-from fairaudit.spec.model import MetricRequest, OutcomeKind, value_of
+from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.text import Path, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")

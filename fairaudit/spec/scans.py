@@ -12,8 +12,8 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import schema
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry import Context, find_unmet, quote_limits
-from fairaudit.spec.model import OutcomeKind
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
@@ -29,6 +29,10 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
     draft, shape = context.draft, context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
+    if not shape.scan:
+        if gated:
+            draft.fault(("simpson", "scan"), "without a scan no limit can be judged")
+        return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
     if context.outcomes[of].binary or shape.rates:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     WithJsonSchema,
 )
@@ -32,15 +31,23 @@ from fairaudit.metrics.terms import (
     ZTest,
 )
 from fairaudit.simpson import PairChoice, ReversalKind
+from fairaudit.spec.column_schema import (
+    SIMILARITY,
+    Columns,
+    FactorColumn,
+    FeatureColumn,
+    OutcomeColumn,
+    ProtectedColumn,
+    StrataModel,
+    Strict,
+)
 from fairaudit.spec.fields import (
     GIVEN_MODEL,
     KINDS,
     LIMIT_TEXT,
     NUMERIC,
-    POSITIVE,
     SCALAR,
     TEXTS,
-    Above,
     Average,
     Comparison,
     Day,
@@ -58,115 +65,15 @@ from fairaudit.spec.fields import (
     Whole,
     Words,
     read_bound,
-    read_columns,
     read_entries,
-    read_features,
     read_metric,
     read_reversal_limit,
+    read_scan,
     read_waived_group,
-    under_key,
 )
 from fairaudit.verdict import About, OnUndefined
 
 VERSION: Literal["1"] = "1"
-
-
-class _Strict(BaseModel):
-    """No key that is not named here; a spec is never changed once it is read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Positive(_Strict):
-    """The positive values, or a cut on a number."""
-
-    values: Texts | None = None
-    at_least: Number | None = None
-    above: Above | None = None
-    at_most: Number | None = None
-    below: Number | None = None
-    top: Share | None = None
-
-
-class LevelColumn(_Strict):
-    """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
-
-    column: Text | None = None
-    born: Annotated[Text | None, Field(alias="from")] = None
-    at: Text | None = None
-    minus: Text | None = None
-    combine: Texts | None = None
-    rule: dict[str, dict[str, Texts]] = {}
-    trim: Flag = False
-    unknown: Texts = []
-    labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
-    merge: Annotated[dict[str, Texts], BeforeValidator(lambda value: value)] = {}
-    keep: Texts | None = None
-    other: Text | None = None
-    bins: Numbers | None = None
-    over: Numbers | None = None
-    quantiles: Whole | None = None
-
-
-class StratumColumn(LevelColumn):
-    """A declared factor to condition on."""
-
-    levels: Texts | None = None
-
-
-class ProtectedColumn(StratumColumn):
-    """A protected attribute."""
-
-    reference: Text | None = None
-
-
-class PropensityStrata(_Strict):
-    """Strata of people who are about as likely to belong to a group, by their features."""
-
-    of: Text | None = None
-    group: Text | None = None
-    features: Texts | None = None
-    bins: Whole = 5
-
-
-class ClusterStrata(_Strict):
-    """Strata of people whose features are alike."""
-
-    features: Texts | None = None
-    k: Whole = 5
-    seed: Whole = 0
-
-
-class StrataModel(_Strict):
-    """A model that gives each row its stratum: one of these."""
-
-    propensity: PropensityStrata | None = None
-    clusters: ClusterStrata | None = None
-
-
-class FactorColumn(StratumColumn, StrataModel):
-    """A declared factor to condition on: a column, or strata that a model makes."""
-
-
-class FeatureColumn(LevelColumn):
-    """A feature to look for subgroups in; or a list of those in which people are alike."""
-
-    names: Texts | None = None
-
-
-class OutcomeColumn(_Strict):
-    """A label, prediction or decision."""
-
-    column: Text | None = None
-    counts: dict[str, Text] | None = None
-    positive: (
-        Annotated[Positive, BeforeValidator(under_key("values")), WithJsonSchema(POSITIVE)] | None
-    ) = None
-    negative: Texts | None = None
-    others: Literal["error", "drop"] = "error"
-    favourable: Flag = True
-    number: Flag = False
-    order: Texts = []
 
 
 def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
@@ -174,37 +81,7 @@ def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [short, {"$ref": f"#/$defs/{inner.__name__}"}]}
 
 
-_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
-_Strata: TypeAlias = Annotated[dict[str, FactorColumn], BeforeValidator(read_columns)]
-_Features: TypeAlias = Annotated[dict[str, FeatureColumn], BeforeValidator(read_features)]
-_Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
-
-
-class ModelColumns(_Strict):
-    """One of several models: what it predicts, and its score."""
-
-    prediction: _Outcome | None = None
-    score: Text | None = None
-
-
-class Columns(_Strict):
-    """What each column of the data is to the audit."""
-
-    protected: _Protected
-    label: _Outcome | None = None
-    prediction: _Outcome | None = None
-    decision: _Outcome | None = None
-    models: dict[str, ModelColumns] | None = None
-    score: Text | None = None
-    numbers: dict[str, Text] = {}
-    count: Text | None = None
-    weight: Text | None = None
-    cluster: Text | None = None
-    strata: _Strata = {}
-    features: _Features = {}
-
-
-class FileFormat(_Strict):
+class FileFormat(Strict):
     """How the CSV files are written."""
 
     separator: Text = ","
@@ -214,7 +91,7 @@ class FileFormat(_Strict):
     header: Texts | None = None
 
 
-class MissingRules(_Strict):
+class MissingRules(Strict):
     """What is missing and what becomes of it."""
 
     tokens: Texts = [""]
@@ -227,21 +104,21 @@ class MissingRules(_Strict):
     numbers: Literal["aside", "drop", "error"] = "aside"
 
 
-class ExpectedRows(_Strict):
+class ExpectedRows(Strict):
     """How many rows an audit must count."""
 
     at_least: Whole | None = None
     at_most: Whole | None = None
 
 
-class Expected(_Strict):
+class Expected(Strict):
     """What the data must hold to be audited: rows, and levels of attributes and strata."""
 
     rows: ExpectedRows = ExpectedRows()
     levels: dict[str, Texts] = {}
 
 
-class Exclusion(_Strict):
+class Exclusion(Strict):
     """Groups that are too small a share of the people to be compared, and by whose rule."""
 
     share: Share
@@ -260,7 +137,7 @@ class Exclusion(_Strict):
         return ExcludeBelow(self.share, self.reason, ShareOf(self.of))
 
 
-class Groups(_Strict):
+class Groups(Strict):
     """Which groupings are reported, and what a group must reach to take part."""
 
     by: Groupings = [["all"]]
@@ -279,7 +156,7 @@ class Groups(_Strict):
         return Minimum(self.min_size, self.min_events)
 
 
-class Inference(_Strict):
+class Inference(Strict):
     """How sure intervals and tests are, and by which of several accepted ways."""
 
     confidence: Number = DEFAULT_INFERENCE.confidence
@@ -291,7 +168,7 @@ class Inference(_Strict):
     yates: bool = DEFAULT_INFERENCE.yates
 
 
-class Bound(_Strict):
+class Bound(Strict):
     """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
 
     `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
@@ -307,7 +184,7 @@ class Bound(_Strict):
 _Limit: TypeAlias = Annotated[Bound | None, BeforeValidator(read_bound)]
 
 
-class _Described(_Strict):
+class _Described(Strict):
     """What is told of a check wherever it stands."""
 
     name: Words | None = None
@@ -351,7 +228,7 @@ class Metric(_Described):
     at: Numbers | None = None
 
 
-class Defaults(_Strict):
+class Defaults(Strict):
     """What the entries of `metrics` share, unless they say it themselves."""
 
     by: Groupings | None = None
@@ -365,7 +242,7 @@ class Defaults(_Strict):
     undefined: OnUndefined | None = None
 
 
-class Turned(_Strict):
+class Turned(Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
@@ -388,9 +265,11 @@ class Simpson(_Described):
     """The scan for Simpson's reversals.
 
     `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
-    of the columns are taken together on top.
+    of the columns are taken together on top. `simpson: false` is short for `scan: false`: none is
+    made.
     """
 
+    scan: Flag = True
     rates: Texts | None = None
     of: Text | None = None
     by: Texts = ["each"]
@@ -416,7 +295,7 @@ class Subgroups(_Described):
     fail: _Limit = None
 
 
-class WaiverEntry(_Strict):
+class WaiverEntry(Strict):
     """An entry of a file of waivers."""
 
     check: Words
@@ -426,7 +305,7 @@ class WaiverEntry(_Strict):
     expires: Day
 
 
-class AuditSpec(_Strict):
+class AuditSpec(Strict):
     """An audit spec."""
 
     version: Literal["1"] = VERSION
@@ -445,17 +324,13 @@ class AuditSpec(_Strict):
     metrics: Annotated[
         list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
-    simpson: Simpson = Simpson()
+    simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson()
     subgroups: Subgroups | None = None
     waivers: Words | None = None
     draws: Words | None = None
     suppress_below: Whole | None = None
     flags: Literal["fairmlhealth"] | None = None
     describe: Flag = False
-
-
-SIMILARITY = ("numeric", "categorical")
-"""The kinds of features in which people are alike, each a list of columns."""
 
 
 REFERENCES = tuple(
@@ -500,6 +375,7 @@ def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
     for shape in ("Metric", "Subgroups", "Defaults"):
         for side in ("warn", "fail"):
             schema["$defs"][shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
+    schema["properties"]["simpson"] = {"anyOf": [{"const": False}, {"$ref": "#/$defs/Simpson"}]}
     entry = schema["$defs"]["Metric"]["properties"]
     del entry[GIVEN_MODEL]
     entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})

@@ -1,0 +1,159 @@
+"""Reads protected attributes, strata and features of a spec: their columns, levels and bins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from fairaudit.cube import UNKNOWN
+from fairaudit.errors import Fault, did_you_mean
+from fairaudit.names import quoted
+from fairaudit.spec import column_schema
+from fairaudit.spec.column_model import Protected
+from fairaudit.spec.derived_columns import (
+    read_derivation,
+    read_rules,
+)
+from fairaudit.spec.text import Draft, Path, Text
+
+_MOST_QUANTILES = 100
+
+
+def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
+    """The column that is named; else it is called as its entry is."""
+    if column is not None:
+        return draft.text((*path, "column"), column)
+    return draft.text(path, name, key=True)
+
+
+def read_attribute(
+    draft: Draft, path: Path, name: str, shape: column_schema.ProtectedColumn
+) -> Protected:
+    """A protected attribute, with its codebook and its reference."""
+    reference = draft.optional((*path, "reference"), shape.reference)
+    if reference is not None:
+        reference = replace(reference, value=shape.labels.get(reference.value, reference.value))
+    attribute = replace(
+        _read_levels(draft, path, name, shape),
+        codebook=_read_codebook(draft, path, shape),
+        reference=reference,
+    )
+    draft.faults.extend(reference_faults(attribute))
+    return attribute
+
+
+def _read_levels(
+    draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
+) -> Protected:
+    """A column and how its levels are recoded."""
+    _refuse_recoding(draft, path, shape)
+    derivation = read_derivation(draft, path, name, shape)
+    column = _column_of(draft, path, name, shape.column)
+    edges = "bins" if shape.over is None else "over"
+    return Protected(
+        name=name,
+        column=column if derivation is None else replace(column, value=derivation.name),
+        trim=shape.trim,
+        unknown=tuple(shape.unknown),
+        labels=shape.labels,
+        merge={
+            target: draft.texts((*path, "merge", target), levels)
+            for target, levels in shape.merge.items()
+        },
+        keep=None if shape.keep is None else draft.texts((*path, "keep"), shape.keep),
+        other=shape.other or "other",
+        bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
+        is_over=shape.over is not None,
+        quantiles=_read_quantiles(draft, path, shape),
+        derivation=derivation,
+        rules=read_rules(draft, path, shape),
+    )
+
+
+def _read_codebook(
+    draft: Draft, path: Path, shape: column_schema.StratumColumn
+) -> tuple[Text, ...] | None:
+    """The levels that may occur, with faults for what is recoded and is none of them."""
+    if shape.levels is None:
+        return None
+    known = {*shape.levels, *shape.labels.values()}
+    named: list[tuple[Path, str]] = [(("labels", code), code) for code in shape.labels]
+    named += [
+        (("merge", target, number), level)
+        for target, levels in shape.merge.items()
+        for number, level in enumerate(levels)
+    ]
+    named += [
+        (("keep", number), level)
+        for number, level in enumerate(shape.keep or ())
+        if level not in shape.merge
+    ]
+    for inner, level in named:
+        if level not in known:
+            hint = did_you_mean(level, known)
+            draft.fault((*path, *inner), f"{level!r} is none of the `levels`{hint}")
+    return draft.texts((*path, "levels"), shape.levels)
+
+
+def reference_faults(column: Protected) -> list[Fault]:
+    """The fault of a reference that is none of the bins."""
+    labels = column.bin_labels()
+    if not labels or column.reference is None or column.reference.value in labels:
+        return []
+    known = ", ".join(quoted(label) for label in labels)
+    hint = did_you_mean(column.reference.value, labels) or f"; there are {known}"
+    return [column.reference.fault(f"no such bin{hint}")]
+
+
+def _refuse_recoding(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> None:
+    """The faults of levels that are merged, kept or binned at once, or twice."""
+    is_listed = isinstance(shape, column_schema.StratumColumn) and shape.levels is not None
+    recoded = shape.merge or shape.keep is not None or shape.other or shape.labels or is_listed
+    cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
+    for key in cuts[1:]:
+        draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+    if cuts and recoded:
+        what = "a column is either binned or its levels are recoded, not both"
+        draft.fault((*path, cuts[0]), what)
+    if shape.other is not None and shape.keep is None and not shape.rule:
+        draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
+    for target, levels in shape.merge.items():
+        if shape.keep is not None and set(levels) & set(shape.keep) - {*shape.merge}:
+            draft.fault((*path, "merge", target), "a level is both merged and kept")
+    times = Counter(level for levels in shape.merge.values() for level in levels)
+    for level in [level for level, count in times.items() if count > 1]:
+        draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
+    for word in (*shape.merge, *shape.labels.values(), shape.other):
+        if word == UNKNOWN:
+            draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+
+
+def read_strata(
+    draft: Draft, role: str, shapes: Mapping[str, column_schema.LevelColumn]
+) -> tuple[Protected, ...]:
+    """Strata, or features: columns that are recoded like attributes."""
+    strata = []
+    for name, shape in shapes.items():
+        path: Path = ("columns", role, name)
+        stratum = _read_levels(draft, path, name, shape)
+        # As fingerprints have always had strata: of an attribute an empty `merge` is part of them.
+        stratum = replace(stratum, merge=stratum.merge or None)
+        if isinstance(shape, column_schema.StratumColumn):
+            stratum = replace(stratum, codebook=_read_codebook(draft, path, shape))
+        strata.append(stratum)
+    return tuple(strata)
+
+
+def _read_quantiles(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> int | None:
+    where = (*path, "quantiles")
+    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+        draft.fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
+    return shape.quantiles
+
+
+def _read_bins(draft: Draft, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
+    if edges is not None and (not edges or list(edges) != sorted(set(edges))):
+        draft.fault(path, "bin edges must ascend, each one once")
+    return tuple(edges or ())

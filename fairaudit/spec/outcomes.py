@@ -1,0 +1,148 @@
+"""Reads the label, predictions, decisions and numbers of a spec, and what is positive in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+from fairaudit.spec import column_schema
+from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Threshold
+from fairaudit.spec.derivations import COUNTED_LEVEL
+from fairaudit.spec.derived_columns import (
+    find_counted_positive,
+    read_counts,
+)
+from fairaudit.spec.text import Draft, Path, Text
+
+
+def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcome, ...]:
+    """The prediction or decision with its score, or the score alone; or every model."""
+    if shape.models is not None:
+        for key in ("prediction", "decision", "score"):
+            if getattr(shape, key) is not None:
+                message = f"`models` stand instead of `{key}`: make it one of them"
+                draft.fault(("columns", key), message, key=True)
+        models = [
+            _read_prediction(draft, ("columns", "models", name), name, model)
+            for name, model in shape.models.items()
+        ]
+        return tuple(model for model in models if model is not None)
+    if shape.prediction is not None and shape.decision is not None:
+        draft.fault(
+            ("columns", "decision"),
+            "name a prediction (what a model says) or a decision (what people decided), not both",
+        )
+    name = "prediction" if shape.decision is None else "decision"
+    outcome = _read_prediction(draft, ("columns",), name, shape)
+    return () if outcome is None else (outcome,)
+
+
+def _read_prediction(
+    draft: Draft, path: Path, name: str, shape: column_schema.Columns | column_schema.ModelColumns
+) -> Outcome | None:
+    """What a model or people said, and its score; where there is that alone, it is `score`."""
+    score = draft.optional((*path, "score"), shape.score)
+    is_model = isinstance(shape, column_schema.ModelColumns)
+    decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
+    if (column := decision or shape.prediction) is not None:
+        where = (*path, "prediction" if is_model else name)
+        outcome = read_outcome(draft, where, name, column)
+        return outcome and replace(outcome, score=score)
+    if score is not None:
+        return Outcome(name if is_model else "score", score, kind=OutcomeKind.SCORE, score=score)
+    if is_model:
+        draft.fault(path, "a model has a prediction, a score, or both", key=True)
+    return None
+
+
+def read_outcome(
+    draft: Draft, path: Path, name: str, shape: column_schema.OutcomeColumn | None
+) -> Outcome | None:
+    """A label, prediction or decision: its column, and which of its values are positive."""
+    if shape is None:
+        return None
+    if shape.counts is None and shape.column is None:
+        draft.fault(path, "`column` is missing")
+    if shape.number:
+        return _read_number(draft, path, name, shape)
+    positive, where = shape.positive, (*path, "negative")
+    values: tuple[Text, ...] = ()
+    threshold = None
+    if positive is not None:
+        values = draft.texts((*path, "positive"), positive.values)
+        threshold = _read_threshold(draft, (*path, "positive"), positive)
+        if threshold is not None and shape.negative is not None:
+            draft.fault(where, "a cut on a number needs no `negative`")
+    counts = read_counts(draft, path, shape)
+    if counts is not None and positive is None and (level := find_counted_positive(counts)):
+        values = (draft.text((*path, "counts", level), level, key=True),)
+    if shape.negative is not None and positive is None and not values:
+        draft.fault(where, "`negative` needs `positive` beside it")
+    negative = draft.texts(where, shape.negative)
+    conflicting = {text.value for text in values} & {text.value for text in negative}
+    for value in sorted(conflicting):
+        draft.fault(where, f"{value!r} is both positive and negative")
+    return Outcome(
+        name=name,
+        column=_outcome_column(draft, path, shape),
+        positive=values,
+        threshold=threshold,
+        negative=negative,
+        others=OtherValues(shape.others),
+        favourable=shape.favourable,
+        order=_read_order(draft, path, shape, threshold),
+        counts=counts,
+    )
+
+
+def _outcome_column(draft: Draft, path: Path, shape: column_schema.OutcomeColumn) -> Text:
+    """The column of an outcome; of counts that stand side by side the one they are turned into."""
+    if shape.column is None:
+        return draft.text((*path, "counts"), COUNTED_LEVEL, key=True)
+    return draft.text((*path, "column"), shape.column)
+
+
+def _read_order(
+    draft: Draft, path: Path, shape: column_schema.OutcomeColumn, threshold: Threshold | None
+) -> tuple[Text, ...]:
+    """The classes of an ordinal outcome, the lowest first."""
+    if shape.order and threshold is not None:
+        draft.fault((*path, "order"), "a cut on a number has two classes, in their order", key=True)
+    if len(shape.order) == 1 or len(set(shape.order)) < len(shape.order):
+        draft.fault((*path, "order"), "name every class once, from the lowest to the highest")
+    return draft.texts((*path, "order"), shape.order)
+
+
+def _read_number(
+    draft: Draft, path: Path, name: str, shape: column_schema.OutcomeColumn
+) -> Outcome:
+    """An outcome that is a number: it has no classes to name."""
+    for key in ("positive", "negative", "others", "order"):
+        if key in shape.model_fields_set:
+            draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
+    column = _outcome_column(draft, path, shape)
+    return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)
+
+
+def _read_threshold(draft: Draft, path: Path, positive: column_schema.Positive) -> Threshold | None:
+    by_median = isinstance(positive.above, str)
+    above = positive.above if isinstance(positive.above, Decimal) else None
+    cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
+    if by_median or positive.top is not None:
+        if cut != Threshold() or positive.values is not None or (by_median and positive.top):
+            draft.fault(path, "a cut by share (`above: median`, `top: 3%`) stands alone")
+        return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
+    if cut == Threshold():
+        if not positive.values:
+            draft.fault(path, "say which values are positive, or cut: `at_least: 0.5`")
+        return None
+    if positive.values is not None:
+        draft.fault(path, "either values or a cut, not both")
+    lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
+    upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
+    if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
+        draft.fault(path, "at most one lower and one higher upper bound")
+    elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
+        draft.fault(path, "no number lies between these bounds")
+    return cut

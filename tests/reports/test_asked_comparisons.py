@@ -1,0 +1,93 @@
+"""The table of the comparison that a spec asks for: each group's value, the failing one marked."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+
+import polars as pl
+import pytest
+from conftest import SPECS
+
+import fairaudit
+from fairaudit.report import asked_comparisons, content, rates
+from fairaudit.report.blocks import Heading, Table
+from fairaudit.result import AuditResult
+
+
+@pytest.fixture(scope="module")
+def loans() -> AuditResult:
+    return fairaudit.audit(SPECS / "loans.yaml")
+
+
+def asked_table(result: AuditResult, by: tuple[str, ...]) -> Table:
+    rows = [row for row in result.rates if row.by == by and row.metric == "selection_rate"]
+    return next(asked_comparisons.tables(rows, result, None))
+
+
+def test_every_group_has_the_ratio_that_is_asked(loans: AuditResult) -> None:
+    """Counted from the rows of the file: each rate over the highest one."""
+    people, selected = Counter[str](), Counter[str]()
+    with (SPECS.parent / "sample_data" / "loans.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["race"]:
+                group = f"{row['gender']} × {row['race']}"
+                people[group] += 1
+                selected[group] += float(row["score"]) >= 0.5
+    shares = {group: selected[group] / people[group] for group in people}
+    highest = max(shares.values())
+    table = asked_table(loans, ("gender", "race"))
+    assert len(table.rows) == len(shares)
+    for name, count, _, value, _, mark in ([cell.text for cell in row] for row in table.rows):
+        assert count == f"{selected[name]:,}/{people[name]:,}"
+        if shares[name] == highest:
+            assert (value, mark) == ("", "reference")
+            continue
+        ratio = shares[name] / highest
+        assert abs(float(value) - ratio) < 0.0006
+        assert mark == ("FAIL" if ratio < 0.8 else "")
+
+
+def test_no_other_ratio_stands_beside_the_one_that_is_asked(loans: AuditResult) -> None:
+    rows = [row for row in loans.rates if row.metric == "selection_rate"]
+    for by, has_ratio in ((("gender", "race"), False), (("gender", "age"), True)):
+        table = next(rates.tables([row for row in rows if row.by == by], loans, None))
+        assert ("ratio" in table.header) is has_ratio
+        assert all(len(row) == len(table.header) == len(table.numeric) for row in table.rows)
+    failing = next(rates.tables([row for row in rows if row.by == ("gender", "race")], loans, None))
+    assert "FAIL impact_ratio: female × Black is selected at 62 % of male" in failing.more
+
+
+def test_sections_stand_in_the_order_of_questions(loans: AuditResult) -> None:
+    heads = [block.text for block in content.document(loans) if isinstance(block, Heading)]
+    order = [
+        "Audit:",
+        "Checks",
+        "Every subset",
+        "Rates",
+        "Simpson",
+        "Where every row",
+        "Provenance",
+    ]
+    places = [next(at for at, head in enumerate(heads) if head.startswith(word)) for word in order]
+    assert places == sorted(places)
+    assert places[-1] == len(heads) - 1
+
+
+def test_a_scan_can_be_turned_off() -> None:
+    rows = pl.DataFrame({
+        "a": ["x", "y"] * 40, "b": ["u", "u", "v", "v"] * 20, "y": [1, 0, 0, 1, 1] * 16
+    })  # fmt: skip
+    spec = {
+        "columns": {"protected": ["a", "b"], "decision": {"column": "y", "positive": 1}},
+        "metrics": ["selection_rate"],
+    }
+    scanned = fairaudit.audit(spec, rows)
+    silent = fairaudit.audit({**spec, "simpson": False}, rows)
+    assert scanned.compared
+    assert silent.compared is None
+    for result, has_section in ((scanned, True), (silent, False)):
+        heads = {block.text for block in content.document(result) if isinstance(block, Heading)}
+        assert ("Simpson's reversals" in heads) is has_section
+    with pytest.raises(fairaudit.errors.SpecError, match="without a scan no limit"):
+        fairaudit.audit({**spec, "simpson": {"scan": False, "fail": True}}, rows)
