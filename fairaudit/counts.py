@@ -13,9 +13,9 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice
-from fairaudit.features import Features
 from fairaudit.histogram import Bins, quantile
 from fairaudit.plan import Key, Plan
+from fairaudit.raw_rows import RawRows
 from fairaudit.result import DataFile
 
 
@@ -114,23 +114,6 @@ class RawSearch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RawRows:
-    """People one by one: those of the raw cells who have every feature, or a sample of them.
-
-    `cells` [N] are the places of their raw cells, `numbers` [N] those of their rows in the data,
-    from 1, and `scores` [N] by column. `complete` [C] counts the rows of a raw cell that have every
-    feature, `missing` [C] by feature those that lack it.
-    """
-
-    cells: Ints
-    numbers: Ints
-    features: Features
-    scores: Mapping[str, Floats]
-    complete: Ints
-    missing: Mapping[str, Ints]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Counts:
     """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
 
@@ -172,8 +155,6 @@ class Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""
         if not self.plan.counts_like(other.plan):
             raise ValueError("counts of different plans do not add up")
-        if self.rows_read is not None:
-            raise ValueError("people who were read one by one do not add up")
         keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
         levels = {
             key: unite_levels((texts, other.table_levels[key]))
@@ -199,6 +180,7 @@ class Counts:
             medians={},
             amounts=_add_amounts(self.amounts, other.amounts),
             searched=_add_searches(self.searched, other.searched),
+            rows_read=_add_rows(self, other),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
                 _add_tables(pair, (self.table_levels, other.table_levels), levels)
@@ -228,6 +210,13 @@ def unite_keys(keys: Sequence[RawKey]) -> RawKey:
     levels = unite_levels(part.levels for part in keys)
     codes = [_places(part.levels, levels)[part.codes] for part in keys]
     return RawKey(key, np.concatenate(codes), levels)
+
+
+def _add_rows(first: Counts, second: Counts) -> RawRows | None:
+    rows, others = first.rows_read, second.rows_read
+    rows = rows and rows.placed(0, len(second.rows), 0)
+    others = others and others.placed(len(first.rows), 0, first.read)
+    return rows + others if rows and others else rows or others
 
 
 def _add_sums(first: Sum | None, second: Sum | None) -> Sum | None:

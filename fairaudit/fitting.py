@@ -44,7 +44,7 @@ def fit_strata(
 
 
 def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
-    fit = fit_clusters(rows.features, wanted.k, wanted.seed)
+    fit = fit_clusters(rows.people.features, wanted.k, wanted.seed)
     parts = [f"k-means of {_name_features(rows)}, seed {wanted.seed}, fitted to {_count(rows)}"]
     if fit.model is None:
         parts.append(f"no clusters: {fit.reason}")
@@ -62,12 +62,13 @@ def _fit_propensity(
     rows, place = cubes.rows, cubes.cube.places([wanted.of])[0]
     assert rows is not None
     key = cubes.cube.keys[place]
-    codes = cubes.cube.codes[rows.cells, place]
+    people = rows.people
+    codes = cubes.cube.codes[rows.cells[people.entries], place]
     known = np.asarray((codes >= 0) & ~np.isin(codes, list(key.unknown)))
     attribute = next(protected for protected in spec.protected if protected.name == wanted.of)
     code, is_group = _choose_group(stratum, wanted, attribute, key, codes)
     member = codes[known] == code if is_group else codes[known] != code
-    fit = fit_propensity(rows.features.take(known), member, wanted.bins)
+    fit = fit_propensity(people.features.take(known), member, wanted.bins)
     level = key.levels[code]
     names = (level, "others") if is_group else (f"not {level}", level)
     what = f"{wanted.of} = {level}" if is_group else f"{wanted.of} other than {level}"
@@ -131,9 +132,10 @@ def _name_features(rows: Rows) -> str:
 
 def _count(rows: Rows) -> str:
     """To how many people a model was fitted, and who was left out."""
-    people = f"{len(rows.cells):,} people"
+    n = len(rows.people.entries)
+    people = f"{n:,} people"
     if rows.is_sample:
-        people = f"a sample of {len(rows.cells):,} of {rows.complete:,} people"
+        people = f"a sample of {n:,} of {rows.complete:,} people"
     lacking = rows.audited - rows.complete
     return f"{people} ({lacking:,} lack a feature and are in no stratum)" if lacking else people
 

@@ -73,11 +73,13 @@ def place_rows(cube: Cube, table: GroupTable, rows: Rows, score: str | None) -> 
     return RowTable(
         rows.features,
         rows.numbers,
+        rows.n,
         stratum[rows.cells],
         group[rows.cells],
         outcome[rows.cells],
         None if score is None else rows.scores.get(score),
         (len(cut.strata), len(cut.groups)),
+        rows,
     )
 
 

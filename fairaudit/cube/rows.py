@@ -3,57 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.features import Features
 from fairaudit.memoize import memoize
+from fairaudit.sampling import choose_places
 
 NOWHERE = -1
 """The stratum or the group of a person who is in none of a table."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The people of a cube who have every feature, or a sample of them: arrays [N].
+class Expansion(NamedTuple):
+    """The entry of each of the people one by one, and their features."""
 
-    `cells` are the places of their cells in the cube, `numbers` those of their rows in the data,
-    from 1; `scores` are by column. `audited` people are in the cube, `missing` says how many of
-    them lack each feature, and `complete` how many have all.
+    entries: Ints
+    features: Features
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Rows:
+    """The people of a cube who have every feature, by what they are alike in: [N] entries.
+
+    Entries are in the order of their content, whatever the order of the rows was. `cells` are the
+    places of their cells in the cube, `n` their people, `numbers` their first rows in the data,
+    from 1; `scores` are by column. `share` of the profiles are here, and `capacity` people one by
+    one fit into the memory. `audited` people are in the cube, `missing` says how many of them lack
+    each feature, and `complete` how many have all.
     """
 
     cells: Ints
     numbers: Ints
+    n: Ints
     features: Features
     scores: Mapping[str, Floats]
     audited: int
     complete: int
+    capacity: int
+    share: float = 1.0
     missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def people(self) -> Expansion:
+        """The people one by one: all, or a sample of them that depends on their content alone."""
+        return _expand(self)
+
+    @property
     def is_sample(self) -> bool:
-        """Whether there were more people than the memory allows."""
-        return len(self.cells) < self.complete
+        """Whether there were more people one by one than the memory allows."""
+        return len(self.people.entries) < self.complete
+
+
+@memoize
+def _expand(rows: Rows) -> Expansion:
+    total = int(rows.n.sum())
+    if total == len(rows.n) and total <= rows.capacity:
+        return Expansion(np.arange(total), rows.features)
+    chosen = choose_places(total, rows.capacity)
+    entries = np.searchsorted(np.cumsum(rows.n), chosen, side="right")
+    return Expansion(entries, rows.features.take(entries))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class RowTable:
-    """The people of a table one by one: arrays [N].
+    """The people of a table by what they are alike in: arrays [N] of entries of `n` people each.
 
     `stratum` and `group` are places in the table, `NOWHERE` for those in none of it; `outcome` is
     1 for a positive one, 0 for any other, NaN where it is not known; `score` is that of the
-    outcome. `shape` counts the strata and groups.
+    outcome. `shape` counts the strata and groups. `rows` say who the people are one by one; None
+    where each entry is one person.
     """
 
     features: Features
     numbers: Ints
+    n: Ints
     stratum: Ints
     group: Ints
     outcome: Floats
     score: Floats | None
     shape: tuple[int, int]
+    rows: Rows | None = None
+
+    @property
+    def people(self) -> RowTable:
+        """The people one by one, as many as the memory holds."""
+        return self if self.rows is None else _one_by_one(self)
+
+    @property
+    def share(self) -> float:
+        """The share of the profiles that is here."""
+        return 1.0 if self.rows is None else self.rows.share
 
     @property
     def usable(self) -> Marks:
@@ -77,6 +119,23 @@ class RowTable:
         Those who tie are equal in all of it, so a sample by these places is the same people.
         """
         return _order_by_content(self)
+
+
+@memoize
+def _one_by_one(table: RowTable) -> RowTable:
+    assert table.rows is not None
+    entries, features = table.rows.people
+    return replace(
+        table,
+        features=features,
+        numbers=table.numbers[entries],
+        n=np.ones(len(entries), dtype=np.int64),
+        stratum=table.stratum[entries],
+        group=table.group[entries],
+        outcome=table.outcome[entries],
+        score=None if table.score is None else table.score[entries],
+        rows=None,
+    )
 
 
 @memoize

@@ -1,50 +1,30 @@
 """Reads people one by one, with their features, for the metrics that need more than counts.
 
 A row is found in the raw cell that the pass counted it in, so its groups, outcomes and what becomes
-of missing values are those of the cube: the same people, recoded once. Where there are more people
-than the memory holds a sample is kept, chosen by a hash of the number of the row.
+of missing values are those of the cube: the same people, recoded once. Those who are equal in all
+that is read are one entry with a count, so what is held adds up (`raw_rows.py`).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.counts import Counts, RawRows
+from fairaudit.counts import Counts
 from fairaudit.engine.derived import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
+from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.engine.scan import checked_rule
 from fairaudit.engine.strata import category
-from fairaudit.errors import DataError, Seek, SpecError
-from fairaudit.features import Features
-from fairaudit.plan import MISSING, MOST_LEVELS, RowPlan
+from fairaudit.errors import DataError, Seek
+from fairaudit.plan import MISSING, RowPlan
 from fairaudit.progress import Progress
-from fairaudit.rows.sampling import SEED, hash_rows
+from fairaudit.raw_rows import RawRows
 from fairaudit.spec import SimilarityColumns, Text
-
-BUDGET = 2**30
-"""So many bytes the people and what is worked out of them may take: 1 GiB."""
-
-_PER_PERSON = 100
-"""The bytes of a person beside the features: cell, row, places, and what a search holds."""
-
-_PER_FEATURE = 32
-"""The bytes of a feature of a person, as it is read and kept."""
-
-_PER_COORDINATE = 16
-"""The bytes of a coordinate of a person in a search: a number has one, a category one a level."""
-
-
-def most_people(features: int, coordinates: int = 0) -> int:
-    """How many people with so many features, and coordinates made of them, the memory holds."""
-    size = _PER_PERSON + _PER_FEATURE * features + _PER_COORDINATE * coordinates
-    return BUDGET // size
 
 
 def read_rows(
@@ -52,8 +32,7 @@ def read_rows(
 ) -> RawRows:
     """The people of the raw cells one by one, as far as the filter keeps them."""
     progress.start("reading people one by one", counts.read, "rows")
-    most = most_people(len(plan.similarity.texts))
-    collected = _Collected(plan, min(most, plan.most or most), len(counts.rows))
+    collected = RowGroups(plan, counts)
     places = _place_levels(counts)
     first = 1
     for batch in batches:
@@ -65,108 +44,6 @@ def read_rows(
             "the data changed while it was read: run again",
         )
     return collected.finish()
-
-
-@dataclass(slots=True)
-class _Collected:
-    """The people read so far, at most twice as many as are kept, and how many lack what."""
-
-    plan: RowPlan
-    most: int
-    size: int
-    rows: Ints = field(init=False)
-    complete: Ints = field(init=False)
-    missing: dict[str, Ints] = field(default_factory=dict)
-    levels: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: list[pl.DataFrame] = field(default_factory=list)
-    held: int = 0
-
-    def __post_init__(self) -> None:
-        self.rows, self.complete = np.zeros((2, self.size), dtype=np.int64)
-
-    def add(self, rows: pl.DataFrame) -> None:
-        """Takes people of the raw cells, and leaves out who lacks a feature."""
-        names = [own(f"feature {text.value}") for text in self.plan.similarity.texts]
-        self.rows += self._count(rows)
-        for text, name in zip(self.plan.similarity.texts, names, strict=True):
-            if rows[name].null_count():
-                nobody = np.zeros(self.size, dtype=np.int64)
-                lacking = self._count(rows.filter(pl.col(name).is_null()))
-                self.missing[text.value] = self.missing.get(text.value, nobody) + lacking
-        complete = rows.drop_nulls(names)
-        self.complete += self._count(complete)
-        self.held += complete.height
-        self.parts.append(complete.with_columns(map(self._code, self._categories(complete))))
-        if self.held > 2 * self.most:
-            self._sample(self.most)
-
-    def _count(self, rows: pl.DataFrame) -> Ints:
-        return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
-
-    def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[Text, pl.Series]]:
-        for text in self.plan.similarity.categorical:
-            yield text, rows[own(f"feature {text.value}")]
-
-    def _code(self, column: tuple[Text, pl.Series]) -> pl.Series:
-        """The levels of a category as codes, in the order in which they are met."""
-        text, values = column
-        known = self.levels.setdefault(text.value, {})
-        levels = values.unique().to_list()
-        codes = [known.setdefault(level, len(known)) for level in levels]
-        if len(known) > MOST_LEVELS:
-            what = f"{text.value!r} has over {MOST_LEVELS:,} levels, too many to be matched"
-            raise SpecError([text.fault(f"{what}: is it an id?")])
-        return values.replace_strict(levels, codes, return_dtype=pl.Int32)
-
-    def _sample(self, most: int) -> None:
-        """Keeps those whose rows have the smallest hashes: as good as drawn at random."""
-        rows = pl.concat(self.parts)
-        if rows.height > most:
-            hashes = hash_rows(rows[own("row")].to_numpy(), SEED)
-            kept = np.argpartition(hashes, most)[:most]
-            rows = rows[kept]
-        self.parts, self.held = [rows], rows.height
-
-    def finish(self) -> RawRows:
-        """All that are kept, in the order of the data."""
-        similarity = self.plan.similarity
-        levels_of = sum(len(levels) for levels in self.levels.values())
-        most = most_people(len(similarity.texts), len(similarity.numeric) + levels_of)
-        self._sample(min(self.most, most))
-        rows = self.parts[0].sort(own("row"))
-        self.parts = []
-        codes, levels = [], []
-        for text, values in self._categories(rows):
-            # Levels are sorted at last: which was met first is up to the threads.
-            known = sorted(self.levels.get(text.value, {}))
-            place = {level: code for code, level in enumerate(known)}
-            lookup = np.array([place[level] for level in self.levels.get(text.value, {})] or [0])
-            codes.append(lookup[values.to_numpy().astype(np.int64)])
-            levels.append(tuple(known))
-        features = Features(
-            tuple(text.value for text in self.plan.similarity.numeric),
-            _matrix(rows, [own(f"feature {text.value}") for text in self.plan.similarity.numeric]),
-            tuple(text.value for text in self.plan.similarity.categorical),
-            np.stack(codes, axis=1) if codes else np.zeros((rows.height, 0), dtype=np.int64),
-            tuple(levels),
-        )
-        return RawRows(
-            cells=rows[own("cell")].to_numpy(),
-            numbers=rows[own("row")].to_numpy(),
-            features=features,
-            scores={
-                name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
-                for name in self.plan.scores
-            },
-            complete=self.complete,
-            missing=self.missing,
-        )
-
-
-def _matrix(rows: pl.DataFrame, names: list[str]) -> Floats:
-    if not names:
-        return np.zeros((rows.height, 0))
-    return np.asarray(rows.select(names).to_numpy(), dtype=np.float64)
 
 
 def _place_levels(counts: Counts) -> pl.DataFrame:
@@ -189,7 +66,7 @@ def _read_batch(
     batch: Batch,
     counts: Counts,
     places: pl.DataFrame,
-    collected: _Collected,
+    collected: RowGroups,
     first: int,
     progress: Progress,
 ) -> int:
@@ -228,7 +105,7 @@ def _read_batch(
 
 
 def _passed(
-    places: pl.DataFrame, keys: list[str], collected: _Collected, progress: Progress
+    places: pl.DataFrame, keys: list[str], collected: RowGroups, progress: Progress
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()

@@ -108,7 +108,10 @@ def _rows(table: GroupTable) -> RowTable:
     )
     numbers = np.arange(1, len(label) + 1)
     shape = (table.people.shape[0], table.people.shape[3])
-    return RowTable(features, numbers, stratum, group, outcome.astype(np.float64), None, shape)
+    each = np.ones_like(numbers)
+    return RowTable(
+        features, numbers, each, stratum, group, outcome.astype(np.float64), None, shape
+    )
 
 
 def _values(evaluation: Evaluation) -> str:

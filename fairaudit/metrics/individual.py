@@ -24,7 +24,7 @@ from fairaudit.rows.consistency import LEAST, NOTHING, Mean, consistency, widen
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
-from fairaudit.rows.sampling import ASKED_SEED, hash_rows
+from fairaudit.sampling import ASKED_SEED, hash_rows
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5
@@ -111,6 +111,7 @@ def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
 
 
 def _consistency(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
+    sides = sides.one_by_one
     table, k = sides.table, parameters.k or NEIGHBOURS
     neighbours = find_neighbours(table.features, table.in_stratum(z), k, without_self=True)
     if not neighbours.is_enough:
@@ -120,13 +121,13 @@ def _consistency(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mea
 
 
 def _unawareness(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
-    members = sides.members(z, g)
-    return differing_pairs(
-        locate(sides.table.features).profile[members], sides.table.outcome[members]
-    )
+    table, members = sides.table, sides.members(z, g)
+    profile = locate(table.features).profile[members]
+    return differing_pairs(profile, table.outcome[members], table.n[members], table.share)
 
 
 def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
+    sides = sides.one_by_one
     table, score = sides.table, score_of(sides.table)
     people = choose_people(table.places, sides.members(z, g))
     slope = 1.0 if parameters.lipschitz is None else float(parameters.lipschitz)
@@ -150,11 +151,13 @@ class _CausalMeans(NamedTuple):
 
 def _causal(table: GroupTable, z: int, compared: Marks) -> Mean:
     """Pairs of equal people of two groups that are compared."""
-    assert table.rows is not None
-    people, group = table.rows.in_stratum(z), table.rows.group
+    rows = table.rows
+    assert rows is not None
+    people, group = rows.in_stratum(z), rows.group
     people = people[(group[people] != NOWHERE) & compared[group[people]]]
-    profile = locate(table.rows.features).profile
-    return differing_pairs_between(profile[people], table.rows.outcome[people], group[people])
+    profile = locate(rows.features).profile[people]
+    outcome, n = rows.outcome[people], rows.n[people]
+    return differing_pairs_between(profile, outcome, group[people], n, rows.share)
 
 
 def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
@@ -165,8 +168,9 @@ def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
         nobody = np.zeros(shape, dtype=np.int64)
         takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(nobody))
         return _CausalMeans(nothing, nothing, nothing, nobody, takes_part)
-    members = [[len(table.rows.members(z, g)) for g in range(shape[1])] for z in range(shape[0])]
-    n = np.array(members, dtype=np.int64).reshape(shape)
+    rows = table.rows
+    people = [[rows.n[rows.members(z, g)].sum() for g in range(shape[1])] for z in range(shape[0])]
+    n = np.array(people, dtype=np.int64).reshape(shape)
     takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
     means = [_causal(table, z, takes_part[z]) for z in range(shape[0])]
     columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T

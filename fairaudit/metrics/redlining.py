@@ -14,7 +14,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
-from fairaudit.rows.sampling import hash_rows
+from fairaudit.sampling import hash_rows
 from fairaudit.stats import mover, proportions
 
 MOST_TOLD_APART = 25_000
@@ -26,6 +26,7 @@ _NOTHING = Errors(np.nan, np.nan, 0, 0)
 @memoize
 def _find_errors(table: RowTable) -> Floats:
     """The errors of telling each group from all others in its stratum, [Z, G, 4]."""
+    table = table.people
     strata, groups = table.shape
     errors = np.full((strata, groups, len(_NOTHING)), np.nan)
     for z in range(strata):
@@ -42,7 +43,7 @@ def _find_errors(table: RowTable) -> Floats:
 
 def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
     """The errors of both sides, of as many people as are looked at."""
-    ranks = hash_rows(table.numbers[people], SEED)
+    ranks = hash_rows(table.places[people], SEED)
     chosen = [
         side[np.argsort(ranks[side], kind="stable")[:MOST_TOLD_APART]]
         for side in (np.flatnonzero(member), np.flatnonzero(~member))

@@ -37,8 +37,14 @@ class RowSides:
             return replace(self, role=other, group=None)
         return replace(self, role=Role.OWN, group=other)
 
+    @property
+    def one_by_one(self) -> RowSides:
+        """The same of people one by one, as many as the memory holds."""
+        people = self.table.people
+        return self if people is self.table else replace(self, table=people)
+
     def members(self, z: int, g: int) -> Ints:
-        """The people at a place, in the order of the rows."""
+        """The people at a place, in the order of the table."""
         if self.group is not None:
             g = int(self.group[z, 0])
         if self.role is Role.OWN:

@@ -45,9 +45,11 @@ class _People(Formula):
 
 
 def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
-    outcome = sides.table.outcome[sides.members(z, g)]
-    share = float(outcome.mean()) if len(outcome) else np.nan
-    return Mean(share, np.nan, len(outcome))
+    members = sides.members(z, g)
+    n = sides.table.n[members]
+    people = int(n.sum())
+    positives = float((n * sides.table.outcome[members]).sum())
+    return Mean(positives / people if people else np.nan, np.nan, people)
 
 
 def _rates(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
@@ -100,6 +102,7 @@ def _compare(
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int, parameters: Parameters) -> Floats:
     """By how much the reference's neighbours of a group's people fare better than their own."""
+    sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
     k = parameters.k or NEIGHBOURS
@@ -125,7 +128,7 @@ def _share_beyond(side: int) -> Measure:
 def _twins(sides: RowSides, others: RowSides, z: int, g: int, _: Parameters) -> Mean:
     table = sides.table
     members = sides.members(z, g), others.members(z, g)
-    mean = twin_difference(table.features, table.outcome, *members)
+    mean = twin_difference(table.features, table.outcome, *members, table.n, table.share)
     return mean._replace(value=_turn(sides) * mean.value)
 
 
@@ -156,7 +159,7 @@ def _rate_twins(group: GroupValues, reference: GroupValues, z: int, g: int) -> S
     assert reference.rows is not None
     table = group.rows.table
     members = group.rows.members(z, g), reference.rows.members(z, g)
-    own, twins = rate_twins(table.features, table.outcome, *members)
+    own, twins = rate_twins(table.features, table.outcome, *members, table.n)
     positives = own.value * own.n
     is_counted = own.n > 0 and abs(positives - round(positives)) < SAME
     first = Estimate(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import Counts, RawRows
+from fairaudit.counts import Counts
 from fairaudit.cube import (
     NO_COUNTERPART,
     NO_LEVEL,
@@ -42,6 +42,7 @@ from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.levels import listing
 from fairaudit.recode.outcomes import number_axes, outcome_axis
+from fairaudit.recode.rows import audited_rows
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.side_cubes import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
@@ -104,7 +105,12 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     searched_cubes, columns = _searched(counts, spec), None
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
-    rows = None if counts.rows_read is None else _audited_rows(counts, counts.rows_read, axes)
+    rows = None
+    if counts.rows_read is not None:
+        stays, _, _ = _stays(counts, axes)
+        places = np.full(len(stays), -1, dtype=np.int64)
+        places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
+        rows = audited_rows(counts, counts.rows_read, places)
     return Cubes(
         cube,
         notices,
@@ -116,25 +122,6 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         rows,
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
-    )
-
-
-def _audited_rows(counts: Counts, read: RawRows, axes: Sequence[Axis]) -> Rows:
-    """The people of the cube one by one, at the cells that their raw cells went to."""
-    stays, _, _ = _stays(counts, axes)
-    places = np.full(len(stays), -1, dtype=np.int64)
-    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
-    cells = places[read.cells]
-    audited = cells >= 0
-    missing = {name: int(lacking[stays].sum()) for name, lacking in read.missing.items()}
-    return Rows(
-        cells[audited],
-        read.numbers[audited],
-        read.features.take(audited),
-        {name: values[audited] for name, values in read.scores.items()},
-        audited=int(counts.rows[stays].sum()),
-        complete=int(read.complete[stays].sum()),
-        missing={name: n for name, n in missing.items() if n},
     )
 
 

@@ -28,9 +28,22 @@ LEAST = 8
 """Of fewer people no variance is estimated: 95 % intervals of twins hold too seldom (0.90-0.93)."""
 
 
-def estimate_variance(influence: Floats, n: int) -> float:
-    """The variance of a mean of `n` people by the influence of each, as of a sample that small."""
-    return float((influence**2).sum()) * n / (n - 1) if n >= LEAST else np.nan
+def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> float:
+    """The variance of a mean of people by the influence of each, as of a sample that small."""
+    squares = influence**2 if n is None else n * influence**2
+    return float(squares.sum()) * people / (people - 1) if people >= LEAST else np.nan
+
+
+def add_sampling(variance: float, profile: Ints, influence: Floats, share: float) -> float:
+    """The variance of a number of all people of which a share of the profiles is known.
+
+    What people vary by shrinks as there are more of them; what the choice of profiles adds is that
+    of a ratio whose profiles were drawn one by one (Poisson sampling: Särndal, Swensson & Wretman
+    1992, §5.6), by the influence of each.
+    """
+    if share >= 1:
+        return variance
+    return share * variance + (1 - share) * float((np.bincount(profile, influence) ** 2).sum())
 
 
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:

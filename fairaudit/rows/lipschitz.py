@@ -14,7 +14,7 @@ from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
 from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
 from fairaudit.rows.neighbours import locate
-from fairaudit.rows.sampling import PAIRS_SEED, hash_rows
+from fairaudit.sampling import PAIRS_SEED, hash_rows
 
 MOST_IN_PAIRS = 2_000
 """Of so many people all pairs are looked at; of more, those of a sample of so many."""

@@ -5,37 +5,51 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
+from fairaudit.rows.consistency import NOTHING, Mean, add_sampling, estimate_variance
 
 
-def differing_pairs(profile: Ints, outcome: Floats) -> Mean:
+def differing_pairs(
+    profile: Ints, outcome: Floats, n: Ints | None = None, share: float = 1.0
+) -> Mean:
     """The share of pairs of equal people whose outcomes differ, and its variance over people.
+
+    Each entry stands for `n` people (1); `share` of the profiles are here.
 
     >>> differing_pairs(np.array([0, 0, 0, 1]), np.array([1.0, 0.0, 0.0, 1.0])).value
     0.6666666666666666
     """
-    return _share(profile, outcome, np.arange(len(profile)))
+    return _share(profile, outcome, None, n, share)
 
 
-def differing_pairs_between(profile: Ints, outcome: Floats, group: Ints) -> Mean:
+def differing_pairs_between(
+    profile: Ints, outcome: Floats, group: Ints, n: Ints | None = None, share: float = 1.0
+) -> Mean:
     """The same of pairs of people of different groups."""
-    return _share(profile, outcome, group)
+    return _share(profile, outcome, group, n, share)
 
 
-def _share(profile: Ints, outcome: Floats, group: Ints) -> Mean:
-    """Of pairs of one profile and different groups; people of the same group make none."""
+def _share(
+    profile: Ints, outcome: Floats, group: Ints | None, n: Ints | None, share: float
+) -> Mean:
+    """Of pairs of one profile and different groups; of any two people without groups."""
     if not len(profile):
         return NOTHING
+    n = np.ones(len(profile), dtype=np.int64) if n is None else n
     _, profile = np.unique(profile, return_inverse=True)
-    _, crowd = np.unique(profile * (int(group.max()) + 1) + group, return_inverse=True)
-    others = np.bincount(profile)[profile] - np.bincount(crowd)[crowd]
-    positives = np.bincount(profile, outcome)[profile] - np.bincount(crowd, outcome)[crowd]
+    own, own_positives = np.ones(len(profile), dtype=np.float64), outcome.astype(np.float64)
+    if group is not None:
+        _, crowd = np.unique(profile * (int(group.max()) + 1) + group, return_inverse=True)
+        own = np.bincount(crowd, n)[crowd].astype(np.float64)
+        own_positives = np.bincount(crowd, n * outcome)[crowd].astype(np.float64)
+    others = np.bincount(profile, n)[profile] - own
+    positives = np.bincount(profile, n * outcome)[profile] - own_positives
     differing = np.where(outcome > 0, others - positives, positives)
-    total = float(others.sum())
+    total = float((n * others).sum())
     if not total:
         return NOTHING
-    share = float(differing.sum()) / total
+    value = float((n * differing).sum()) / total
     # Each pair is counted by both: by one person more or less the sums change twice.
-    influence = 2 * (differing - share * others) / total
-    people = int((others > 0).sum())
-    return Mean(share, estimate_variance(influence, people), people)
+    influence: Floats = 2 * (differing - value * others) / total
+    people = int(n[others > 0].sum())
+    variance = estimate_variance(influence, people, n)
+    return Mean(value, add_sampling(variance, profile, n * influence / 2, share), people)

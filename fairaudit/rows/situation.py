@@ -6,11 +6,13 @@ doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import LEAST, NOTHING, Mean, estimate_variance
+from fairaudit.rows.consistency import LEAST, NOTHING, Mean, add_sampling, estimate_variance
 from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate
 
 SAME = 1e-9
@@ -42,56 +44,76 @@ def _rate(neighbours: Neighbours, outcome: Floats, people: Ints) -> Floats:
     return np.asarray((neighbours.sum_over(positives)[rows] - own) / neighbours.sizes[rows])
 
 
-def count_twins(features: Features, members: Ints, others: Ints) -> tuple[int, int]:
-    """How many members have a twin among `others`, and how many of those are one."""
+class Twins(NamedTuple):
+    """People of two sides who are equal in every feature to somebody of the other side."""
+
+    members: Ints
+    others: Ints
+    profiles: Ints
+
+
+def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
+    """The members who have a twin among `others`, those who are one, and their profiles."""
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
-    first, second = (int(np.isin(profile[side], shared).sum()) for side in (members, others))
-    return first, second
+    matched, matching = (side[np.isin(profile[side], shared)] for side in (members, others))
+    return Twins(matched, matching, shared)
 
 
 def rate_twins(
-    features: Features, outcome: Floats, members: Ints, others: Ints
+    features: Features, outcome: Floats, members: Ints, others: Ints, n: Ints | None = None
 ) -> tuple[Mean, Mean]:
     """Of members with a twin among `others` the own mean outcome, and the mean of their twins'.
 
-    The second is over the members, too, and told with the number of people who are a twin.
+    The second is over the members, too, and told with the number of people who are a twin. Each
+    entry stands for `n` people (1).
     """
-    profile = locate(features).profile
-    shared = np.intersect1d(profile[members], profile[others])
-    members, others = (side[np.isin(profile[side], shared)] for side in (members, others))
+    members, others, shared = find_twins(features, members, others)
     if not len(members):
         return NOTHING, NOTHING
+    n = np.ones(len(outcome), dtype=np.int64) if n is None else n
+    profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
     place = np.searchsorted(shared, profile[others])
-    twins = np.bincount(place, outcome[others]) / np.bincount(place)
-    mean = float(twins[np.searchsorted(shared, profile[members])].mean())
-    own = float(outcome[members].mean())
-    return Mean(own, np.nan, len(members)), Mean(mean, np.nan, len(others))
+    twins = np.bincount(place, others_mass * outcome[others]) / np.bincount(place, others_mass)
+    people = int(mass.sum())
+    mean = float((mass * twins[np.searchsorted(shared, profile[members])]).sum()) / people
+    own = float((mass * outcome[members]).sum()) / people
+    return Mean(own, np.nan, people), Mean(mean, np.nan, int(others_mass.sum()))
 
 
-def twin_difference(features: Features, outcome: Floats, members: Ints, others: Ints) -> Mean:
+def twin_difference(  # two sides, their outcomes and how many they are
+    features: Features,
+    outcome: Floats,
+    members: Ints,
+    others: Ints,
+    n: Ints | None = None,
+    share: float = 1.0,
+) -> Mean:
     """Of members with a twin among `others`, the mean of the twins' rate less the own outcome.
 
-    Twins are equal in every feature. The variance is over people, who are told from the mean of
-    their twins and from that of the own side; the people told are those of the smaller side.
+    Twins are equal in every feature. Each entry stands for `n` people (1); `share` of the profiles
+    are here. The variance is over people, who are told from the mean of their twins and from that
+    of the own side; the people told are those of the smaller side.
     """
-    profile = locate(features).profile
-    shared = np.intersect1d(profile[members], profile[others])
-    members, others = (side[np.isin(profile[side], shared)] for side in (members, others))
+    members, others, shared = find_twins(features, members, others)
     if not len(members):
         return NOTHING
+    n = np.ones(len(outcome), dtype=np.int64) if n is None else n
+    profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
     own, other = (np.searchsorted(shared, profile[side]) for side in (members, others))
-    size, crowd = np.bincount(own), np.bincount(other)
-    rate, twins = (
-        np.bincount(own, outcome[members]) / size,
-        np.bincount(other, outcome[others]) / crowd,
-    )
-    value = float((twins[own] - outcome[members]).mean())
+    size, crowd = np.bincount(own, mass), np.bincount(other, others_mass)
+    rate = np.bincount(own, mass * outcome[members]) / size
+    twins = np.bincount(other, others_mass * outcome[others]) / crowd
+    people = int(mass.sum())
+    gaps = twins[own] - outcome[members]
+    value = float((mass * gaps).sum()) / people
     # Of one twin alone nothing tells the spread: the own side and the mean gap say what to expect.
     expected = np.where(crowd > 1, twins, rate + value)
     spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
-    pull = ((outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]).sum()
-    own_gaps = twins[own] - outcome[members] - value
-    fewest = min(len(members), len(others))
-    variance = estimate_variance(own_gaps, len(members)) + pull
-    return Mean(value, variance / len(members) ** 2 if fewest >= LEAST else np.nan, fewest)
+    pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]
+    fewest = min(people, int(others_mass.sum()))
+    if fewest < LEAST:
+        return Mean(value, np.nan, fewest)
+    variance = estimate_variance(gaps - value, people, mass) + float((others_mass * pulls).sum())
+    influence = mass * (gaps - value) / people
+    return Mean(value, add_sampling(variance / people**2, own, influence, share), fewest)

@@ -15,9 +15,11 @@ from fairaudit.metrics import (
     describe_group,
 )
 from fairaudit.metrics.individual import (
+    CAUSAL_DISCRIMINATION,
     CONSISTENCY,
     LIPSCHITZ_VIOLATIONS,
     NEIGHBOURS,
+    UNAWARENESS_VIOLATIONS,
     choose_asked,
     score_of,
 )
@@ -25,9 +27,12 @@ from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.rows.lipschitz import choose_people, find_steepest_pair
 from fairaudit.rows.neighbours import find_neighbours, locate
-from fairaudit.rows.situation import count_twins
+from fairaudit.rows.situation import find_twins
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_places
+
+_OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
+"""What is counted by features and needs nobody one by one."""
 
 _MOST_GROUPS = 10
 """Of so many groups the gaps or twins are told."""
@@ -40,6 +45,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     yield _tell(f"{names}: {_describe_reading(rows)}")
+    yield from _describe_samples(rows, requests)
     constant = rows.features.constant
     if constant and rows.complete:
         verb = "does not vary, and so tells" if len(constant) == 1 else "do not vary, and so tell"
@@ -47,9 +53,10 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows
-        if table is None:
+        if table is None or request.metric in _OF_EQUALS:
             continue
-        if request.metric is BALANCED_ERROR_RATE and len(rows.cells) > MOST_TOLD_APART:
+        table = table.people
+        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
             yield _tell(
                 f"{request.metric.id}: of each side {MOST_TOLD_APART:,} people "
                 "at most are told apart, drawn by a hash of their row numbers"
@@ -70,12 +77,27 @@ def _describe_reading(rows: Rows) -> str:
     if rows.missing:
         lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
         read += f"; the others lack a feature ({lacking}) and are left out"
-    if rows.is_sample:
-        read += (
-            f"; {len(rows.cells):,} of these, drawn by a hash of their row numbers, fit into the "
-            "memory, so neighbours, where they count, are farther apart than in the whole data"
-        )
     return read
+
+
+def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Notice]:
+    """What did not fit into the memory: profiles, or people one by one."""
+    of_equals = [request for request in requests if request.metric in _OF_EQUALS]
+    if of_equals and rows.share < 1:
+        names = ", ".join(dict.fromkeys(request.metric.id for request in of_equals))
+        yield _tell(
+            f"{names}: {int(rows.n.sum()):,} of these people, all who have one of the features' "
+            f"combinations that a hash of them chose (1 in {round(1 / rows.share):,}), fit into "
+            "the memory; intervals allow for it"
+        )
+    one_by_one = [request for request in requests if request.metric not in _OF_EQUALS]
+    if one_by_one and rows.is_sample:
+        names = ", ".join(dict.fromkeys(request.metric.id for request in one_by_one))
+        yield _tell(
+            f"{names}: {len(rows.people.entries):,} of these people, drawn by a hash of what they "
+            "are, fit into the memory, so neighbours, where they count, are farther apart than in "
+            "the whole data"
+        )
 
 
 def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
@@ -171,11 +193,13 @@ def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
         return ""
     against = _name_reference(evaluation, g)
     if metric is TWIN_TEST:
-        matched = count_twins(table.features, members, reference)
+        twins = find_twins(table.features, members, reference)
+        sides = (twins.members, members, twins.others, reference)
+        having, people, being, referred = (int(table.n[side].sum()) for side in sides)
         return (
-            f"twin_test of the {evaluation.table.of}: {matched[0]:,} of {len(members):,} people of "
-            f"{describe_group(group)} have a twin in {against}, where {matched[1]:,} of "
-            f"{len(reference):,} people are one"
+            f"twin_test of the {evaluation.table.of}: {having:,} of {people:,} people of "
+            f"{describe_group(group)} have a twin in {against}, where {being:,} of "
+            f"{referred:,} people are one"
         )
     gaps = find_gaps(values.rows, others.rows, 0, g, values.parameters)
     if not len(gaps):

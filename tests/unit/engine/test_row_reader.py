@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import random
 from collections import Counter
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import fairaudit
+from fairaudit import raw_rows
 from fairaudit.cube import Rows
-from fairaudit.engine import rows as row_reader
+from fairaudit.engine import row_profiles
 from fairaudit.errors import DataError, SpecError
 from fairaudit.pipeline import Question, count
 from fairaudit.recode import Cubes, recode
@@ -94,12 +96,18 @@ def test_they_are_the_people_of_the_cube() -> None:
     ]
     assert rows.audited == len(audited) == int(cubes.cube.people.sum())
     whole = [(at, one) for at, one in audited if one["x"] != "n/a" and one["c"]]
-    assert rows.complete == len(whole) == len(rows.cells)
+    assert rows.complete == len(whole) == int(rows.n.sum()) == len(rows.people.entries)
     assert rows.missing["x"] == sum(one["x"] == "n/a" for _, one in audited)
     assert rows.missing["c"] == sum(not one["c"] for _, one in audited)
-    assert rows.numbers.tolist() == [at for at, _ in whole]
-    keys = cubes.cube.keys
-    for (_, one), cell, number in zip(whole, rows.cells, rows.features.numbers, strict=True):
+    entries = rows.people.entries
+    of_people = Counter(one["x"] for _, one in whole)
+    numbers = rows.people.features.numbers[:, 0]
+    assert Counter(numbers.tolist()) == {float(x): n for x, n in of_people.items()}
+    keys, row_of = cubes.cube.keys, dict(whole)
+    for number, cell, first in zip(
+        numbers, rows.cells[entries], rows.numbers[entries], strict=True
+    ):
+        one = row_of[int(first)]
         codes = cubes.cube.codes[cell].tolist()
         pairs = zip(keys, codes, strict=True)
         level = {key.name: key.levels[code] if code >= 0 else None for key, code in pairs}
@@ -109,7 +117,7 @@ def test_they_are_the_people_of_the_cube() -> None:
         years = None if one["age"] == "n/a" else int(one["age"])
         bins = ("under 30", "30 to 50", "50 and over")
         assert level["age"] == (None if years is None else bins[(years >= 30) + (years >= 50)])
-        assert number[0] == float(one["x"])
+        assert number == float(one["x"])
 
 
 def test_csv_parquet_several_files_and_frames_hold_the_same_people(tmp_path: Path) -> None:
@@ -128,32 +136,69 @@ def test_a_spec_that_needs_no_rows_reads_none() -> None:
     assert cubes_of(people(), {**SPEC, "metrics": ["selection_rate"]}).rows is None
 
 
+def hold(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Lets the memory hold so many entries, and groups them often."""
+    monkeypatch.setattr(raw_rows, "most_people", lambda *_: entries)
+    monkeypatch.setattr(row_profiles, "most_people", lambda *_: entries)
+    monkeypatch.setattr(row_profiles, "_LEAST_HELD", 50)
+
+
+def spread() -> pl.DataFrame:
+    """The same people with a number that few have in common."""
+    draw = random.Random(4)
+    return people().with_columns(x=pl.Series([str(draw.randrange(700) / 8) for _ in range(N)]))
+
+
 def test_beyond_the_memory_a_sample_is_kept_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the rows that the filter keeps so many, always the same; those audited are told."""
-    every = rows_of(people())
-    monkeypatch.setattr(row_reader, "most_people", lambda *_: 200)
-    some, again = rows_of(people()), rows_of(people())
-    kept = len(some.cells)
-    assert 50 < kept < 200, "of 200 rows some leave the audit for what they have as an outcome"
-    assert some.complete == every.complete
-    assert some.numbers.tolist() == again.numbers.tolist()
-    assert set(some.numbers.tolist()) < set(every.numbers.tolist())
-    low, high = every.numbers[[0, -1]].tolist()
-    assert abs(some.numbers.mean() - (low + high) / 2) < 4 * (high - low) / np.sqrt(12 * kept)
-    result = fairaudit.audit(SPEC, people())
-    (told,) = [text for text in result.notices if "fit into the memory" in text]
-    assert f"{every.complete:,} of {every.audited:,} people" in told
+    every = rows_of(spread())
+    hold(monkeypatch, 200)
+    some = rows_of(spread())
+    kept = len(some.people.entries)
+    assert 0 < kept <= 200
+    assert some.complete == every.complete > kept
+    result = fairaudit.audit(SPEC, spread())
+    (told,) = [text for text in result.notices if "neighbours, where they count" in text]
     assert f"{kept} of these" in told
+    (read,) = [text for text in result.notices if "were read one by one" in text]
+    assert f"{every.complete:,} of {every.audited:,} people" in read
     everybody = [row for row in result.rates if row.metric == "consistency" and not row.group]
     assert everybody[0].estimate.n == kept
 
 
+@pytest.mark.parametrize("entries", [10**6, 200, 40])
+def test_whatever_the_order_the_same_people_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, entries: int
+) -> None:
+    """Permuted, in files that add up, from Parquet: the same entries, to the bit."""
+    hold(monkeypatch, entries)
+    frame = spread()
+    frame.write_parquet(tmp_path / "all.parquet")
+    whole = rows_of(frame)
+    shuffled = frame.sample(fraction=1.0, shuffle=True, seed=1)
+    question = Question.read(SPEC)
+    parts = [count(question, frame[a:b]) for a, b in ((1500, 2500), (0, 1500), (2500, N))]
+    added = recode(reduce(operator.add, parts), question.spec).rows
+    assert added is not None
+    (tmp_path / "parts").mkdir()
+    for at in range(3):
+        frame[1000 * at : 1000 * at + 1000].write_csv(tmp_path / "parts" / f"{at}.csv")
+    stored = [rows_of(tmp_path / name) for name in ("all.parquet", "parts")]
+    for other in (rows_of(shuffled), *stored, added):
+        assert other.share == whole.share
+        assert other.n.tolist() == whole.n.tolist()
+        assert other.cells.tolist() == whole.cells.tolist()
+        assert other.features.numbers.tolist() == whole.features.numbers.tolist()
+        assert other.features.codes.tolist() == whole.features.codes.tolist()
+        assert other.people.entries.tolist() == whole.people.entries.tolist()
+        assert other.missing == whole.missing
+
+
 def test_categories_of_many_levels_take_more_of_the_memory() -> None:
     """Each level is a coordinate of a search; by the budget fewer people fit."""
-    few, many = (row_reader.most_people(2, levels) for levels in (10, 1000))
+    few, many = (raw_rows.most_people(2, levels) for levels in (10, 1000))
     assert few > 3_000_000
     assert 60_000 < many < 70_000
-    assert many * (100 + 32 * 2 + 16 * 1000) <= row_reader.BUDGET
+    assert many * (100 + 32 * 2 + 16 * 1000) <= raw_rows.BUDGET
 
 
 def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path) -> None:

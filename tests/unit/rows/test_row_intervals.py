@@ -43,7 +43,8 @@ def of_pairs(draw: np.random.Generator, n: int, kind: str) -> Mean:
     if kind == "groups":
         return differing_pairs_between(profile, outcome, group)
     sides = (np.flatnonzero(group == side) for side in (0, 1))
-    return twin_difference(features_of(profile[:, None].astype(float)), outcome, *sides)
+    members, others = sides
+    return twin_difference(features_of(profile[:, None].astype(float)), outcome, members, others)
 
 
 def intervals(means: list[Mean], *, signed: bool) -> Iterator[tuple[float, float]]:
@@ -80,6 +81,31 @@ def test_intervals_hold_the_expectation(
     signed = min(one.value for one in means) < 0
     held = [low <= truth <= high for low, high in intervals(means, signed=signed)]
     assert 0.905 <= np.mean(held) <= 0.995
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["equals", "groups", "twins"])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.125])
+def test_intervals_allow_for_the_profiles_that_were_left_out(kind: str, share: float) -> None:
+    """Of 1,600 profiles with rates of their own a share is known, each with all its people."""
+    draw = np.random.default_rng(6)
+    rates, means = draw.random(1600), []
+    for _ in range(DRAWS):
+        profile, group = draw.integers(0, 1600, 6400), draw.integers(0, 2, 6400)
+        outcome = (draw.random(6400) < rates[profile]).astype(float)
+        kept = (draw.random(1600) < share)[profile]
+        profile, group, outcome = profile[kept], group[kept], outcome[kept]
+        if kind == "equals":
+            means.append(differing_pairs(profile, outcome, share=share))
+        elif kind == "groups":
+            means.append(differing_pairs_between(profile, outcome, group, share=share))
+        else:
+            features = features_of(profile[:, None].astype(float))
+            members, others = (np.flatnonzero(group == side) for side in (0, 1))
+            means.append(twin_difference(features, outcome, members, others, share=share))
+    truth = float(np.mean([mean.value for mean in means]))
+    held = [low <= truth <= high for low, high in intervals(means, signed=kind == "twins")]
+    assert 0.905 <= np.mean(held) <= 0.995, np.mean(held)
 
 
 def test_ties_at_the_last_distance_are_all_neighbours() -> None:

@@ -1,0 +1,164 @@
+"""People by what they are alike in, as a pass counts them: they add up, and never exceed a budget.
+
+An entry are the people of a raw cell who are equal in every feature and score. Where there are more
+entries than the memory holds, a share of the *profiles* is kept, each with all its people: those
+whose hash of the features lies below a power of two. Who that is depends on the features alone,
+neither on the order of the rows nor on the files they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.features import Features
+
+BUDGET = 2**30
+"""So many bytes the people and what is worked out of them may take: 1 GiB."""
+
+_PER_PERSON = 100
+"""The bytes of an entry beside the features: cell, row, hashes, and what a search holds."""
+
+_PER_FEATURE = 32
+"""The bytes of a feature of an entry, as it is read and kept."""
+
+_PER_COORDINATE = 16
+"""The bytes of a coordinate of a person in a search: a number has one, a category one a level."""
+
+_BITS = 64
+
+Hashes = NDArray[np.uint64]
+
+
+def most_people(features: int, coordinates: int = 0) -> int:
+    """How many people with so many features, and coordinates made of them, the memory holds."""
+    size = _PER_PERSON + _PER_FEATURE * features + _PER_COORDINATE * coordinates
+    return BUDGET // size
+
+
+def is_below(profiles: Hashes, halvings: int) -> Marks:
+    """Which profiles belong to the share that so many halvings leave."""
+    if not halvings:
+        return np.ones(len(profiles), dtype=np.bool_)
+    return np.asarray(profiles >> np.uint64(_BITS - halvings) == 0)
+
+
+def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
+    """How often the share of profiles is halved until no more than `most` entries are left."""
+    halvings = least
+    while halvings < _BITS - 1 and int(is_below(profiles, halvings).sum()) > most:
+        halvings += 1
+    return halvings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawRows:
+    """People by raw cell, features and scores: [N] entries of `n` people each.
+
+    `cells` are the places of their raw cells, `numbers` those of their first rows in the data, from
+    1; `scores` are by column. `profiles` are hashes of the features, `contents` of all that tells
+    entries apart. `complete` [C] counts the rows of a raw cell that have every feature, `missing`
+    [C] by feature those that lack it. The share of profiles that is kept was halved `halvings`
+    times; `most` are the entries that the plan wants, beside what the memory holds.
+    """
+
+    cells: Ints
+    numbers: Ints
+    n: Ints
+    profiles: Hashes
+    contents: Hashes
+    features: Features
+    scores: Mapping[str, Floats]
+    complete: Ints
+    missing: Mapping[str, Ints]
+    halvings: int = 0
+    most: int | None = None
+
+    @property
+    def capacity(self) -> int:
+        """How many entries the memory holds, or the plan wants."""
+        features = self.features
+        coordinates = len(features.number_names) + sum(map(len, features.levels))
+        most = most_people(len(features.names), coordinates)
+        return min(most, self.most or most)
+
+    def limited(self) -> RawRows:
+        """The same, of no more profiles than the memory holds."""
+        _, first = np.unique(self.contents, return_index=True)
+        halvings = choose_halvings(self.profiles[first], self.capacity, self.halvings)
+        kept = is_below(self.profiles, halvings)
+        return replace(self.take(kept), halvings=halvings)
+
+    def take(self, kept: Marks) -> RawRows:
+        """Some of the entries."""
+        if kept.all():
+            return self
+        return replace(
+            self,
+            cells=self.cells[kept],
+            numbers=self.numbers[kept],
+            n=self.n[kept],
+            profiles=self.profiles[kept],
+            contents=self.contents[kept],
+            features=self.features.take(kept),
+            scores={name: values[kept] for name, values in self.scores.items()},
+        )
+
+    def placed(self, before: int, after: int, rows: int) -> RawRows:
+        """The same among more raw cells, before and after its own, behind so many rows."""
+        pad = (before, after)
+        missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
+        return replace(
+            self,
+            cells=self.cells + before,
+            numbers=self.numbers + rows,
+            complete=np.pad(self.complete, pad),
+            missing=missing,
+        )
+
+    def __add__(self, other: RawRows) -> RawRows:
+        """The people of both, whose raw cells are numbered alike."""
+        nobody = np.zeros(len(self.complete), dtype=np.int64)
+        return replace(
+            self,
+            cells=np.concatenate([self.cells, other.cells]),
+            numbers=np.concatenate([self.numbers, other.numbers]),
+            n=np.concatenate([self.n, other.n]),
+            profiles=np.concatenate([self.profiles, other.profiles]),
+            contents=np.concatenate([self.contents, other.contents]),
+            features=_join_features(self.features, other.features),
+            scores={
+                name: np.concatenate([values, other.scores[name]])
+                for name, values in self.scores.items()
+            },
+            complete=self.complete + other.complete,
+            missing={
+                name: self.missing.get(name, nobody) + other.missing.get(name, nobody)
+                for name in {**self.missing, **other.missing}
+            },
+            halvings=max(self.halvings, other.halvings),
+        ).limited()
+
+
+def _join_features(first: Features, second: Features) -> Features:
+    """The features of both, with the levels of both."""
+    levels = tuple(
+        tuple(sorted({*known, *others}))
+        for known, others in zip(first.levels, second.levels, strict=True)
+    )
+    codes = [_recode(features, levels) for features in (first, second)]
+    numbers = np.concatenate([first.numbers, second.numbers])
+    return replace(first, numbers=numbers, codes=np.concatenate(codes), levels=levels)
+
+
+def _recode(features: Features, levels: Sequence[tuple[str, ...]]) -> Ints:
+    codes = np.empty_like(features.codes)
+    for column, (known, united) in enumerate(zip(features.levels, levels, strict=True)):
+        place = {level: code for code, level in enumerate(united)}
+        lookup = np.array([place[level] for level in known] or [0], dtype=np.int64)
+        codes[:, column] = lookup[features.codes[:, column]]
+    return codes
