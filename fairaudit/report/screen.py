@@ -57,7 +57,8 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     if result.earlier is not None:
         earlier = result.earlier
         path = names.copied(earlier.path) if earlier.path else "a document"
-        text = f"beside {path}, created {baseline.created(earlier)}, tolerance {earlier.tolerance}"
+        created = f"{earlier.created[:10]} ({baseline.age(earlier)})"
+        text = f"baseline {path}, created {created}, tolerance {earlier.tolerance}"
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
