@@ -26,7 +26,8 @@ from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageErr
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.metrics import Requirement
-from fairaudit.plan import Plan, plan, plan_to_fit
+from fairaudit.plan import Plan
+from fairaudit.planning import plan, plan_to_fit
 from fairaudit.progress import SILENT, Progress
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
