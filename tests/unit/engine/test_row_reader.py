@@ -17,7 +17,8 @@ from fairaudit import raw_rows
 from fairaudit.cube import Rows
 from fairaudit.engine import row_profiles
 from fairaudit.errors import DataError, SpecError
-from fairaudit.pipeline import Question, count
+from fairaudit.pipeline import count
+from fairaudit.question import Question
 from fairaudit.recode import Cubes, recode
 
 N = 3_000
