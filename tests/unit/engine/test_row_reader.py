@@ -140,7 +140,6 @@ def test_a_spec_that_needs_no_rows_reads_none() -> None:
 def hold(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Lets the memory hold so many entries, and groups them often."""
     monkeypatch.setattr(raw_rows, "most_people", lambda *_: entries)
-    monkeypatch.setattr(row_profiles, "most_people", lambda *_: entries)
     monkeypatch.setattr(row_profiles, "_LEAST_HELD", 50)
 
 
