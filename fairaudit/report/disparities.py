@@ -18,6 +18,7 @@ class WidestGap:
 
     headline: str
     sure: str
+    is_significant: bool
 
 
 def widest(result: AuditResult) -> list[WidestGap]:
@@ -77,7 +78,8 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
     if test is not None and test.family > 1:
         p += f" ({test.correction}, {numbers.counted(test.family, 'test')})"
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
-    return WidestGap(text + where, f"{by}{counts}; {p}")
+    is_significant = test is not None and test.adjusted < row.alpha
+    return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)
 
 
 def _is_reference(other: RateRow, row: RateRow) -> bool:

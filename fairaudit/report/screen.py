@@ -189,6 +189,8 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
     """The widest disparities of a spec that sets no limit."""
     words = "the widest gaps, significant ones first" if notes else "no groups were compared"
+    if notes and not any(note.is_significant for note in notes):
+        words = "the widest gaps, none of them significant"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
