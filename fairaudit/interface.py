@@ -10,7 +10,8 @@ from fairaudit.baseline import BaselineSource
 from fairaudit.engine import frames
 from fairaudit.engine.frames import Column
 from fairaudit.errors import UsageError, check_type
-from fairaudit.pipeline import DataLike, SpecLike, audit
+from fairaudit.pipeline import audit
+from fairaudit.question import DataLike, SpecLike
 from fairaudit.recode.levels import canonical
 from fairaudit.result import AuditResult, FailOn
 

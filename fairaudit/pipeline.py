@@ -9,47 +9,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from fairaudit import baseline as baselines
 from fairaudit import provenance
-from fairaudit import spec as specs
 from fairaudit import waivers as waiving
-from fairaudit.baseline import Baseline, BaselineSource
+from fairaudit.baseline import BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
-from fairaudit.metrics import Requirement
-from fairaudit.plan import Plan, plan, plan_to_fit
+from fairaudit.plan import Plan
+from fairaudit.planning import plan
 from fairaudit.progress import SILENT, Progress
+from fairaudit.question import DataLike, Question, SpecLike, asks_for_draws, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
 from fairaudit.spec import (
-    Cut,
-    Protected,
-    Quantile,
-    SimilarityColumns,
     Spec,
     apply_cuts,
     apply_models,
-    needed_quantiles,
 )
-from fairaudit.strata_models import FittedStrata
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
-from fairaudit.verdict import AnyCheck, Finding, match_ids
-
-SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
-"""A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
-
-DataLike: TypeAlias = Any
-"""A path (also a glob or folder), a frame, a dict of columns, or None: what the spec names."""
+from fairaudit.verdict import Finding
 
 Value = TypeVar("Value")
 
@@ -80,7 +66,7 @@ def audit(
     """
     question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
     (outcome,) = _answer_all([question], data, progress, engine)
-    return _get_or_raise(outcome)
+    return get_or_raise(outcome)
 
 
 def audit_together(
@@ -142,96 +128,6 @@ def audit_each(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A spec that was read: the checks to judge, and what a pass must count for it.
-
-    Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
-    with their cuts and models.
-    `definitions` are the fingerprints of the checks, of the spec as it is written.
-    """
-
-    spec: Spec
-    plan: Plan
-    checks: tuple[AnyCheck, ...]
-    fail_on: FailOn
-    definitions: Mapping[str, str]
-    quantiles: tuple[Quantile, ...] = ()
-    baseline: Baseline | None = None
-
-    @classmethod
-    def read(
-        cls,
-        source: SpecLike,
-        fail_on: FailOn | str = FailOn.FAIL,
-        only: str | Iterable[str] | None = None,
-        baseline: BaselineSource | None = None,
-        tolerance: Decimal | float | str = 0,
-        draws: str | Path | None = None,
-    ) -> Question:
-        """The question that a spec and the options of a run ask; raises what is wrong with them."""
-        created = provenance.time_of_run()  # NumPy itself trips over a date that is none
-        spec = _load(source)
-        spec = spec if draws is None else replace(spec, draws=str(draws))
-        _refuse_missing_draws(spec)
-        if spec.subgroups is not None and spec.suppress_below is not None:
-            # Of a spec that was read this is a fault; here is one that was changed since.
-            what = "subgroups and suppression do not go together"
-            raise UsageError(what, "leave out `subgroups` or `suppress_below`")
-        if fail_on not in [*FailOn]:
-            raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
-        check_type(only, Iterable | None, "only is an id or a list of ids")
-        checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
-        definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
-        earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
-        if earlier is not None:
-            baselines.refuse_other(earlier, spec, definitions)
-        quantiles = needed_quantiles(spec)
-        return cls(spec, plan(spec), checks, FailOn(fail_on), definitions, quantiles, earlier)
-
-    def find_data(self, data: DataLike) -> Data:
-        """What is to be read: `data`, or what the spec names."""
-        if isinstance(data, str | Path):
-            return Files((str(data),))
-        if data is not None:
-            return data if isinstance(data, Frame) else Frame(data)
-        if not self.spec.data:
-            raise UsageError("the spec names no data", "add `data:` to it, or give --data")
-        return Files(self.spec.data, Path(self.spec.path).parent)
-
-    def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
-        """The plan that counts; its quantiles are those of the data, its models fitted to it."""
-        if not self.depends_on_data:
-            return self.plan
-        cuts: Mapping[Quantile, Cut] = {}
-        if self.quantiles:
-            cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
-        if not self.spec.modelled:
-            return plan(self.spec, cuts)
-        from fairaudit import fitting
-
-        models: dict[str, FittedStrata] = {}
-        for features, strata in self._group_models().items():
-            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
-            (counts,) = engine.count([needed], data, progress)
-            spec = apply_cuts(self.spec, cuts)
-            models |= fitting.fit_strata(spec, strata, _get_or_raise(counts))
-        return plan(self.spec, cuts, models)
-
-    @property
-    def depends_on_data(self) -> bool:
-        """Whether the data says what to count: by its quantiles, or by models fitted to it."""
-        return bool(self.quantiles or self.spec.modelled)
-
-    def _group_models(self) -> dict[SimilarityColumns, list[Protected]]:
-        """The strata that models make, by the features of the models: they share a pass."""
-        groups: dict[SimilarityColumns, list[Protected]] = {}
-        for stratum in self.spec.modelled:
-            if stratum.model is not None:
-                groups.setdefault(stratum.model.features, []).append(stratum)
-        return groups
-
-
 def count(
     question: Question,
     data: DataLike = None,
@@ -241,25 +137,7 @@ def count(
 ) -> Counts:
     """Everything that a question asks of the data: `conclude` needs nothing else of it."""
     ((_, counts),) = _count_all([question], data, progress, engine)
-    return _get_or_raise(counts)
-
-
-def _load(spec: SpecLike) -> Spec:
-    if isinstance(spec, Spec):
-        return spec
-    if isinstance(spec, Mapping):
-        return specs.of_mapping(spec)
-    if isinstance(spec, str) and "\n" in spec:
-        return specs.parse(spec)
-    check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
-    return specs.load(Path(spec))
-
-
-def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
-    """The checks that are named; a name that none has is an error, never an empty pass."""
-    known = [check.id for check in checks]
-    chosen = {match for name in only for match in match_ids(str(name), known)}
-    return tuple(check for check in checks if not only or check.id in chosen)
+    return get_or_raise(counts)
 
 
 def _count_all(
@@ -315,7 +193,7 @@ def answer(
     `locate` finds the first row that an error about rows means; counts that were stored have none.
     """
     try:
-        return conclude(question, _get_or_raise(counts))
+        return conclude(question, get_or_raise(counts))
     except DataError as error:
         return _hide_counts(error if locate is None else locate(error), question.spec)
     except FairauditError as error:
@@ -327,12 +205,6 @@ def answer(
 def _locate(question: Question, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
     """What looks in the data for the first row that an error is about."""
     return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
-
-
-def _get_or_raise(value: Value | FairauditError) -> Value:
-    if isinstance(value, FairauditError):
-        raise value
-    return value
 
 
 def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
@@ -360,7 +232,7 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     cubes = recode(counts, spec)
     check_requests(spec, cubes.cube)
     draws = None
-    if spec.draws is not None and _asks_for_draws(spec):
+    if spec.draws is not None and asks_for_draws(spec):
         from fairaudit.engine.draws import read_draws  # loads Polars, which asks for room first
 
         draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
@@ -374,16 +246,6 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     from fairaudit import suppress
 
     return suppress.suppress(result, spec.suppress_below, suppress.Data.of(spec, cubes))
-
-
-def _asks_for_draws(spec: Spec) -> bool:
-    return any(request.uses(Requirement.DRAWS) for request in spec.requests)
-
-
-def _refuse_missing_draws(spec: Spec) -> None:
-    if spec.draws is None and _asks_for_draws(spec):
-        what = "the spec asks for ε of draws, and names none"
-        raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
 
 
 def _report(

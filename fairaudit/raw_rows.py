@@ -31,7 +31,16 @@ _PER_COORDINATE = 16
 
 _BITS = 64
 
+_SPARE = 4
+"""So many times the wanted people are held as entries: half of them go when profiles are halved."""
+
 Hashes = NDArray[np.uint64]
+
+
+def most_entries(people: int | None, features: int, coordinates: int = 0) -> int:
+    """How many entries are held where so many people are wanted, or as many as fit."""
+    most = most_people(features, coordinates)
+    return most if people is None else min(most, _SPARE * people)
 
 
 def most_people(features: int, coordinates: int = 0) -> int:
@@ -63,7 +72,7 @@ class RawRows:
     1; `scores` are by column. `profiles` are hashes of the features, `contents` of all that tells
     entries apart. `complete` [C] counts the rows of a raw cell that have every feature, `missing`
     [C] by feature those that lack it. The share of profiles that is kept was halved `halvings`
-    times; `most` are the entries that the plan wants, beside what the memory holds.
+    times; `most` are the people that the plan wants, where it says so.
     """
 
     cells: Ints
@@ -79,17 +88,23 @@ class RawRows:
     most: int | None = None
 
     @property
-    def capacity(self) -> int:
-        """How many entries the memory holds, or the plan wants."""
+    def _coordinates(self) -> tuple[int, int]:
+        """How many features there are, and coordinates made of them."""
         features = self.features
-        coordinates = len(features.number_names) + sum(map(len, features.levels))
-        most = most_people(len(features.names), coordinates)
+        return len(features.names), len(features.number_names) + sum(map(len, features.levels))
+
+    @property
+    def capacity(self) -> int:
+        """How many people one by one the memory holds, or the plan wants."""
+        most = most_people(*self._coordinates)
         return min(most, self.most or most)
 
     def limited(self) -> RawRows:
         """The same, of no more profiles than the memory holds."""
         _, first = np.unique(self.contents, return_index=True)
-        halvings = choose_halvings(self.profiles[first], self.capacity, self.halvings)
+        halvings = choose_halvings(
+            self.profiles[first], most_entries(self.most, *self._coordinates), self.halvings
+        )
         kept = is_below(self.profiles, halvings)
         return replace(self.take(kept), halvings=halvings)
 

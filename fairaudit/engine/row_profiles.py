@@ -15,7 +15,7 @@ from fairaudit.engine.numbers import own
 from fairaudit.errors import SpecError
 from fairaudit.features import Features
 from fairaudit.plan import MOST_LEVELS, RowPlan
-from fairaudit.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_people
+from fairaudit.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.sampling import SEED, hash_rows
 from fairaudit.spec import Text
 
@@ -103,8 +103,7 @@ class RowGroups:
         grouped = grouped.group_by([name for name in grouped.columns if name not in summed]).agg(
             pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
         )
-        most = most_people(len(self.plan.similarity.texts))
-        most = min(most, self.plan.most or most)
+        most = most_entries(self.plan.most, len(self.plan.similarity.texts))
         grouped = grouped.select(order)
         profiles = grouped[own("profile")].to_numpy()
         self.halvings = choose_halvings(profiles, most, self.halvings)

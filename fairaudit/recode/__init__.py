@@ -28,25 +28,31 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, SpecError, did_you_mean
+from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, LedgerLine
-from fairaudit.names import quoted
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.attributes import AttributeNumbers, attribute_numbers
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
 from fairaudit.recode.described import Described, describe
+from fairaudit.recode.expectations import (
+    find_absent_levels,
+    refuse_missing,
+    refuse_nothing,
+    refuse_unexpected,
+    tell_idle_filter,
+    tell_rows_of_counts,
+)
 from fairaudit.recode.groups import candidate_axis, group_axis, refuse_undeclared
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
-from fairaudit.recode.levels import listing
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.rows import audited_rows
 from fairaudit.recode.scores import Distribution, Recoding
 from fairaudit.recode.side_cubes import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
-from fairaudit.spec import Expected, MissingPolicy, Spec, search_spec
+from fairaudit.spec import MissingPolicy, Spec, search_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +79,29 @@ class Cubes:
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
-    _refuse_nothing(counts)
+    refuse_nothing(counts)
     findings = Findings()
     axes = _axes(counts, spec, findings)
     axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
     features = feature_recodings(counts, spec, findings)
-    findings.faults += _find_unmet(spec.expected, axis_of, counts)
+    findings.faults += find_absent_levels(spec.expected, axis_of, counts)
     if findings.faults:
         raise SpecError(findings.faults)
     for attribute in (*spec.protected, *spec.strata):
         refuse_undeclared(attribute, counts, spec.missing)
     for axis in axes:
-        _refuse_missing(axis, counts)
+        refuse_missing(axis, counts)
     added = amounts(counts, spec)
     clusters = cluster_codes(counts)
     cube = _cube(counts, axes, added, clusters)
-    _refuse_unexpected(spec.expected, cube.ledger.counted)
+    refuse_unexpected(spec.expected, cube.ledger.counted)
     left_out = _left_out(counts, axes, added, clusters, cube.ledger)
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
-        *_filter_without_effect(counts, spec),
-        *_rows_of_counts(counts),
+        *tell_idle_filter(counts, spec),
+        *tell_rows_of_counts(counts),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),
         *_oddities(spec, scores),
@@ -201,59 +207,6 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
             "probability",
             Subjects.NEVER,
         )
-
-
-def _refuse_nothing(counts: Counts) -> None:
-    """Without a row there are no levels to find fault with."""
-    if not counts.rows[counts.kept == 1].sum():
-        filtered = int(counts.rows[counts.kept == 0].sum())
-        undecided = int(counts.rows[counts.kept == -1].sum())
-        why = f", {undecided:,} that the filter cannot decide" if undecided else ""
-        raise NothingToAudit(
-            f"no row is left to audit: {counts.read:,} read, {filtered:,} filtered out{why}",
-            "check the data, and the filter in the spec",
-            uncounted="no row is left to audit",
-        )
-
-
-def _find_unmet(expected: Expected, axis_of: Mapping[str, Axis], counts: Counts) -> Iterator[Fault]:
-    """Faults for levels that the spec expects and no row has."""
-    there = (counts.kept == 1) & (counts.rows > 0)
-    for name, texts in expected.levels.items():
-        axis = axis_of[name]
-        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
-        for text in texts:
-            if text.value not in levels:
-                hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
-                yield text.fault(f"no row has the {name} {quoted(text.value)}{hint}")
-
-
-def _refuse_unexpected(expected: Expected, rows: int) -> None:
-    """Raises `DataError` where there are fewer or more rows than the spec expects."""
-    least, most = expected.at_least, expected.at_most
-    bound = f"at least {least:,}" if least is not None and rows < least else ""
-    bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
-    if bound:
-        counted = "1 row is counted" if rows == 1 else f"{rows:,} rows are counted"
-        raise DataError(
-            f"{counted}, and the spec expects {bound}",
-            "check that the export is whole, or change `expect` in the spec",
-            uncounted=f"the spec expects {bound} rows",
-        )
-
-
-def _filter_without_effect(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """A notice where the filter keeps every row: it may not say what is meant."""
-    if spec.filter is not None and not counts.rows[counts.kept != 1].sum():
-        yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
-
-
-def _rows_of_counts(counts: Counts) -> Iterator[Notice]:
-    """A notice where each row of the data holds several counts, and stands for as many rows."""
-    each = counts.plan.rows_of_each
-    if each > 1:
-        what = f"each row of the data holds {each} counts of people, and is {each} rows here"
-        yield Notice(what, Subjects.NOBODY)
 
 
 def _cube(
@@ -405,21 +358,3 @@ def _line(counts: Counts, marks: Marks, column: str, reason: str) -> LedgerLine:
     return LedgerLine(
         int(counts.rows[marks].sum()), int(counts.people[marks].sum()), column, reason
     )
-
-
-def _refuse_missing(axis: Axis, counts: Counts) -> None:
-    if axis.policy is not MissingPolicy.ERROR:
-        return
-    missing = (counts.kept == 1) & axis.missing
-    rows = int(counts.rows[missing].sum())
-    if rows:
-        is_decision = axis.rule == "prediction" and axis.key.name == "decision"
-        rule = "decision" if is_decision else axis.rule
-        role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
-        what = f"no value in the {role} {quoted(axis.column)}"
-        raise DataError(
-            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
-            f"complete the data, or say what becomes of them: `missing: {{{rule}: …}}`",
-            seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
-            uncounted=f"rows have {what}",
-        )

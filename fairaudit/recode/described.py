@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.counts import Counts, RawTable
 from fairaudit.cube import Group, Grouping, Ints, Marks
-from fairaudit.plan import described_key
+from fairaudit.planning import described_key
 from fairaudit.recode.axes import Axis
 from fairaudit.recode.scores import Recoding
 from fairaudit.spec import Protected, Spec, Text

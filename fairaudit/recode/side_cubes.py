@@ -13,7 +13,8 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
-from fairaudit.plan import Key, feature_key
+from fairaudit.plan import Key
+from fairaudit.planning import feature_key
 from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding

@@ -27,6 +27,7 @@ from fairaudit.report.repository import link_to_line
 from fairaudit.result import AuditResult
 
 _WIDTH = 80
+_LABEL = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     every = diagnose(result)
     rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []
-    worst = [_lines(row, _next(result, row)) for row in rows[:1]]
+    worst = [_worst(result, row) for row in rows[:1]]
     gaps = [] if every else [*_widest(result)]
     return (
         Heading(headline.title),
@@ -83,7 +84,7 @@ def details(result: AuditResult) -> Iterator[CommentBlock]:
         yield Heading("More on what is not passed")
     for row in others:
         yield Entries([(Cell(row.level.upper(), TONES[row.level]), row.headline)])
-        yield _lines(row)
+        yield Code("\n".join([*_labelled(row.lines), *_drawn(row)]))
 
 
 def _table(rows: Sequence[Diagnostic]) -> Table:
@@ -111,21 +112,25 @@ def _cells(row: Diagnostic, *, has_owners: bool) -> Iterator[Cell]:
         yield Cell(names.line(check.about.owner))
 
 
-def _next(result: AuditResult, row: Diagnostic) -> list[tuple[str, str]]:
-    """Commands that show more of the first diagnostic."""
+def _worst(result: AuditResult, row: Diagnostic) -> Code:
+    """The first diagnostic as a terminal prints it, with the commands that show more."""
     spec = shlex.quote(names.copied(result.provenance.spec_path))
     commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1"]
     if find_metric(row.code) is not None:
         commands.append(f"fairaudit explain {row.code}")
-    return [("" if number else "next", command) for number, command in enumerate(commands)]
+    more = [("" if number else "next", command) for number, command in enumerate(commands)]
+    head = f"{row.level}[{row.code}]: {row.headline}"
+    return Code("\n".join([head, *_labelled(row.lines), *_drawn(row), "", *_labelled(more)]))
 
 
-def _lines(row: Diagnostic, more: Sequence[tuple[str, str]] = ()) -> Code:
-    """The labelled lines of a diagnostic, and its picture, as a terminal prints them."""
-    pairs = [*row.lines, *more]
-    width = max((len(label) for label, _ in pairs), default=0) + 1
-    lines = [f"{f'{label}:' if label else '':{width}} {text}".rstrip() for label, text in pairs]
+def _labelled(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for label, text in pairs:
+        yield f"{f'{label}:' if label else '':{_LABEL}}{text}".rstrip()
+
+
+def _drawn(row: Diagnostic) -> Iterator[str]:
+    """The picture of a diagnostic, if it has one."""
     if row.picture is not None:
-        drawn = text_pictures.draw(row.picture, _WIDTH)
-        lines += ["", *("".join(cell.text for cell in line.cells).rstrip() for line in drawn)]
-    return Code("\n".join(lines))
+        yield ""
+        for line in text_pictures.draw(row.picture, _WIDTH):
+            yield "".join(cell.text for cell in line.cells).rstrip()

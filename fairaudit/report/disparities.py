@@ -14,10 +14,14 @@ _MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class WidestGap:
-    """A group and its reference by one rate, in a sentence, and how sure it is."""
+    """A group and its reference by one rate, in a sentence, and how sure it is.
+
+    `is_significant` is None where there is no test, or none that is published.
+    """
 
     headline: str
     sure: str
+    is_significant: bool | None
 
 
 def widest(result: AuditResult) -> list[WidestGap]:
@@ -77,7 +81,8 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
     if test is not None and test.family > 1:
         p += f" ({test.correction}, {numbers.counted(test.family, 'test')})"
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
-    return WidestGap(text + where, f"{by}{counts}; {p}")
+    is_significant = None if test is None else test.adjusted < row.alpha
+    return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)
 
 
 def _is_reference(other: RateRow, row: RateRow) -> bool:

@@ -14,7 +14,8 @@ from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
 from fairaudit.report import checks
-from fairaudit.report.diagnostics import about, headlines_of, limit_place, limit_quote
+from fairaudit.report.diagnostic_lines import about
+from fairaudit.report.diagnostics import headlines_of, limit_place, limit_quote
 from fairaudit.report.markup import shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict

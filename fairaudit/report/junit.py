@@ -14,7 +14,8 @@ from xml.etree import ElementTree as ET
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
 from fairaudit.report import checks, evidence, numbers
-from fairaudit.report.diagnostics import about, headlines_of, limit_place
+from fairaudit.report.diagnostic_lines import about
+from fairaudit.report.diagnostics import headlines_of, limit_place
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 

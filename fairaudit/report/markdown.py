@@ -105,11 +105,11 @@ def page(document: Document, most: int = MOST) -> str:
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The text, and how many sections are left out of it."""
-    found = answers[0].found
+    result = answers[0].found
     if len(answers) > 1:
         return _of_several(answers, all_rows=all_rows, most=most)
-    if isinstance(found, AuditResult):
-        top, *others = _of_result(found, answers[0].data, all_rows=all_rows)
+    if isinstance(result, AuditResult):
+        top, *others = _of_result(result, answers[0].data, all_rows=all_rows)
     else:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
     return _page(top, [], [(None, _fold(other)) for other in others], most)

@@ -135,8 +135,8 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
         level = "error"
     place, quote = limit_place(finding), limit_quote(finding)
     text = f"{row.headline}. {checks.title(finding)}: {checks.sentence(finding)}"
-    told = {"check": check.id, "status": str(finding.status), "data": answer.data}
-    told |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
+    properties = {"check": check.id, "status": str(finding.status), "data": answer.data}
+    properties |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])
     fingerprint = hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()
     result = {
@@ -149,7 +149,7 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
         else _location(place, None if quote is None else quote.end),
         # The first is the only one that GitHub knows: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
-        "properties": {name: printable(value) for name, value in told.items() if value},
+        "properties": {name: printable(value) for name, value in properties.items() if value},
     }
     if finding.status is Status.WAIVED:
         result["suppressions"] = [
@@ -189,18 +189,18 @@ def _artifact(file: str) -> dict[str, str]:
 
 def _invocation(answer: Answer) -> dict[str, Any]:
     """How an audit ended: with an error, or with a result and what there is to know of it."""
-    found = answer.found
-    is_error = isinstance(found, FairauditError)
-    notifications = _errors(found) if isinstance(found, FairauditError) else _notices(found)
+    result = answer.found
+    is_error = isinstance(result, FairauditError)
+    notifications = _errors(result) if isinstance(result, FairauditError) else _notices(result)
     invocation: dict[str, Any] = {
         "executionSuccessful": not is_error,
         "exitCode": answer.exit_code,
         "toolExecutionNotifications": [*notifications],
         "properties": {"audit": printable(answer.title)},
     }
-    if isinstance(found, AuditResult):
-        invocation["endTimeUtc"] = found.provenance.created.replace("+00:00", "Z")
-        invocation["properties"]["verdict"] = str(found.verdict)
+    if isinstance(result, AuditResult):
+        invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
+        invocation["properties"]["verdict"] = str(result.verdict)
     return invocation
 
 

@@ -57,7 +57,8 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     if result.earlier is not None:
         earlier = result.earlier
         path = names.copied(earlier.path) if earlier.path else "a document"
-        text = f"beside {path}, created {baseline.created(earlier)}, tolerance {earlier.tolerance}"
+        created = f"{earlier.created[:10]} ({baseline.age(earlier)})"
+        text = f"baseline {path}, created {created}, tolerance {earlier.tolerance}"
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
@@ -188,6 +189,8 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
     """The widest disparities of a spec that sets no limit."""
     words = "the widest gaps, significant ones first" if notes else "no groups were compared"
+    if notes and all(note.is_significant is False for note in notes):
+        words = "the widest gaps, none of them significant"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

@@ -15,7 +15,8 @@ import pytest
 import fairaudit
 from fairaudit import fitting
 from fairaudit.errors import NothingToAudit, SpecError, UsageError
-from fairaudit.pipeline import Question, conclude, count
+from fairaudit.pipeline import conclude, count
+from fairaudit.question import Question
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Status

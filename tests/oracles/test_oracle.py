@@ -23,7 +23,7 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.cube import UNKNOWN, Cube, every_subset
 from fairaudit.metrics import CATALOGUE, Disparity
-from fairaudit.plan import plan
+from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
 

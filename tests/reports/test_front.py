@@ -72,7 +72,8 @@ def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name:
     assert len(rows) == len(result.findings)
     if diagnostics:
         (headline,) = by_class(tree, "headline")
-        assert headline.text == " ".join(diagnostics[0].headline.split())
+        if result.verdict == "fail":
+            assert headline.text == " ".join(diagnostics[0].headline.split())
     text = tree.all("body")[0].text
     order = [text.index(word) for word in (result.verdict.upper(), "Provenance")]
     assert order == sorted(order)
@@ -122,6 +123,14 @@ def test_a_pass_is_open_and_has_its_picture() -> None:
     (fold,) = by_class(tree, "list")[0].all("details")
     assert "open" in fold.attributes
     assert by_class(drawings(tree)[0], "name")
+
+
+def test_a_pass_leads_with_the_check_closest_to_its_limit() -> None:
+    near = {"metric": "demographic_parity_difference", "fail": {"above": 0.011}}
+    tree = page(audit({"a": (50, 100), "b": (49, 100)}, [RATIO, near]))
+    (headline,) = by_class(tree, "headline")
+    assert "fails above 0.011" in headline.text
+    assert "the closest to its limit" in by_class(tree, "kicker")[0].text
 
 
 def test_one_group_alone_is_a_page() -> None:

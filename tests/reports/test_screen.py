@@ -91,3 +91,16 @@ def test_a_picture_has_its_ends_and_its_limit_where_they_are() -> None:
     assert first.startswith("○")
     assert second.rstrip().endswith("○")
     assert first.index("┊") == second.index("┊") == pytest.approx(len(second) / 2, abs=1)
+
+
+def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = pl.DataFrame({"a": ["x", "y"] * 200, "y": [1, 0, 0, 0] * 100})
+    spec = {
+        "columns": {"protected": ["a"], "decision": {"column": "y", "positive": 1}},
+        "metrics": ["selection_rate"],
+    }
+    assert "significant ones first" in printed(fairaudit.audit(spec, rows), 80, monkeypatch)
+    text = printed(fairaudit.audit({**spec, "suppress_below": 5}, rows), 80, monkeypatch)
+    assert "none of them significant" not in text

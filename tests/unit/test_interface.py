@@ -16,7 +16,7 @@ import pytest
 from conftest import SPECS
 
 import fairaudit
-from fairaudit.pipeline import SpecLike
+from fairaudit.question import SpecLike
 from fairaudit.report import FORMATS
 
 NAMES = ("loans", "kidney_admissions", "titanic", "compas_scores")

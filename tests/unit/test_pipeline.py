@@ -14,7 +14,8 @@ from plain_engine import PlainEngine
 
 from fairaudit import batch
 from fairaudit.errors import DataError, UsageError
-from fairaudit.pipeline import Question, answer, audit, audit_each, audit_together, conclude, count
+from fairaudit.pipeline import answer, audit, audit_each, audit_together, conclude, count
+from fairaudit.question import Question
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult, FailOn
 

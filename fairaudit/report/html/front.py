@@ -11,6 +11,7 @@ from fairaudit.report.diagnostics import AuditHeadline, Diagnostic, Level, audit
 from fairaudit.report.disparities import WidestGap, widest
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
+from fairaudit.report.screen import distance
 from fairaudit.result import AuditResult
 from fairaudit.verdict import ReversalCheck, SubgroupCheck
 
@@ -72,7 +73,8 @@ class Fold:
 class Front:
     """What a reader sees first.
 
-    `lead` is the check that decides; without limits there is none. `open` checks did not pass, and
+    `lead` is the check that decides, of passes the one closest to its limit; without limits there
+    is none. `open` checks did not pass, and
     the first of them are `shown`; `folds` are the others. `subsets` are those of `measure`, `gaps`
     the widest ones of a spec without limits.
     """
@@ -99,8 +101,9 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         for number, diagnostic in enumerate(diagnose(result), 1)
     ]
     passed = [line for line in lines if line.diagnostic.level is Level.PASS]
+    passed.sort(key=lambda line: distance(line.diagnostic))
     opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
-    lead = next(iter(lines), None)
+    lead = next(iter([*opened, *passed]), None)
     folds = [Fold(f"{len(opened) - _SHOWN} more that did not pass", opened[_SHOWN:])]
     folds.append(Fold(f"{len(passed)} passed", passed))
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)

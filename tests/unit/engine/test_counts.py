@@ -13,7 +13,7 @@ from conftest import count_data
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts, Median
-from fairaudit.plan import plan
+from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.spec import Spec
 

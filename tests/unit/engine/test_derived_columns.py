@@ -129,7 +129,9 @@ DERIVED: Sequence[tuple[Mapping[str, Any], Callable[[Row], str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "level"), DERIVED, ids=lambda case: str(case)[:60])
+@pytest.mark.parametrize(
+    ("body", "level"), DERIVED, ids=lambda part: "" if callable(part) else str(part)[:60]
+)
 @pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
 def test_a_derived_column_is_what_plain_python_makes_of_each_row(
     body: Mapping[str, Any], level: Callable[[Row], str], form: str, tmp_path: Path

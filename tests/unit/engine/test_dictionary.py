@@ -19,7 +19,7 @@ import fairaudit.errors
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import dictionary_route
-from fairaudit.plan import plan
+from fairaudit.planning import plan
 
 SPEC: dict[str, Any] = {
     "columns": {

@@ -18,8 +18,8 @@ import fairaudit
 from fairaudit import engine
 from fairaudit.engine import Frame
 from fairaudit.errors import DataError, FairauditError
-from fairaudit.pipeline import Question
 from fairaudit.progress import SILENT
+from fairaudit.question import Question
 
 ROWS = 600
 COLUMNS: dict[str, list[Any]] = {

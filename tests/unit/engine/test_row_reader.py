@@ -17,7 +17,8 @@ from fairaudit import raw_rows
 from fairaudit.cube import Rows
 from fairaudit.engine import row_profiles
 from fairaudit.errors import DataError, SpecError
-from fairaudit.pipeline import Question, count
+from fairaudit.pipeline import count
+from fairaudit.question import Question
 from fairaudit.recode import Cubes, recode
 
 N = 3_000
@@ -139,7 +140,6 @@ def test_a_spec_that_needs_no_rows_reads_none() -> None:
 def hold(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Lets the memory hold so many entries, and groups them often."""
     monkeypatch.setattr(raw_rows, "most_people", lambda *_: entries)
-    monkeypatch.setattr(row_profiles, "most_people", lambda *_: entries)
     monkeypatch.setattr(row_profiles, "_LEAST_HELD", 50)
 
 

@@ -25,7 +25,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import spec as specs
 from fairaudit.engine import candidate_tables, csv_route, dictionary_route
-from fairaudit.plan import plan
+from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult

@@ -22,7 +22,7 @@ from fairaudit.engine import Files, polars_engine
 from fairaudit.errors import DataError, FairauditError, SpecError
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.plan import plan
+from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
 from fairaudit.spec import Spec

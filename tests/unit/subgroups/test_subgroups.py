@@ -23,7 +23,8 @@ from subgroups_oracle import Name, People, benjamini_hochberg, explained, holm, 
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import DataError, SpecError, UsageError
-from fairaudit.plan import MOST_TABLED, plan
+from fairaudit.plan import MOST_TABLED
+from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json

@@ -1,0 +1,167 @@
+"""What an audit asks: a spec that was read, the checks to judge, and what a pass must count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from fairaudit import baseline as baselines
+from fairaudit import provenance
+from fairaudit import spec as specs
+from fairaudit.baseline import Baseline, BaselineSource
+from fairaudit.engine import Data, Engine, Files, Frame
+from fairaudit.errors import FairauditError, UsageError, check_type
+from fairaudit.metrics import Requirement
+from fairaudit.plan import Plan
+from fairaudit.planning import plan, plan_to_fit
+from fairaudit.progress import Progress
+from fairaudit.result import FailOn
+from fairaudit.spec import (
+    Cut,
+    Protected,
+    Quantile,
+    SimilarityColumns,
+    Spec,
+    apply_cuts,
+    needed_quantiles,
+)
+from fairaudit.strata_models import FittedStrata
+from fairaudit.verdict import AnyCheck, match_ids
+
+SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
+"""A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
+
+
+DataLike: TypeAlias = Any
+"""A path (also a glob or folder), a frame, a dict of columns, or None: what the spec names."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A spec that was read: the checks to judge, and what a pass must count for it.
+
+    Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
+    with their cuts and models.
+    `definitions` are the fingerprints of the checks, of the spec as it is written.
+    """
+
+    spec: Spec
+    plan: Plan
+    checks: tuple[AnyCheck, ...]
+    fail_on: FailOn
+    definitions: Mapping[str, str]
+    quantiles: tuple[Quantile, ...] = ()
+    baseline: Baseline | None = None
+
+    @classmethod
+    def read(
+        cls,
+        source: SpecLike,
+        fail_on: FailOn | str = FailOn.FAIL,
+        only: str | Iterable[str] | None = None,
+        baseline: BaselineSource | None = None,
+        tolerance: Decimal | float | str = 0,
+        draws: str | Path | None = None,
+    ) -> Question:
+        """The question that a spec and the options of a run ask; raises what is wrong with them."""
+        created = provenance.time_of_run()  # NumPy itself trips over a date that is none
+        spec = _load(source)
+        spec = spec if draws is None else replace(spec, draws=str(draws))
+        _refuse_missing_draws(spec)
+        if spec.subgroups is not None and spec.suppress_below is not None:
+            # Of a spec that was read this is a fault; here is one that was changed since.
+            what = "subgroups and suppression do not go together"
+            raise UsageError(what, "leave out `subgroups` or `suppress_below`")
+        if fail_on not in [*FailOn]:
+            raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
+        check_type(only, Iterable | None, "only is an id or a list of ids")
+        checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
+        definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
+        earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
+        if earlier is not None:
+            baselines.refuse_other(earlier, spec, definitions)
+        quantiles = needed_quantiles(spec)
+        return cls(spec, plan(spec), checks, FailOn(fail_on), definitions, quantiles, earlier)
+
+    def find_data(self, data: DataLike) -> Data:
+        """What is to be read: `data`, or what the spec names."""
+        if isinstance(data, str | Path):
+            return Files((str(data),))
+        if data is not None:
+            return data if isinstance(data, Frame) else Frame(data)
+        if not self.spec.data:
+            raise UsageError("the spec names no data", "add `data:` to it, or give --data")
+        return Files(self.spec.data, Path(self.spec.path).parent)
+
+    def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
+        """The plan that counts; its quantiles are those of the data, its models fitted to it."""
+        if not self.depends_on_data:
+            return self.plan
+        cuts: Mapping[Quantile, Cut] = {}
+        if self.quantiles:
+            cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
+        if not self.spec.modelled:
+            return plan(self.spec, cuts)
+        from fairaudit import fitting
+
+        models: dict[str, FittedStrata] = {}
+        for features, strata in self._group_models().items():
+            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
+            (counts,) = engine.count([needed], data, progress)
+            spec = apply_cuts(self.spec, cuts)
+            models |= fitting.fit_strata(spec, strata, get_or_raise(counts))
+        return plan(self.spec, cuts, models)
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether the data says what to count: by its quantiles, or by models fitted to it."""
+        return bool(self.quantiles or self.spec.modelled)
+
+    def _group_models(self) -> dict[SimilarityColumns, list[Protected]]:
+        """The strata that models make, by the features of the models: they share a pass."""
+        groups: dict[SimilarityColumns, list[Protected]] = {}
+        for stratum in self.spec.modelled:
+            if stratum.model is not None:
+                groups.setdefault(stratum.model.features, []).append(stratum)
+        return groups
+
+
+def _load(spec: SpecLike) -> Spec:
+    if isinstance(spec, Spec):
+        return spec
+    if isinstance(spec, Mapping):
+        return specs.of_mapping(spec)
+    if isinstance(spec, str) and "\n" in spec:
+        return specs.parse(spec)
+    check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
+    return specs.load(Path(spec))
+
+
+def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
+    """The checks that are named; a name that none has is an error, never an empty pass."""
+    known = [check.id for check in checks]
+    chosen = {match for name in only for match in match_ids(str(name), known)}
+    return tuple(check for check in checks if not only or check.id in chosen)
+
+
+def asks_for_draws(spec: Spec) -> bool:
+    """Whether a metric of the spec is of the user's own draws."""
+    return any(request.uses(Requirement.DRAWS) for request in spec.requests)
+
+
+def _refuse_missing_draws(spec: Spec) -> None:
+    if spec.draws is None and asks_for_draws(spec):
+        what = "the spec asks for ε of draws, and names none"
+        raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
+
+
+def get_or_raise(value: Value | FairauditError) -> Value:
+    """The value; raises it where it is an error."""
+    if isinstance(value, FairauditError):
+        raise value
+    return value

@@ -1,0 +1,89 @@
+"""What the data must hold to be audited, and notices on rows that are not as a spec expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from fairaudit.counts import Counts
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean
+from fairaudit.names import quoted
+from fairaudit.recode.axes import Axis
+from fairaudit.recode.levels import listing
+from fairaudit.spec import Expected, MissingPolicy, Spec
+
+
+def refuse_nothing(counts: Counts) -> None:
+    """Without a row there are no levels to find fault with."""
+    if not counts.rows[counts.kept == 1].sum():
+        filtered = int(counts.rows[counts.kept == 0].sum())
+        undecided = int(counts.rows[counts.kept == -1].sum())
+        why = f", {undecided:,} that the filter cannot decide" if undecided else ""
+        raise NothingToAudit(
+            f"no row is left to audit: {counts.read:,} read, {filtered:,} filtered out{why}",
+            "check the data, and the filter in the spec",
+            uncounted="no row is left to audit",
+        )
+
+
+def find_absent_levels(
+    expected: Expected, axis_of: Mapping[str, Axis], counts: Counts
+) -> Iterator[Fault]:
+    """Faults for levels that the spec expects and no row has."""
+    there = (counts.kept == 1) & (counts.rows > 0)
+    for name, texts in expected.levels.items():
+        axis = axis_of[name]
+        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
+        for text in texts:
+            if text.value not in levels:
+                hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
+                yield text.fault(f"no row has the {name} {quoted(text.value)}{hint}")
+
+
+def refuse_unexpected(expected: Expected, rows: int) -> None:
+    """Raises `DataError` where there are fewer or more rows than the spec expects."""
+    least, most = expected.at_least, expected.at_most
+    bound = f"at least {least:,}" if least is not None and rows < least else ""
+    bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
+    if bound:
+        counted = "1 row is counted" if rows == 1 else f"{rows:,} rows are counted"
+        raise DataError(
+            f"{counted}, and the spec expects {bound}",
+            "check that the export is whole, or change `expect` in the spec",
+            uncounted=f"the spec expects {bound} rows",
+        )
+
+
+def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """A notice where the filter keeps every row: it may not say what is meant."""
+    if spec.filter is not None and not counts.rows[counts.kept != 1].sum():
+        yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
+
+
+def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
+    """A notice where each row of the data holds several counts, and stands for as many rows."""
+    each = counts.plan.rows_of_each
+    if each > 1:
+        what = f"each row of the data holds {each} counts of people, and is {each} rows here"
+        yield Notice(what, Subjects.NOBODY)
+
+
+def refuse_missing(axis: Axis, counts: Counts) -> None:
+    """Raises `DataError` where a value is missing that the spec says must not be."""
+    if axis.policy is not MissingPolicy.ERROR:
+        return
+    missing = (counts.kept == 1) & axis.missing
+    rows = int(counts.rows[missing].sum())
+    if rows:
+        is_decision = axis.rule == "prediction" and axis.key.name == "decision"
+        rule = "decision" if is_decision else axis.rule
+        role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
+        what = f"no value in the {role} {quoted(axis.column)}"
+        raise DataError(
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
+            f"complete the data, or say what becomes of them: `missing: {{{rule}: …}}`",
+            seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
+            uncounted=f"rows have {what}",
+        )

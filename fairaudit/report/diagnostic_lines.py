@@ -1,0 +1,291 @@
+"""The short labelled lines of a diagnostic: who, how sure, how many people, what else is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairaudit import names
+from fairaudit.report import (
+    baseline,
+    checks,
+    evidence,
+    headlines,
+    metric_titles,
+    numbers,
+    reversal_sentences,
+)
+from fairaudit.result import AuditResult
+from fairaudit.simpson import Reversal
+from fairaudit.subgroups import Subgroup
+from fairaudit.verdict import Check, Finding, Limit, Status, Waived
+
+_MOST_BREACHES = 3
+
+
+def interval(finding: Finding) -> str:
+    """The ends of the interval of the value, as they agree with its limits."""
+    estimate = finding.estimate
+    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
+        return ""
+    by_limits = headlines.bounds(finding)
+    low, high = (
+        numbers.number_beside(end, by_limits, digits=3) for end in (estimate.low, estimate.high)
+    )
+    return f"{low} to {high}"
+
+
+def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
+    """Who, how sure, how many people, what else is to be known, each in a short line."""
+    estimate = finding.estimate
+    if estimate is not None and not estimate.suppressed:
+        yield from _labelled("who", _who(result, finding))
+        yield from _labelled("sure", _sure(finding))
+        yield from _labelled("people", _people(finding))
+        yield from _labelled("also", _also(finding))
+        yield from _labelled("note", _notes(result, finding))
+    for reversal in finding.reversals[:1]:
+        yield from _labelled("who", _reversed_pair(reversal))
+        yield from _labelled("sure", _reversal_evidence(reversal, finding))
+    if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
+        yield "baseline", text
+    yield from _labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
+    yield from about(finding)
+
+
+def about(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Why the spec asks for a check, and who answers for it."""
+    yield from _labelled("why", [names.line(finding.check.about.why)])
+    yield from _labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
+    """What is waived, and where the waiver is written."""
+    places = [
+        f"{names.copied(waiver.place.file)}:{waiver.place.line}"
+        for waiver in (outcome.waiver for outcome in result.waivers)
+        if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
+    ]
+    return f"{baseline.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
+
+
+def _labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for number, text in enumerate(filter(None, texts)):
+        yield ("" if number else label), text
+
+
+def _who(result: AuditResult, finding: Finding) -> list[str]:
+    """Both sides with rate and counts, below each other."""
+    if finding.subgroup is not None:
+        return _subgroup(finding.subgroup)
+    sides = [
+        (side, part.metric)
+        for part in checks.deciding_parts(finding)
+        for side in (part.first, part.second)
+        if side is not None
+    ]
+    if not sides:
+        return []
+    rows = []
+    for side, metric in sides:
+        rate = numbers.rate(side.estimate, share=metric_titles.is_share(metric))
+        value, _, counts = rate.partition(" (")
+        rows.append((headlines.side(side), value, counts.removesuffix(")")))
+    widths = [max(map(names.width, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join((_padded(name, widths[0]), value.rjust(widths[1]), counts.rjust(widths[2])))
+        for name, value, counts in rows
+    ]
+    if len(lines) > 1:
+        lines[-1] += _reference(result, finding)
+    return [line.rstrip() for line in lines]
+
+
+def _subgroup(subgroup: Subgroup) -> list[str]:
+    counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
+    name = numbers.people(subgroup.group)
+    room = max(names.width(name), len("everybody"))
+    everybody = f"{_padded('everybody', room)}  {numbers.percent(subgroup.everybody)}"
+    return [f"{_padded(name, room)}  {numbers.percent(subgroup.value)}  {counts}", everybody]
+
+
+def _reversed_pair(reversal: Reversal) -> list[str]:
+    """Both groups, overall and at the same mix of strata."""
+    given = reversal_sentences.name_given(reversal)
+    rows = [
+        (names.name(name), share, numbers.percent(adjusted))
+        for name, share, adjusted in zip(
+            reversal.pair,
+            map(reversal_sentences.share, reversal.crude_pair),
+            reversal.standardized_pair,
+            strict=True,
+        )
+    ]
+    widths = [max(names.width(row[column]) for row in rows) for column in (0, 1)]
+    lines = [
+        f"{_padded(name, widths[0])}  {_padded(share, widths[1])}  {adjusted}"
+        for name, share, adjusted in rows
+    ]
+    lines[0] += f" at the same mix of {given}"
+    return lines
+
+
+def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
+    """In how many strata the gap points the other way, and its test among all comparisons."""
+    text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+    test, alpha = reversal.significance, finding.check.inference.alpha
+    if test is not None and not reversal.hangs_on_weights:
+        p = numbers.probability(test.adjusted, alpha)
+        text += f"; p {p}"
+        if test.family > 1:
+            text += f" ({test.correction}, {numbers.whole(test.family)} comparisons)"
+    return [text]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - names.width(text))
+
+
+def _reference(result: AuditResult, finding: Finding) -> str:
+    """What the second side is: the highest of so many groups, the declared reference."""
+    check = finding.check
+    if not isinstance(check, Check) or not finding.second or finding.spread:
+        return ""
+    policy = getattr(check.asked, "reference", None)
+    if check.terms.reference is not None:
+        policy = check.terms.reference.policy
+    compared = {
+        row.takes_part
+        for row in result.comparisons
+        if (row.metric, row.of, row.by, row.stratum, row.group)
+        == (check.metric_id, check.of, check.by, finding.stratum, finding.first)
+    }
+    number = compared.pop() if len(compared) == 1 else None
+    if policy not in {"highest", "lowest", "largest"}:
+        return "  the reference"
+    groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
+    return f"  {policy}{groups}"
+
+
+def _sure(finding: Finding) -> list[str]:
+    """The interval with the test, and what people of unknown group or outcome could change."""
+    estimate, inference = finding.estimate, finding.check.inference
+    assert estimate is not None
+    parts = []
+    if ends := interval(finding):
+        parts.append(f"{numbers.confidence(inference)} {ends}")
+    test = estimate.significance
+    if test is not None:
+        p = numbers.probability(test.adjusted, inference.alpha)
+        family = f"{test.correction}, {numbers.counted(test.family, 'test')}"
+        parts.append(f"p {p} ({family if test.family > 1 else test.test})")
+    return ["; ".join(parts), _missing(finding)]
+
+
+def _missing(finding: Finding) -> str:
+    """What missing values could make of the number, and whether the verdict could turn."""
+    bounds = finding.missing
+    if bounds is None:
+        return ""
+    lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
+    who = " and ".join(f"{numbers.whole(n)} of unknown {what}" for n, what in lacking if n)
+    if not who:
+        return ""
+    if bounds.low is None or bounds.high is None:
+        return f"{who}: no bounds"
+    by_limits = headlines.bounds(finding)
+    low, high = (
+        numbers.number_beside(end, by_limits, digits=3) for end in (bounds.low, bounds.high)
+    )
+    turn = "the verdict could turn" if bounds.turns else "the verdict cannot turn"
+    return f"{who}: {low} to {high}, {turn}"
+
+
+def _people(finding: Finding) -> list[str]:
+    """How many people it takes to reach the limit, and the other side's rate."""
+    affected = finding.practice
+    if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
+        return []
+    way = "fewer" if affected.burden else "more"
+    texts = []
+    if affected.to_limit:
+        texts.append(f"{numbers.whole(affected.to_limit)} {way} would reach the limit")
+    if affected.to_parity:
+        texts.append(f"{numbers.whole(affected.to_parity)} {way} the other side's rate")
+    if affected.flips:
+        texts.append("one person the other way reverses the gap")
+    if not texts:
+        return []
+    return [f"{headlines.side(evidence.worse_side(finding))}: {', '.join(texts)}"]
+
+
+def _also(finding: Finding) -> list[str]:
+    """Who else is beyond the limit."""
+    others = headlines.other_breaches(finding)
+    texts = [
+        " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
+        + f" {numbers.number(-breach.value if breach.lower else breach.value, 3)}"
+        for breach in others[:_MOST_BREACHES]
+    ]
+    more = len(others) - len(texts)
+    texts += [f"{numbers.whole(more)} more"] if more else []
+    return [f"beyond the limit: {', '.join(text.strip() for text in texts)}"] if texts else []
+
+
+def _notes(result: AuditResult, finding: Finding) -> list[str]:
+    """What the evidence says beside the limit, where the gap first appears, what a pass misses."""
+    texts = [evidence.backing(finding), finding.why, _unseen(result, finding)]
+    if finding.status is Status.PASS:
+        texts.append(evidence.few_people(finding))
+    return texts
+
+
+def _unseen(result: AuditResult, finding: Finding) -> str:
+    """The subsets of a check's attributes that do not show what it found."""
+    check = finding.check
+    if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
+        return ""
+    assert isinstance(finding.limit, Limit)
+    title = _title_in_lattice(result, finding, check)
+    values = [
+        (row.by, entry.estimate)
+        for row in result.lattice
+        for entry in row.entries
+        if set(row.by) < set(check.by) and (entry.title, entry.of) == (title, check.of)
+    ]
+    seen = [
+        (by, estimate)
+        for by, estimate in values
+        if estimate.suppressed
+        or not math.isfinite(estimate.value)
+        or finding.limit.is_crossed(estimate.value, estimate.exact)
+    ]
+    if not values or seen:
+        return ""
+    by_limits = headlines.bounds(finding)
+    told = [
+        f"{numbers.subset(by)} "
+        f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
+        for by, estimate in values
+    ]
+    first = any(
+        appearance.group in {finding.first, finding.second}
+        for row in result.lattice
+        for appearance in row.appears
+    )
+    text = f"not seen by {' or '.join(told)}"
+    return f"{text}: first appears here" if first else text
+
+
+def _title_in_lattice(result: AuditResult, finding: Finding, check: Check) -> str:
+    """What the lattice calls the measure of a check; empty where it does not have it."""
+    value = math.nan if finding.estimate is None else finding.estimate.value
+    titles = [
+        entry.title
+        for row in result.lattice
+        for entry in row.entries
+        if row.by == check.by
+        and (entry.metric, entry.of) == (check.metric_id, check.of)
+        and entry.estimate.value == value
+    ]
+    return titles[0] if titles else ""
