@@ -284,8 +284,8 @@ def test_what_is_derived_is_read_where_numbers_have_a_comma(tmp_path: Path) -> N
         "protected": {"u": {"column": "a", "minus": "b", "bins": [0.3, 1]}},
         "decision": {"counts": {"s": "s", "total": "n"}},
     }
-    spec = {"columns": columns, "metrics": "selection_rate", "format": {"separator": ";"}}
-    spec["format"]["decimal"] = ","
+    form = {"separator": ";", "decimal": ","}
+    spec = {"columns": columns, "metrics": "selection_rate", "format": form}
     rows = fairaudit.audit(spec, path).rates
     assert {row.group[0][1]: row.estimate.value for row in rows if row.group} == {
         "under 0.3": 0.2,
