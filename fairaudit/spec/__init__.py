@@ -42,6 +42,7 @@ from fairaudit.spec.derived import (
     search_spec,
     spec_to_fit,
 )
+from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
@@ -52,7 +53,6 @@ from fairaudit.spec.model import (
     MissingPolicy,
     Spec,
 )
-from fairaudit.spec.schema import json_schema
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
