@@ -41,7 +41,8 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
     }
     if plan.counts is not None:
         columns |= {own(level): count for level, count in _counts(plan.counts, numbers)}
-    for name in columns:
+    counted = () if plan.counts is None else (COUNTED_LEVEL, COUNTED_PEOPLE)
+    for name in (*columns, *counted):
         if name in batch.schema:
             what = f"{batch.names[0]}: a column has the name {quoted(name)}, which is derived here"
             raise DataError(what, "rename the column")
@@ -93,7 +94,7 @@ def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
         days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
         return _or_raw(days.cast(pl.String), difference.texts, numbers)
     gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
-    sound = gap.round(_DECIMALS).cast(pl.String)
+    sound = _written(gap.round(_DECIMALS), numbers)
     if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
         days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
         sound = pl.coalesce(sound, days.cast(pl.String))
@@ -101,7 +102,7 @@ def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
 
 
 def _is_dated(column: str, numbers: Numbers) -> bool:
-    return numbers.batch.schema[column] in {pl.Date, pl.Datetime}
+    return isinstance(numbers.batch.schema[column], pl.Date | pl.Datetime)
 
 
 def _date(column: str, numbers: Numbers) -> pl.Expr:
@@ -115,7 +116,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
             f"{numbers.batch.names[0]}: the column {quoted(column)} holds {dtype}, not dates",
             "write dates as 2024-12-31",
         )
-    return value.cast(pl.Date)
+    return value.dt.date()
 
 
 def _or_raw(sound: pl.Expr, texts: tuple[Text, ...], numbers: Numbers) -> pl.Expr:
@@ -134,7 +135,12 @@ def _counts(counts: CountColumns, numbers: Numbers) -> list[tuple[str, pl.Expr]]
     rest = numbers.value(counts.total.value).cast(pl.Float64)
     for text in counts.levels.values():
         rest = rest - numbers.value(text.value).cast(pl.Float64)
-    return [*columns, (counts.rest, rest.cast(pl.String).fill_null("?"))]
+    return [*columns, (counts.rest, _written(rest, numbers).fill_null("?"))]
+
+
+def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
+    """A number as the files write theirs: what is derived is read as they are."""
+    return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
 
 
 def _unpivot(batch: Batch, counts: CountColumns) -> Batch:

@@ -135,12 +135,17 @@ class Numbers:
                 what = "no weight (a number from 0 to 1e9)"
             elif column == self.plan.count:
                 what = "no count (a whole number from 0)"
+            where = f"in the column {column!r}"
+            if column == self.plan.count and self.plan.counts is not None:
+                names = [repr(text.value) for text in self.plan.counts.texts]
+                where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
+                if self.plan.counts.total is not None:
+                    what = "no count (a whole number from 0, no more than the total)"
             raise DataError(
-                f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} in the column "
-                f"{column!r}",
+                f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
                 hint,
                 seek=Seek(column, numeric=True),
-                uncounted=f"rows hold {what} in the column {column!r}",
+                uncounted=f"rows hold {what} {where}",
             )
 
 

@@ -42,7 +42,7 @@ from fairaudit.metrics.eligibility import (
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Evaluation, Metric
-from fairaudit.metrics.formulas import Formula, Mean, Rate, macro_average
+from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
@@ -219,6 +219,12 @@ def average_classes(metric: Metric) -> Metric | None:
     return None
 
 
+def is_over_classes(metric: Metric) -> bool:
+    """Whether it is such a mean."""
+    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
+    return any(isinstance(part, Macro) for part in parts)
+
+
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
     return Disparity(
@@ -299,6 +305,7 @@ __all__ = [
     "find_preset",
     "find_ranges",
     "find_unsupported",
+    "is_over_classes",
     "list_requirements",
     "macro_average",
     "suggest",

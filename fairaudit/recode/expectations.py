@@ -49,8 +49,11 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
     bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
     if bound:
         counted = "1 row is counted" if rows == 1 else f"{rows:,} rows are counted"
-        what = f"{counted}, and the spec expects {bound}"
-        raise DataError(what, "check that the export is whole, or change `expect` in the spec")
+        raise DataError(
+            f"{counted}, and the spec expects {bound}",
+            "check that the export is whole, or change `expect` in the spec",
+            uncounted=f"the spec expects {bound} rows",
+        )
 
 
 def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:

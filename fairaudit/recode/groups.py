@@ -149,9 +149,9 @@ def _level_names(
                 f"those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
             )
         )
+    findings.notices += _describe_labels(attribute, known, findings)
     known = [level for level in known if level not in unknown]
     names = _Names.of(attribute, known)
-    findings.notices += names.find_absent_codes(attribute)
     target = {
         names.resolve(text, attribute, findings): name
         for name, levels in (attribute.merge or {}).items()
@@ -191,7 +191,13 @@ def _trim(level: str | None, attribute: Protected) -> str | None:
 
 def _missing_words(attribute: Protected, missing: Missing, known: Sequence[str]) -> set[str]:
     """The levels that mean that nothing is known."""
-    return {"", *missing.tokens, *(_stored(word, known) for word in attribute.unknown)}
+    words = {_stored(word, known) for word in attribute.unknown}
+    by_label = {
+        _stored(code, known)
+        for code, label in attribute.labels.items()
+        if label in words and label not in known
+    }
+    return {"", *missing.tokens, *words, *by_label}
 
 
 def _combine_levels(
@@ -255,20 +261,11 @@ class _Names:
     """What the known levels of a column are called: by their labels, where a spec gives them."""
 
     label_of: dict[str, str]
-    absent: tuple[str, ...]
 
     @classmethod
     def of(cls, attribute: Protected, known: Sequence[str]) -> _Names:
         stored = {_stored(code, known): label for code, label in attribute.labels.items()}
-        absent = tuple(code for code in attribute.labels if _stored(code, known) not in known)
-        return cls({level: stored.get(level, level) for level in known}, absent)
-
-    def find_absent_codes(self, attribute: Protected) -> Iterator[Notice]:
-        """A notice on codes that have a label and do not occur; a codebook expects them."""
-        if self.absent and attribute.codebook is None:
-            verb = "does" if len(self.absent) == 1 else "do"
-            what = f"{attribute.name}: {listing(self.absent)} of `labels` {verb} not occur"
-            yield Notice(what, Subjects.NOBODY)
+        return cls({level: stored.get(level, level) for level in known})
 
     def resolve(self, text: Text, attribute: Protected, findings: Findings) -> str:
         """What the level is called that a recoding names by its code or its label.
@@ -284,6 +281,34 @@ class _Names:
                 text.fault(f"{what} (`levels:` lists levels that may be absent)")
             )
         return label
+
+
+def _describe_labels(
+    attribute: Protected, known: Sequence[str], findings: Findings
+) -> Iterator[Notice]:
+    """Notices on a label that is another level, and on codes that do not occur.
+
+    A codebook expects such codes. Two labels of one level are a fault.
+    """
+    codes_of: dict[str, list[str]] = {}
+    for code in attribute.labels:
+        codes_of.setdefault(_stored(code, known), []).append(code)
+    for codes in codes_of.values():
+        if len({attribute.labels[code] for code in codes}) > 1:
+            what = f"{listing(codes)} of `labels` are one level of {attribute.name}: name it once"
+            findings.faults.append(attribute.column.fault(what))
+    for code, label in attribute.labels.items():
+        stored = _stored(code, known)
+        if label != stored in known and label in known and label not in codes_of:
+            what = (
+                f"{attribute.name}: {quoted(stored)} joins the level {quoted(label)} by its label"
+            )
+            yield Notice(what, Subjects.NOBODY)
+    absent = [code for level, codes in codes_of.items() if level not in known for code in codes]
+    if absent and attribute.codebook is None:
+        verb = "does" if len(absent) == 1 else "do"
+        what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
+        yield Notice(what, Subjects.NOBODY)
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
@@ -304,11 +329,13 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
     if rows:
         texts = tuple(stored for _, stored in undeclared)
-        what = f"{listing([text for text in texts if text is not None])}, which `levels` leaves out"
+        undeclared_levels = listing([text for text in texts if text is not None])
+        what = f"a {attribute.name} of {undeclared_levels}, which `levels` leaves out"
         raise DataError(
-            f"{rows:,} {'row has' if rows == 1 else 'rows have'} a {attribute.name} of {what}",
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
             "mend the data, or declare what may occur",
             seek=Seek(attribute.column.value, texts),
+            uncounted=f"rows have {what}",
         )
 
 

@@ -111,6 +111,8 @@ def _check_assumed(outcome: Outcome, occurring: set[str], findings: Findings) ->
         return set()
     one = next((quoted(level) for level in sorted(occurring) if canonical(level) == "1"), "1")
     what = f"{outcome.name}: {one} of {column} is the positive, since the spec names none"
+    values = {canonical(level) for level in occurring}
+    what += "".join(f"; no row has a {value}" for value in ("0", "1") if value not in values)
     findings.notices.append(Notice(what, Subjects.NOBODY))
     return set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -119,15 +119,26 @@ def _refuse_recoding(draft: Draft, path: Path, shape: column_schema.LevelColumn)
         draft.fault((*path, cuts[0]), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
         draft.fault((*path, "other"), "`other` names what `keep` leaves: name the levels to keep")
-    for target, levels in shape.merge.items():
-        if shape.keep is not None and set(levels) & set(shape.keep) - {*shape.merge}:
+    if shape.other is not None and shape.other in (shape.keep or ()):
+        draft.fault((*path, "other"), f"{shape.other!r} is kept: name what `keep` leaves otherwise")
+    if "" in shape.labels.values():
+        draft.fault((*path, "labels"), "a label is not empty; `unknown` names what is not known")
+    merge = {target: _labelled(levels, shape) for target, levels in shape.merge.items()}
+    kept = {*_labelled(set(shape.keep or ()) - {*shape.merge}, shape)}
+    for target, levels in merge.items():
+        if kept & {*levels}:
             draft.fault((*path, "merge", target), "a level is both merged and kept")
-    times = Counter(level for levels in shape.merge.values() for level in levels)
+    times = Counter(level for levels in merge.values() for level in levels)
     for level in [level for level, count in times.items() if count > 1]:
         draft.fault((*path, "merge"), f"the level {level!r} is merged twice")
     for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
             draft.fault(path, f"{UNKNOWN!r} is the name of those who are not known")
+
+
+def _labelled(levels: Iterable[str], shape: column_schema.LevelColumn) -> list[str]:
+    """Levels by their labels, each of which may be named by its code."""
+    return [shape.labels.get(level, level) for level in levels]
 
 
 def read_strata(

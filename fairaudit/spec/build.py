@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.inputs import NO_PATH, can_be_named
-from fairaudit.metrics import Requirement
+from fairaudit.metrics import Requirement, is_over_classes
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
@@ -102,7 +102,8 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
     """The outcomes of measures that need to know what is positive."""
     assumed: set[str] = set()
     for request in requests:
-        if request.terms.of_class is not None or request.uses(Requirement.CLASSES):
+        by_class = request.terms.of_class is not None or is_over_classes(request.metric)
+        if by_class or request.uses(Requirement.CLASSES):
             continue
         if request.uses(Requirement.PREDICTION):
             assumed |= {request.of, request.against or request.of}

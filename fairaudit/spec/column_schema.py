@@ -161,6 +161,15 @@ class Columns(Strict):
     strata: _Strata = {}
     features: _Features = {}
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether a row stands for several people, by one column or by counts side by side."""
+        models = [model.prediction for model in (self.models or {}).values()]
+        outcomes = (self.label, self.prediction, self.decision, *models)
+        return self.count is not None or any(
+            outcome is not None and outcome.counts for outcome in outcomes
+        )
+
 
 SIMILARITY = ("numeric", "categorical")
 """The kinds of features in which people are alike, each a list of columns."""

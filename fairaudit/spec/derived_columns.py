@@ -96,6 +96,13 @@ def read_counts(
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
         draft.fault(where, "name a column of counts for each level, or one level and the `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
+    if total is not None and rest in levels:
+        draft.fault((*where, rest), f"{rest!r} is what is left of the total: rename it", key=True)
+    if shape.number:
+        draft.fault((*path, "number"), "`counts` are of levels: leave out `number`", key=True)
+    elif shape.positive is not None and shape.positive.values is None:
+        known = ", ".join([*levels, *([] if total is None else [rest])])
+        draft.fault((*path, "positive"), f"`counts` are of levels: name one of {known}")
     return CountColumns(levels, total, rest)
 
 

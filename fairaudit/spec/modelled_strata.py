@@ -79,7 +79,8 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
         "cluster": "rows that belong together",
     }
     for key, what in reasons.items():
-        if getattr(shape.columns, key) is not None:
+        is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
+        if is_there:
             message = f"strata that a model makes are not fitted to {what}: leave out one of both"
             draft.fault(("columns", key), message)
     if shape.suppress_below is not None:

@@ -64,6 +64,7 @@ def read_outcome(
         return None
     if shape.counts is None and shape.column is None:
         draft.fault(path, "`column` is missing")
+    counts = read_counts(draft, path, shape)
     if shape.number:
         return _read_number(draft, path, name, shape)
     positive, where = shape.positive, (*path, "negative")
@@ -74,7 +75,6 @@ def read_outcome(
         threshold = _read_threshold(draft, (*path, "positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
-    counts = read_counts(draft, path, shape)
     if counts is not None and positive is None and (level := find_counted_positive(counts)):
         values = (draft.text((*path, "counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:

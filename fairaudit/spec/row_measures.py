@@ -9,11 +9,6 @@ from fairaudit.spec.entry import Entry
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
 """What an entry may say of counts, and not of people one by one."""
 
-_LOST: dict[str, str] = {
-    "weight": "takes each person once, and has no survey weights",
-    "count": "takes each row for one person, and has no counted rows",
-}
-
 
 def refuse_row_measure(entry: Entry) -> None:
     """Adds the faults of an entry that reads people one by one."""
@@ -26,9 +21,13 @@ def refuse_row_measure(entry: Entry) -> None:
             f"{name} compares people by their features: name them in `columns: {{features: "
             "{numeric: […], categorical: […]}}`",
         )
-    for role, why in _LOST.items():
-        if getattr(shape.columns, role) is not None:
-            entry.fault("metric", f"{name} {why}: leave out `{role}`, or the metric")
+    if shape.columns.weight is not None:
+        what = "takes each person once, and has no survey weights"
+        entry.fault("metric", f"{name} {what}: leave out `weight`, or the metric")
+    if shape.columns.has_counts:
+        key = "counts" if shape.columns.count is None else "count"
+        what = "takes each row for one person, and has no counted rows"
+        entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
     if shape.suppress_below is not None:
         what = "is made of single people, whom no small count of the report covers"
         entry.fault("metric", f"{name} {what}: leave out `suppress_below`, or the metric")

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import fairaudit
-from fairaudit import pipeline
 from fairaudit.cube import NO_LEVEL, UNKNOWN
 from fairaudit.errors import SpecError
 from fairaudit.report.json import document
@@ -77,7 +76,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
         return suppress(result, threshold, data)
 
     monkeypatch.setattr(publication, "protect", watching)
-    monkeypatch.setattr(pipeline, "suppress", publish)
+    monkeypatch.setattr("fairaudit.suppress.suppress", publish)
     return found
 
 

@@ -966,7 +966,7 @@ def test_every_report_carries_the_control_total(tmp_path: Path, command: Command
     assert file["bytes"] == len(text)
     assert text.count("\n") == 75
     assert {75, 57} <= totals(document)
-    printed = command("data.csv", **more).out
+    printed = command("data.csv", "--full", **more).out
     assert re.search(r"\b75\s+lines", printed)
 
 

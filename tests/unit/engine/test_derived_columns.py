@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +228,7 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
     path.write_text(f"{TABLE}{row}\n")
     counts = {"selected": "selected", "total": "n"}
     spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
-    with pytest.raises(DataError, match=r"holds? no count \(a whole number from 0\)"):
+    with pytest.raises(DataError, match=r"no count \(a whole number.*'selected' and 'n'"):
         fairaudit.audit({**spec, "metrics": "selection_rate"}, path)
 
 
@@ -241,6 +241,15 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
         ({"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"}, "say how many people"),
         ({"decision": {"counts": {"a": "m", "b": "waiting"}}}, "no column 'm'"),
         ({"decision": {"positive": 1}}, "`column` is missing"),
+        (
+            {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
+            "'rest' is what is left of the total",
+        ),
+        ({"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}}, "are of levels"),
+        (
+            {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
+            "name one of a, not a",
+        ),
     ],
     ids=str,
 )
@@ -250,3 +259,56 @@ def test_counts_that_are_badly_named_are_faults(columns: Mapping[str, Any], mess
     with pytest.raises(SpecError) as caught:
         fairaudit.audit(spec, data)
     assert message in str(caught.value)
+
+
+def test_people_one_by_one_are_not_taken_from_counts_side_by_side() -> None:
+    counts = {"selected": "selected", "total": "n"}
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "decision": {"counts": counts},
+        "features": {"numeric": ["rate"]},
+    }
+    given = {"propensity": {"features": ["rate"]}}
+    for entry, message in (
+        ({"metric": "consistency"}, "leave out `counts`, or the metric"),
+        ({"metric": "selection_rate", "given": given}, "a row that stands for several people"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            fairaudit.audit({"columns": columns, "metrics": [entry]}, pl.read_csv(TABLE.encode()))
+
+
+def test_what_is_derived_is_read_where_numbers_have_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("g;a;b;s;n\nx;1,5;1;3;10\nx;2,5;1;2;10\ny;1,2;1;4;20\n")
+    columns = {
+        "protected": {"u": {"column": "a", "minus": "b", "bins": [0.3, 1]}},
+        "decision": {"counts": {"s": "s", "total": "n"}},
+    }
+    form = {"separator": ";", "decimal": ","}
+    spec = {"columns": columns, "metrics": "selection_rate", "format": form}
+    rows = fairaudit.audit(spec, path).rates
+    assert {row.group[0][1]: row.estimate.value for row in rows if row.group} == {
+        "under 0.3": 0.2,
+        "0.3 to 1": 0.3,
+        "1 and over": 0.2,
+    }
+
+
+def test_a_column_that_has_the_name_of_counts_is_told() -> None:
+    data = pl.read_csv(TABLE.encode()).rename({"rate": "(outcome)"})
+    counts = {"selected": "selected", "total": "n"}
+    spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
+    with pytest.raises(DataError, match="'\\(outcome\\)', which is derived here"):
+        fairaudit.audit({**spec, "metrics": "selection_rate"}, data)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Pacific/Auckland"])
+def test_a_time_is_a_date_where_it_was_taken(unit: Any, zone: str | None) -> None:
+    evening = pl.Series([datetime(1990, 1, 1, 23), datetime(1985, 1, 1, 1)])
+    born = evening.dt.cast_time_unit(unit).dt.replace_time_zone(zone)
+    data = pl.DataFrame({"born": born, "start": [date(2020, 1, 1)] * 2, "d": [0, 1]})
+    expected = {"under 31": (0, 1), "31 and over": (1, 1)}
+    assert _rates({"from": "born", "at": "2020-01-01", "bins": [31]}, data) == expected
+    expected = {"under 10958": (0, 1), "10958 and over": (1, 1)}
+    assert _rates({"column": "start", "minus": "born", "bins": [10958]}, data) == expected

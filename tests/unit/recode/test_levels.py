@@ -112,6 +112,10 @@ def test_strata_are_recoded_like_attributes() -> None:
         ({"over": [3], "bins": [3]}, "either `bins` or `over`, not both"),
         ({"over": [3], "levels": CODES}, "either binned or its levels are recoded"),
         ({"merge": {"x": ["A91"]}, "keep": ["A91"]}, "both merged and kept"),
+        ({"labels": LABELS, "merge": {"x": ["A92"]}, "keep": ["female"]}, "both merged and kept"),
+        ({"labels": LABELS, "merge": {"x": ["A92"], "y": ["female"]}}, "'female' is merged twice"),
+        ({"keep": ["A91"], "other": "A91"}, "'A91' is kept: name what `keep` leaves otherwise"),
+        ({"labels": {"A91": ""}}, "a label is not empty"),
     ],
     ids=str,
 )
@@ -145,3 +149,43 @@ def test_a_level_that_is_not_declared_is_an_error_with_its_line(tmp_path: Path) 
     assert fairaudit.audit(spec, path).ledger.counted == len(ROWS)
     del body["unknown"]
     assert fairaudit.audit({**spec, "filter": "status <> 'A93'"}, path).ledger.counted == 63
+
+
+def test_where_small_counts_are_hidden_an_undeclared_level_is_not_counted(tmp_path: Path) -> None:
+    DATA.write_csv(tmp_path / "rows.csv")
+    columns = {"protected": {"status": {"levels": ["A91", "A92", "A94"]}}, "decision": "d"}
+    spec = {"columns": columns, "metrics": "selection_rate", "suppress_below": 30}
+    (answer,) = fairaudit.audit_each(spec, tmp_path).values()
+    assert str(answer).startswith("rows have a status of 'A93', which `levels` leaves out; first")
+
+
+def test_people_who_are_not_known_are_named_by_their_label_too() -> None:
+    body = {"labels": {"A94": "nobody knows"}, "unknown": ["nobody knows"]}
+    assert _rates(body) == {**_count({code: [code] for code in CODES[:3]}), **_unknown("A94")}
+
+
+def _unknown(code: str) -> dict[str, float]:
+    return _count({"(unknown)": [code]})
+
+
+@pytest.mark.parametrize(
+    ("body", "notices"),
+    [
+        ({"labels": {"A91": "A92"}}, ["status: 'A91' joins the level 'A92' by its label"]),
+        ({"labels": {"A91": "A92", "A92": "A91"}}, []),
+        ({"labels": dict.fromkeys(MEN, "male")}, []),
+        ({"labels": LABELS, "unknown": ["A94"]}, []),
+    ],
+    ids=str,
+)
+def test_a_label_that_is_another_level_is_told(body: Any, notices: list[str]) -> None:
+    columns = {"protected": {"status": body}, "decision": {"column": "d", "positive": 1}}
+    assert [*fairaudit.audit({"columns": columns, "metrics": "selection_rate"}, DATA).notices] == (
+        notices
+    )
+
+
+def test_two_labels_of_one_level_are_a_fault() -> None:
+    labels = {"3": "three", "3.0": "tree"}
+    with pytest.raises(SpecError, match=r"'3', '3\.0' of `labels` are one level"):
+        _rates({}, strata={"years": {"labels": labels}})

@@ -56,6 +56,11 @@ def test_too_few_or_too_many_rows_are_an_error(spec: Path, expected: str, messag
         _expect(spec, expected)
 
 
+def test_where_small_counts_are_hidden_the_rows_are_not_counted(spec: Path) -> None:
+    with pytest.raises(DataError, match=r"^the spec expects at least 11 rows\n"):
+        _expect(spec, "{rows: {at_least: 11}}\nsuppress_below: 11")
+
+
 def test_rows_that_the_filter_removes_are_not_there(spec: Path) -> None:
     spec.write_text(f"{SPEC}filter: sex = 'm'\nexpect: {{rows: {{at_least: 6}}}}\n")
     with pytest.raises(DataError, match="5 rows are counted"):
