@@ -145,7 +145,7 @@ class Metric(_Described):
     Example: `1`.
     """
     concentration: Number | None = None
-    """People added to each group, spread over its outcomes, for `differential_fairness`. Example: `1`."""
+    """The same for all outcomes of a group together: 1 is 1/2 for each of two. Example: `1`."""
     alpha: Number | None = None
     """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Number] | None = None

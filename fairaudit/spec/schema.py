@@ -45,6 +45,7 @@ from fairaudit.spec.fields import (
     Words,
     read_entries,
     read_metric,
+    read_row_limits,
     read_scan,
     read_waived_group,
 )
@@ -117,7 +118,7 @@ class ExpectedRows(Strict):
 class Expected(Strict):
     """What the data must hold to be audited: rows, and levels of attributes and strata."""
 
-    rows: ExpectedRows = ExpectedRows()
+    rows: Annotated[ExpectedRows, BeforeValidator(read_row_limits)] = ExpectedRows()
     """How many rows must be counted; else there is an error and no verdict.
 
     Example: `{at_least: 500}`.
