@@ -303,7 +303,8 @@ def _read_limit_text(text: str) -> dict[str, str]:
         elif text.endswith("%"):
             hint = "; 80 % is written 0.8"
         elif text.endswith(("significant", "conclusive")):
-            hint = f"; evidence is asked in a mapping, {{below: 0.8, {text.rsplit(maxsplit=1)[-1]}: true}}"
+            word = text.rsplit(maxsplit=1)[-1]
+            hint = f"; evidence is asked in a mapping, {{below: 0.8, {word}: true}}"
         raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
     if limit["side"]:
         return {"below" if limit["side"] == "<" else "above": limit["bound"]}
