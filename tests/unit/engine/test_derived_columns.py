@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -305,7 +305,7 @@ def test_a_column_that_has_the_name_of_counts_is_told() -> None:
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "Pacific/Auckland"])
 def test_a_time_is_a_date_where_it_was_taken(unit: Any, zone: str | None) -> None:
-    evening = pl.Series([datetime(1990, 1, 1, 23), datetime(1985, 1, 1, 1)])  # noqa: DTZ001
+    evening = pl.Series(["1990-01-01 23:00", "1985-01-01 01:00"]).str.to_datetime()
     born = evening.dt.cast_time_unit(unit).dt.replace_time_zone(zone)
     data = pl.DataFrame({"born": born, "start": [date(2020, 1, 1)] * 2, "d": [0, 1]})
     expected = {"under 31": (0, 1), "31 and over": (1, 1)}
