@@ -10,7 +10,7 @@ from fairaudit.codec.rows import Tree, one_of, reference_to
 from fairaudit.codec.schema import root
 from fairaudit.codec.values import Schema
 from fairaudit.compare import Changes
-from fairaudit.members import FLAT, Member
+from fairaudit.json_marks import FLAT, Member
 from fairaudit.version import version
 
 _ABOUT = (

@@ -41,7 +41,7 @@ from fairaudit.codec.values import (
     several,
 )
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.members import Member, properties_of
+from fairaudit.json_marks import Member, properties_of
 from fairaudit.metrics import Metric
 
 Tree: TypeAlias = dict[str, Any]

@@ -1,4 +1,4 @@
-"""What holds of this project's types alone: the names of records, and what must be true of rows."""
+"""Checks when reading JSON that hold of this project alone: names of records, sound rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Annotated, Any, TypeAlias
 
 from fairaudit.codec.values import Unreadable
 from fairaudit.evidence.appearances import Appearance
+from fairaudit.json_marks import RARE
 from fairaudit.ledger import Ledger
-from fairaudit.members import RARE
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,

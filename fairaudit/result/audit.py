@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
-from fairaudit.ledger import Ledger, PublishedLedger
-from fairaudit.members import (
+from fairaudit.json_marks import (
     FLAT,
     RARE,
     Member,
     member,
 )
+from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import (
     Minimum,
 )
