@@ -465,7 +465,7 @@ def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
 
 
 def test_what_reads_a_score_is_said_to_be_of_it() -> None:
-    """An area under the curve is no number of a decision; of several models it is of one of them."""
+    """An area under the curve is of no decision; of several models it is of a named one."""
     for of in ("decision", "prediction"):
         assert metric_titles.of_outcome("auc", of) == " of the score"
         assert metric_titles.of_outcome("hosmer_lemeshow", of) == " of the score"
