@@ -104,6 +104,12 @@ def test_a_variable_that_is_not_set_is_a_fault_where_it_stands(
     assert told == [(f"{spec}:1:8", message), (f"{spec}:2:7", message)]
 
 
+def test_a_variable_as_a_shell_writes_it_is_a_fault_that_says_how(spec: Path) -> None:
+    spec.write_text(SPEC.replace("${env.AUDIT_MONTH}.csv", "${AUDIT_MONTH}.csv"))
+    with pytest.raises(SpecError, match=r"is written \$\{env\.AUDIT_MONTH\}"):
+        fairaudit.audit(spec)
+
+
 def test_what_the_environment_fills_in_is_no_column_and_no_level(
     spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
