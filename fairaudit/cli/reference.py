@@ -95,12 +95,12 @@ def schema(
     of: Annotated[_Schema, typer.Argument(help="spec, result or comparison")] = _Schema.SPEC,
 ) -> None:
     """Print the JSON Schema of the spec, of the JSON report, or of a comparison."""
-    from fairaudit.report import json as report_json
+    from fairaudit import codec
     from fairaudit.spec import json_schema
 
     trees = {
         _Schema.SPEC: json_schema,
-        _Schema.RESULT: report_json.result_schema,
-        _Schema.COMPARISON: report_json.changes_schema,
+        _Schema.RESULT: codec.result_schema,
+        _Schema.COMPARISON: codec.changes_schema,
     }
     sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")
