@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from fairaudit import spec as spec_files
+from fairaudit.baseline import NO_TOLERANCE
 from fairaudit.engine import DEFAULT, Engine, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
@@ -23,7 +24,7 @@ def answer(
     fail_on: FailOn | str = FailOn.FAIL,
     only: Iterable[str] = (),
     baseline: str | None = None,
-    tolerance: str = "0",
+    tolerance: str | None = None,
     draws: str | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
@@ -53,7 +54,7 @@ def answer(
                 fail_on=fail_on,
                 only=chosen,
                 baseline=baseline,
-                tolerance=tolerance,
+                tolerance=NO_TOLERANCE if tolerance is None else tolerance,
                 draws=draws,
                 progress=progress,
                 engine=engine,

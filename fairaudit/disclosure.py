@@ -1,4 +1,4 @@
-"""Whose counts each number of a result is computed from, and a row without those that are hidden.
+"""Marks on the fields of a result: whose counts each would tell; blanks those to be hidden.
 
 Each class whose values stand in a result declares all of its fields by `declare_subjects`. A field
 that is not declared is refused when the class is made, and what is not declared to be safe is

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.disclosure import declare_subjects
-from fairaudit.members import POSITIVE, RARE, SIGNED, STATED, Member, member
+from fairaudit.json_marks import POSITIVE, RARE, SIGNED, STATED, Member, member
 
 
 class State(StrEnum):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.names import quoted
-from fairaudit.report import check_table, group_table, numbers
-from fairaudit.report.group_table import Column
+from fairaudit.report import check_table, group_export, numbers
+from fairaudit.report.group_export import Column
 from fairaudit.result import Answer, AuditResult, RateRow
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) ->
             groups=tuple(row for row in result.groups if frozenset(row.by) == grouping),
             rates=tuple(row for row in result.rates if frozenset(row.by) == grouping),
         )
-    columns = group_table.columns([Answer("", None, result)])
+    columns = group_export.columns([Answer("", None, result)])
     return _convert([column for column in columns if column.name not in _OF_ANSWERS], to)
 
 
@@ -104,7 +104,7 @@ def _convert(columns: Sequence[Column], to: str) -> Any:  # noqa: ANN401
     """Columns as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
     if to not in _LIBRARIES:
         raise UsageError(f"to is {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
-    rows = group_table.arrow_table(columns)
+    rows = group_export.arrow_table(columns)
     if to == "polars":
         import polars as pl
 

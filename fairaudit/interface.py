@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from fairaudit.baseline import BaselineSource
+from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.engine import frames
 from fairaudit.engine.frames import Column
 from fairaudit.errors import UsageError, check_type
@@ -42,7 +42,7 @@ def assert_audit(
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
     baseline: BaselineSource | None = None,
-    tolerance: Decimal | float | str = 0,
+    tolerance: Decimal | float | str = NO_TOLERANCE,
 ) -> AuditResult:
     """The result of an audit that passes; one that does not raises `AuditFailed`.
 

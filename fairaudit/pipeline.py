@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 
 from fairaudit import provenance
 from fairaudit import waivers as waiving
-from fairaudit.baseline import BaselineSource
+from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
@@ -50,7 +50,7 @@ def audit(
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
     baseline: BaselineSource | None = None,
-    tolerance: Decimal | float | str = 0,
+    tolerance: Decimal | float | str = NO_TOLERANCE,
     draws: str | Path | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
@@ -233,7 +233,9 @@ def conclude(question: Question, counts: Counts) -> AuditResult:
     check_requests(spec, cubes.cube)
     draws = None
     if spec.draws is not None and asks_for_draws(spec):
-        from fairaudit.engine.draws import read_draws  # loads Polars, which asks for room first
+        from fairaudit.engine.posterior_files import (
+            read_draws,
+        )  # loads Polars, which asks for room first
 
         draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
     tables = Tables(cubes, spec, draws=draws)

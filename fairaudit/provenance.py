@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime
 
 from fairaudit.counts import Counts
 from fairaudit.cube import Cube
-from fairaudit.draws import Draws
 from fairaudit.errors import UsageError
+from fairaudit.posterior_draws import Draws
 from fairaudit.result import Provenance
 from fairaudit.spec import Spec, value_of
 from fairaudit.version import version

@@ -1,4 +1,4 @@
-"""What an audit asks: a spec that was read, the checks to judge, and what a pass must count."""
+"""One audit to run: spec, chosen checks, baseline, tolerance, quantiles, plan of the pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from fairaudit import baseline as baselines
 from fairaudit import provenance
 from fairaudit import spec as specs
-from fairaudit.baseline import Baseline, BaselineSource
+from fairaudit.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.engine import Data, Engine, Files, Frame
 from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.metrics import Requirement
@@ -65,7 +65,7 @@ class Question:
         fail_on: FailOn | str = FailOn.FAIL,
         only: str | Iterable[str] | None = None,
         baseline: BaselineSource | None = None,
-        tolerance: Decimal | float | str = 0,
+        tolerance: Decimal | float | str = NO_TOLERANCE,
         draws: str | Path | None = None,
     ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them."""

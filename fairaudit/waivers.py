@@ -17,7 +17,7 @@ import numpy as np
 from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import Notice, Subjects, declare_subjects
 from fairaudit.errors import Place, did_you_mean
-from fairaudit.members import FLAT
+from fairaudit.json_marks import FLAT
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict import (
     Breach,

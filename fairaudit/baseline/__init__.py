@@ -6,10 +6,17 @@ Fingerprints of all that a check asks decide whether the report is one of the sa
 from __future__ import annotations
 
 from fairaudit.baseline.comparing import compare
-from fairaudit.baseline.earlier import Baseline, BaselineSource, load, refuse_other
+from fairaudit.baseline.earlier import (
+    NO_TOLERANCE,
+    Baseline,
+    BaselineSource,
+    load,
+    refuse_other,
+)
 from fairaudit.baseline.fingerprints import compute_fingerprint, compute_fingerprints
 
 __all__ = [
+    "NO_TOLERANCE",
     "Baseline",
     "BaselineSource",
     "compare",

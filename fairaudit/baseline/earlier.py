@@ -34,6 +34,9 @@ from fairaudit.verdict import (
     Finding,
 )
 
+NO_TOLERANCE = "0"
+"""By how much a value may be worse than before, where an audit does not say so."""
+
 BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 """A path of a JSON report, the report itself as plain data, or the result that it tells."""
 

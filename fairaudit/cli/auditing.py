@@ -146,7 +146,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             fail_on=_FailOn.NEVER if exit_zero else fail_on,
             only=only or (),
             baseline=baseline,
-            tolerance="0" if tolerance is None else tolerance,
+            tolerance=tolerance,
             draws=draws,
             progress=progress,
         )

@@ -23,6 +23,11 @@ class _Listing(StrEnum):
     MARKDOWN = "markdown"
 
 
+class _Form(StrEnum):
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
 class _Schema(StrEnum):
     SPEC = "spec"
     RESULT = "result"
@@ -93,11 +98,19 @@ def _definitions() -> list[Definition]:
 @app.command()
 def schema(
     of: Annotated[_Schema, typer.Argument(help="spec, result or comparison")] = _Schema.SPEC,
+    form: Annotated[_Form, typer.Option("--format", help="json, or markdown of the spec")] = (
+        _Form.JSON
+    ),
 ) -> None:
     """Print the JSON Schema of the spec, of the JSON report, or of a comparison."""
     from fairaudit import codec
-    from fairaudit.spec import json_schema
+    from fairaudit.spec import json_schema, schema_page
 
+    if form is _Form.MARKDOWN:
+        if of is not _Schema.SPEC:
+            raise UsageError(f"the schema of a {of} is printed as JSON alone", "leave --format out")
+        sys.stdout.write(schema_page.markdown())
+        return
     trees = {
         _Schema.SPEC: json_schema,
         _Schema.RESULT: codec.result_schema,

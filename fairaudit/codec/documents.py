@@ -17,7 +17,7 @@ from fairaudit.codec.schema import DEFINITIONS, root
 from fairaudit.codec.values import Schema, Unreadable
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
-from fairaudit.members import FLAT, RARE, Member
+from fairaudit.json_marks import FLAT, RARE, Member
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.version import version
 

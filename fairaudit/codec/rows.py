@@ -20,7 +20,7 @@ from fairaudit.codec import values
 from fairaudit.codec.schema import define, describe, join, object_of
 from fairaudit.codec.values import NUMBER, STATE, Kind, Unreadable, maybe, read_member, refuse
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.members import Contradiction, Member, properties_of
+from fairaudit.json_marks import Contradiction, Member, properties_of
 from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
 

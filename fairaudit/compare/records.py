@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
-from fairaudit.members import FLAT, Member, member
+from fairaudit.json_marks import FLAT, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict

@@ -192,7 +192,7 @@ def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int 
 def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     """Whether a row holds one of the sought values; a missing one under any of its tokens."""
     if seek.numeric:
-        return ~Numbers(batch, plan).sound(seek.column)
+        return ~_is_number(batch, plan, seek.column)
     value = pl.col(seek.column)
     if batch.schema[seek.column].is_float():
         value = value.fill_nan(None)
@@ -203,6 +203,16 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
     number = Numbers(batch, plan).value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
+
+
+def _is_number(batch: Batch, plan: Plan, column: str) -> pl.Expr:
+    """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
+    numbers = Numbers(batch, plan)
+    is_sound = numbers.sound(column)
+    features = () if plan.rows is None else plan.rows.similarity.numeric
+    if column not in {text.value for text in features}:
+        return is_sound
+    return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
 
 
 def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:

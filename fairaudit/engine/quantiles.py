@@ -14,7 +14,7 @@ from itertools import accumulate
 import polars as pl
 
 from fairaudit.counts import Median
-from fairaudit.engine.derived import add_columns
+from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import collect, filtered
 from fairaudit.engine.scan import batches, checked_rule

@@ -23,6 +23,10 @@ _LEAST_HELD = 200_000
 """So many rows are held before they are grouped for the first time."""
 
 
+_SLACK = 4
+"""A fourth more entries than the budget may be held between two times that they are grouped."""
+
+
 @dataclass(slots=True)
 class RowGroups:
     """The people read so far, not all grouped yet, and how many lack what."""
@@ -81,7 +85,8 @@ class RowGroups:
         if len(known) > MOST_LEVELS:
             what = f"{text.value!r} has over {MOST_LEVELS:,} levels, too many to be matched"
             raise SpecError([text.fault(f"{what}: is it an id?")])
-        return values.replace_strict(levels, codes, return_dtype=pl.Int32)
+        # Without a row Polars gives no type.
+        return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
 
     def _hash_profiles(self, rows: pl.DataFrame) -> Hashes:
         """A hash of the features of each row: of values, not of codes."""
@@ -97,19 +102,36 @@ class RowGroups:
 
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
+        most = self._most_entries()
+        self._leave_out_profiles(most)
         grouped = pl.concat(self.parts)
         order, self.parts = grouped.columns, []
         summed = [own("row"), own("n"), own("profile")]
         grouped = grouped.group_by([name for name in grouped.columns if name not in summed]).agg(
             pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
         )
-        most = most_entries(self.plan.most, len(self.plan.similarity.texts))
         grouped = grouped.select(order)
         profiles = grouped[own("profile")].to_numpy()
         self.halvings = choose_halvings(profiles, most, self.halvings)
         grouped = grouped.filter(pl.Series(is_below(profiles, self.halvings)))
         self.parts, self.held = [grouped], grouped.height
-        self.limit = max(2 * grouped.height, _LEAST_HELD)
+        self.limit = max(min(2 * grouped.height, most + most // _SLACK), _LEAST_HELD)
+
+    def _most_entries(self) -> int:
+        """How many entries are held, of the levels that were met: at last as many as are kept."""
+        similarity = self.plan.similarity
+        coordinates = len(similarity.numeric) + sum(map(len, self.levels.values()))
+        return most_entries(self.plan.most, len(similarity.texts), coordinates)
+
+    def _leave_out_profiles(self, most: int) -> None:
+        """Halves the profiles before they are grouped where they alone are too many."""
+        profiles = np.unique(
+            np.concatenate([part[own("profile")].to_numpy() for part in self.parts])
+        )
+        self.halvings = choose_halvings(profiles, most, self.halvings)
+        for at, part in enumerate(self.parts):
+            kept = is_below(part[own("profile")].to_numpy(), self.halvings)
+            self.parts[at] = part if kept.all() else part.filter(pl.Series(kept))
 
     def finish(self) -> RawRows:
         """Everybody who is kept, by what they are alike in."""

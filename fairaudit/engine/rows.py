@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from fairaudit.counts import Counts
-from fairaudit.engine.derived import add_columns
+from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.row_profiles import RowGroups

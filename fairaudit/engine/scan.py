@@ -9,7 +9,7 @@ import polars as pl
 
 from fairaudit.engine import filter as filters
 from fairaudit.engine import polars_route
-from fairaudit.engine.derived import add_columns
+from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.engine.partial_counts import PartialCounts

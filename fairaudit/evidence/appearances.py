@@ -36,7 +36,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
-from fairaudit.members import Contradiction, Member
+from fairaudit.json_marks import Contradiction, Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.terms import Inference

@@ -26,7 +26,7 @@ from fairaudit.evidence.missing_people import (
     find_contributions,
     find_possible_members,
 )
-from fairaudit.members import Member
+from fairaudit.json_marks import Member
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,

@@ -14,7 +14,7 @@ from fairaudit.cube import Floats, Group, Ints
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
-from fairaudit.members import Member
+from fairaudit.json_marks import Member
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats import contingency, distributions, multiplicity, proportions

@@ -11,7 +11,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
-from fairaudit.members import FLAT, STATED
+from fairaudit.json_marks import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.table_metrics import TableValue

@@ -56,6 +56,7 @@ from fairaudit.metrics.reasons import (
     explain_exclusion,
     explain_ineligibility,
     explain_undefined,
+    explain_unknown,
     undefined_reason,
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
@@ -293,6 +294,7 @@ __all__ = [
     "explain_exclusion",
     "explain_ineligibility",
     "explain_undefined",
+    "explain_unknown",
     "find_comparison",
     "find_comparison_id",
     "find_eligibility",

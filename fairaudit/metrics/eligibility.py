@@ -1,4 +1,4 @@
-"""Who takes part in a comparison, and which group is the reference."""
+"""Who takes part in a comparison; which group is the reference, the highest, the lowest; ties."""
 
 from __future__ import annotations
 

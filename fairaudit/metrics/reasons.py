@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.cube import ExcludeBelow, Group, GroupTable, Marks
+from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable, Marks
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
@@ -93,6 +93,11 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
 
 
+def explain_unknown(group: Group) -> str:
+    """Why people of a propensity stand in no stratum; empty where a level is not known."""
+    return "no counterpart" if NO_COUNTERPART in {level for _, level in group} else ""
+
+
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
     """Which rule sets a group aside; one without anybody is eligible, and there is nobody.
 
@@ -102,7 +107,7 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
     standing = find_eligibility(table, g, n, minimum, takes_part=False)
     match standing:
         case Eligibility.UNKNOWN:
-            return Ineligibility(standing, "it is not known")
+            return Ineligibility(standing, explain_unknown(table.groups[g]) or "it is not known")
         case Eligibility.EXCLUDED:
             return explain_exclusion(table, g)
         case Eligibility.SMALL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fairaudit.members import RARE, Contradiction
+from fairaudit.json_marks import RARE, Contradiction
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,

@@ -1,4 +1,4 @@
-"""The same people in another table: without strata, by class, at a threshold, by two outcomes."""
+"""Reshapes a group table: without strata, one class against the rest, cut at a threshold."""
 
 from __future__ import annotations
 

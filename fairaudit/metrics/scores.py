@@ -43,7 +43,10 @@ _DISTRIBUTION_AND_LABEL = frozenset(
     {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
 )
 
-_BINS, _FEW_VALUES = 10, 20
+CALIBRATION_BINS = 10
+"""So many bins of equal width the calibration of a score is looked at in."""
+
+_FEW_VALUES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +311,7 @@ def calibration_bins(scores: ScoreCounts) -> Ints:
     if len(scores.low) <= _FEW_VALUES and scores.single.all():
         return np.arange(len(scores.low))
     inside = (scores.low >= 0) & (scores.high <= 1)
-    tenth = np.minimum(np.floor(scores.low * _BINS), _BINS - 1)
+    tenth = np.minimum(np.floor(scores.low * CALIBRATION_BINS), CALIBRATION_BINS - 1)
     return np.where(inside, tenth, -1).astype(np.int64)
 
 
@@ -332,8 +335,10 @@ def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
         people = plus + minus
         apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
     half = ((scores.high - scores.low) / 2)[None, :, None]
-    tenth = np.minimum(np.floor(scores.high * _BINS), _BINS - 1)
-    straddles = ~scores.single & (tenth != np.minimum(np.floor(scores.low * _BINS), _BINS - 1))
+    tenth = np.minimum(np.floor(scores.high * CALIBRATION_BINS), CALIBRATION_BINS - 1)
+    straddles = ~scores.single & (
+        tenth != np.minimum(np.floor(scores.low * CALIBRATION_BINS), CALIBRATION_BINS - 1)
+    )
     hidden += ((positive + negative) * (half + 2.0 * straddles[None, :, None])).sum(axis=1)
     return np.where(_within_one(scores), apart, np.nan), hidden, n
 

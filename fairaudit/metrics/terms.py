@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.members import FLAT, RARE, RARE_TEXT, Contradiction, Member
+from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Contradiction, Member
 from fairaudit.stats import multiplicity
 
 

@@ -1,4 +1,4 @@
-"""Who has a feature, and which level of it, in each group: the counts of a data table."""
+"""Counts the levels of each feature by group, for the data table that `describe` asks for."""
 
 from __future__ import annotations
 

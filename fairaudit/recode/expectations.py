@@ -1,4 +1,4 @@
-"""What the data must hold to be audited, and notices on rows that are not as a spec expects."""
+"""Refuses data without rows, expected levels or required values; notices on what is unexpected."""
 
 from __future__ import annotations
 

@@ -15,7 +15,14 @@ from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import alike, canonical, is_like_missing, is_like_unknown, listing
+from fairaudit.recode.levels import (
+    alike,
+    canonical,
+    is_like_missing,
+    is_like_total,
+    is_like_unknown,
+    listing,
+)
 from fairaudit.spec import (
     ABSENT,
     BETWEEN,
@@ -50,6 +57,8 @@ def group_axis(
         names = _level_names(attribute, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
         findings.notices += _oddities(attribute, levels, spec.missing)
+        if spec.filter is None:
+            findings.notices += _totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
                 attribute.column.fault(
@@ -121,6 +130,16 @@ def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> 
         )
         oddities.append(Notice(what, Subjects.NOBODY))
     return oddities
+
+
+def _totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
+    """A notice on levels that likely stand for all others: their people are counted twice."""
+    totals = [level for level in levels if is_like_total(level)]
+    what = (
+        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
+        "are totals, people are counted twice: leave them out with `filter`"
+    )
+    return [Notice(what, Subjects.NOBODY)] if totals else []
 
 
 def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:

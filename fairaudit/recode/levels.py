@@ -70,6 +70,11 @@ def is_like_unknown(text: str) -> bool:
     return _LIKE_UNKNOWN.fullmatch(words) is not None
 
 
+def is_like_total(text: str) -> bool:
+    """Whether a level likely stands for all others, as a row of totals does."""
+    return text.strip().casefold() in {"total", "totals", "subtotal", "grand total", "overall"}
+
+
 def is_value(text: str) -> bool:
     """Whether a text is a number or a boolean."""
     if text.strip().lower() in {"true", "false"}:

@@ -109,11 +109,13 @@ def _check_assumed(outcome: Outcome, occurring: set[str], findings: Findings) ->
         what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
         findings.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
         return set()
-    one = next((quoted(level) for level in sorted(occurring) if canonical(level) == "1"), "1")
-    what = f"{outcome.name}: {one} of {column} is the positive, since the spec names none"
-    values = {canonical(level) for level in occurring}
-    what += "".join(f"; no row has a {value}" for value in ("0", "1") if value not in values)
+    one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
+    what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
     findings.notices.append(Notice(what, Subjects.NOBODY))
+    values = {canonical(level) for level in occurring}
+    for value in [value for value in ("0", "1") if value not in values]:
+        what = f"{outcome.name}: no row has a {value} in {column}"
+        findings.notices.append(Notice(what, Subjects.ANYBODY))
     return set()
 
 

@@ -56,8 +56,8 @@ class Format:
 FORMATS = (
     Format("terminal", (".txt",), "terminal.render_answers", "terminal.render", tells_errors=False),
     Format("json", (".json",), "json.render_answers", speller="json.spell"),
-    Format("csv", (".csv",), "group_table.render_csv", speller="group_table.spell_csv"),
-    Format("parquet", (".parquet",), "group_table.render_parquet", tells_errors=False),
+    Format("csv", (".csv",), "group_export.render_csv", speller="group_export.spell_csv"),
+    Format("parquet", (".parquet",), "group_export.render_parquet", tells_errors=False),
     Format("html", (".html", ".htm"), "html.render", "html.page", speller="html.spell"),
     Format("markdown", (".md",), "markdown.render", "markdown.page"),
     Format("github", (), "github.render"),

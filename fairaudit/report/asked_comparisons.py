@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.metrics import Disparity, find_comparison, find_metric
 from fairaudit.report import checks, headlines, metric_titles, numbers
@@ -34,8 +33,9 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         limits = "; ".join(map(headlines.limits, findings))
         cells = [list(_cells(row, by_group, findings)) for row in shown]
         cells += [_reference_cells(by_group[group]) for group in _references(rows) & {*by_group}]
+        outcome = metric_titles.of_outcome(first.metric, first.of)
         yield Table(
-            f"{title}{options} of the {names.name(first.of)} by {numbers.subset(first.by)}"
+            f"{title}{options}{outcome} by {numbers.subset(first.by)}"
             f"{reference}{where}{f': {limits}' if limits else ''}",
             (numbers.subset(first.by), "count", "rate", _head(first), level, ""),
             cells,

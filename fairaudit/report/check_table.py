@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit.report import checks, headlines, numbers
-from fairaudit.report.group_table import Column, Kind, Value, of_rows, stated, tested
+from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit
 

@@ -5,6 +5,7 @@ The report in full stands folded behind it (`markdown.py`).
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,8 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
     """How close the passes came, what they may have missed, what no limit looks at."""
     if every and all(row.level is Level.PASS for row in every):
         closest = min(every, key=screen.distance)
-        yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+        if math.isfinite(screen.distance(closest)):
+            yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
     for line in (*screen.passes(every), *screen.uncovered(result)):
         text = "".join(cell.text for cell in line.cells)
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")

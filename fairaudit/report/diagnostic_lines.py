@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
+from fairaudit.metrics import Disparity
 from fairaudit.report import (
     baseline,
     checks,
@@ -84,7 +85,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         for side in (part.first, part.second)
         if side is not None
     ]
-    if not sides:
+    if not sides or _is_of_all_groups(finding):
         return []
     rows = []
     for side, metric in sides:
@@ -99,6 +100,12 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     if len(lines) > 1:
         lines[-1] += _reference(result, finding)
     return [line.rstrip() for line in lines]
+
+
+def _is_of_all_groups(finding: Finding) -> bool:
+    """Whether the value is made of all groups' comparisons: its sides are those of none of them."""
+    asked = getattr(finding.check, "asked", None)
+    return isinstance(asked, Disparity) and asked.over_groups is not None
 
 
 def _subgroup(subgroup: Subgroup) -> list[str]:

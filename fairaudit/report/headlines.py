@@ -114,6 +114,8 @@ def subject(finding: Finding) -> str:
         first = check.asked.parts[0][0]
         title = f"{metric_titles.heading(first.id, check.of, first.title)}, "
         title += check.asked.comparison.id.replace("_", " ")
+    if isinstance(check.asked, Disparity) and check.asked.over_groups is not None:
+        title += f", {check.asked.over_groups} over groups,"
     return f"{title} by {numbers.subset(check.by)}"
 
 
@@ -134,6 +136,8 @@ def _where(finding: Finding, check: Check) -> str:
         details.append(f"class {names.name(terms.of_class)}")
     if terms.at is not None:
         details.append(f"at a score of {terms.at}")
+    if check.against is not None:
+        details.append(f"less that of {names.name(check.against)}")
     if finding.stratum:
         details.append(f"in {numbers.people(finding.stratum)}")
     elif check.given:
@@ -150,10 +154,10 @@ def _compared(finding: Finding, check: Check) -> str:
     a, b = first.estimate.value, second.estimate.value
     estimate = finding.estimate
     assert estimate is not None
+    if part.outcome is not None and math.isfinite(a) and math.isfinite(b):
+        return _times_as_likely(finding, part, first, second)
     if not all(map(math.isfinite, (a, b, estimate.value))):
         return ""
-    if part.outcome is not None:
-        return _times_as_likely(finding, part, first, second)
     comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
     if comparison is None or not comparison.is_plain:
         return ""
@@ -225,11 +229,15 @@ def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second
     estimate = finding.estimate
     assert estimate is not None
     assert part.outcome is not None
+    symbol = f"({_symbol(finding)} {value(finding)})"
+    if below == 0 < above and estimate.value == math.inf:
+        return (
+            f"{numbers.outcome(part.outcome)} occurs in {side(high)}, never in {side(low)} {symbol}"
+        )
     is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
     if not is_log:
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
-    symbol = f"({_symbol(finding)} {value(finding)})"
     text = f"{numbers.outcome(part.outcome)} is {times} times as likely for {side(high)} as for "
     return f"{text}{side(low)} {symbol}"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fairaudit.errors import FairauditError
 from fairaudit.report import check_table, summary
-from fairaudit.report.group_table import Kind, Value, of_rows, written_csv
+from fairaudit.report.group_export import Kind, Value, of_rows, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.verdict import Status
 from fairaudit.version import version

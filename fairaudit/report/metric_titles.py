@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.metrics import GroupMetric, Mean, Rate, find_metric
+from fairaudit.metrics import GroupMetric, Mean, Rate, Requirement, find_metric
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
 
 _LABEL = "label"
+_SCORED = frozenset({"decision", "prediction"})
 _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "averaged,"}
 
 
@@ -29,9 +30,16 @@ def heading(metric: str, of: str, title: str) -> str:
 
 
 def of_outcome(metric: str, of: str) -> str:
-    """Whose number it is, behind its name; empty of what is made of the features alone."""
+    """Whose number it is, behind its name; empty of what is made of the features alone.
+
+    What reads a score is of the score, unless it is of one of several models, which has a name.
+    """
     record = find_metric(metric)
-    return f" of the {names.name(of)}" if record is None or record.has_outcome else ""
+    if record is None:
+        return f" of the {names.name(of)}"
+    if Requirement.SCORE in record.requirements and of in _SCORED:
+        return " of the score"
+    return f" of the {names.name(of)}" if record.has_outcome else ""
 
 
 def defined_heading(result: AuditResult, metric: str, of: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.cube import Grouping
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
@@ -107,7 +107,7 @@ def rate_interval(row: RateRow) -> Interval:
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
-        Eligibility.UNKNOWN: " not known",
+        Eligibility.UNKNOWN: f" {explain_unknown(row.group) or 'not known'}",
         Eligibility.SMALL: " small",
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",

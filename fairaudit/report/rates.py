@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from fairaudit import names
-from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics import (
+    Better,
+    Eligibility,
+    GroupMetric,
+    describe_rule,
+    explain_unknown,
+    find_metric,
+)
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import (
@@ -229,7 +236,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Eligibility.SMALL: "small",
         Eligibility.FEW_EVENTS: "few events",
         Eligibility.EXCLUDED: "excluded",
-        Eligibility.UNKNOWN: "not known",
+        Eligibility.UNKNOWN: explain_unknown(row.group) or "not known",
         Eligibility.SUPPRESSED: "",
         Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }

@@ -198,15 +198,15 @@ def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
 
 
 def distance(diagnostic: Diagnostic) -> float:
-    """How much of the way from parity to its limit a value has left; 1 at parity."""
+    """How much of the way from parity to its limit a value has left; 1 at parity, ∞ unknown."""
     finding = diagnostic.finding
     estimate, limit, asked = finding.estimate, finding.limit, getattr(finding.check, "asked", None)
     if estimate is None or not isinstance(limit, Limit) or not math.isfinite(estimate.value):
-        return 2.0
+        return math.inf
     ideal = float(asked.ideal) if isinstance(asked, Disparity) else 0.0
     bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
     allowed = [abs(bound - ideal) for bound in bounds if bound != ideal]
-    return -limit.excess(estimate.value) / min(allowed) if allowed else 2.0
+    return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 
 
 def _tail(result: AuditResult, page: int) -> Iterator[Line]:
@@ -236,9 +236,11 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
     """How many passed, and how close; of an audit that passes what it may have missed."""
     passed = [diagnostic for diagnostic in every if not _is_open(diagnostic)]
     if passed and len(passed) < len(every):
-        closest = min(passed, key=distance)
         number = numbers.counted(len(passed), "check")
-        yield line(f"{number} passed; the closest: {closest.headline} ({closest.limit})")
+        closest = min(passed, key=distance)
+        is_told = math.isfinite(distance(closest))
+        text = f"; the closest: {closest.headline} ({closest.limit})" if is_told else ""
+        yield line(f"{number} passed{text}")
     elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
         yield line(missed)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
+from fairaudit.json_marks import FLAT, RARE, Contradiction, Member, member
 from fairaudit.ledger import Ledger, PublishedLedger
-from fairaudit.members import FLAT, RARE, Contradiction, Member, member
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
 from fairaudit.result.definitions import Definition

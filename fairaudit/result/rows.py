@@ -13,7 +13,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.members import (
+from fairaudit.json_marks import (
     FLAT,
     RARE,
     Member,

@@ -24,11 +24,12 @@ _CHUNK = 200
 
 
 class SteepestPair(NamedTuple):
-    """The pair whose scores differ most for its distance, by the places of both; how much."""
+    """The pair whose scores differ most for its distance, by the places of both, and the gap."""
 
     first: int
     second: int
     ratio: float
+    gap: float
 
 
 def choose_people(places: Ints, members: Ints) -> Ints:
@@ -54,15 +55,20 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:
-    """The pair with the largest ratio of the scores' gap to the distance; equals are infinite."""
+    """The pair with the largest ratio of the scores' gap to the distance; equals are infinite.
+
+    Of pairs of one ratio it is that of the largest gap.
+    """
     best: SteepestPair | None = None
     for start, gap, distance in _pairs(features, score, people):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(gap > 0, gap / np.where(distance > _SAME, distance, 0.0), 0.0)
-        first, other = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-        value = float(ratio[first, other])
-        if value > 0 and (best is None or value > best.ratio):
-            best = SteepestPair(int(people[start + first]), int(people[other]), value)
+        largest = float(ratio.max())
+        widest = np.where(ratio == largest, gap, -1.0)
+        first, other = np.unravel_index(int(np.argmax(widest)), widest.shape)
+        difference = float(gap[first, other])
+        if largest > 0 and (best is None or (largest, difference) > (best.ratio, best.gap)):
+            best = SteepestPair(int(people[start + first]), int(people[other]), largest, difference)
     return best
 
 

@@ -12,7 +12,7 @@ from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
-from fairaudit.members import POSITIVE, Member, member
+from fairaudit.json_marks import POSITIVE, Member, member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 

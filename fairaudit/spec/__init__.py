@@ -33,15 +33,7 @@ from fairaudit.spec.derivations import (
     Derivation,
     Difference,
 )
-from fairaudit.spec.derived import (
-    Cut,
-    Quantile,
-    apply_cuts,
-    apply_models,
-    needed_quantiles,
-    search_spec,
-    spec_to_fit,
-)
+from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.faults import validate
 from fairaudit.spec.model import (
     RESERVED,
@@ -52,7 +44,15 @@ from fairaudit.spec.model import (
     MissingPolicy,
     Spec,
 )
-from fairaudit.spec.schema import json_schema
+from fairaudit.spec.resolved import (
+    Cut,
+    Quantile,
+    apply_cuts,
+    apply_models,
+    needed_quantiles,
+    search_spec,
+    spec_to_fit,
+)
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")

@@ -24,7 +24,14 @@ from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search
-from fairaudit.spec.text import Document, Draft, Path, Text, fill_in_environment
+from fairaudit.spec.text import (
+    Document,
+    Draft,
+    Path,
+    Text,
+    fill_in_environment,
+    find_unmarked_variables,
+)
 from fairaudit.spec.waivers import read_waivers
 from fairaudit.verdict import AnyCheck, Check
 
@@ -139,6 +146,8 @@ def _fill_in(draft: Draft, path: Path, written: str) -> str:
     text, unset = fill_in_environment(written)
     for name in unset:
         draft.fault(path, f"the environment variable {name} is not set")
+    for name in find_unmarked_variables(written):
+        draft.fault(path, f"a variable of the environment is written ${{env.{name}}}")
     return text
 
 

@@ -21,7 +21,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.spec import schema
+from fairaudit.spec import check_schema
 from fairaudit.spec.entry import (
     Context,
     Entry,
@@ -49,7 +49,7 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    entries: list[tuple[Path, schema.Metric]] = [
+    entries: list[tuple[Path, check_schema.Metric]] = [
         (("metrics", number), shape)
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
@@ -84,7 +84,7 @@ def read_metrics(
 
 
 def _hint_intersections(
-    context: Context, entries: Sequence[tuple[Path, schema.Metric]], checks: Sequence[Check]
+    context: Context, entries: Sequence[tuple[Path, check_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
     """Notices of limits on attributes in a list whose intersection no limit looks at."""
     for path, shape in entries:
@@ -130,7 +130,7 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     return limit
 
 
-def _bound_of(entry: Entry, side: str) -> schema.Bound | None:
+def _bound_of(entry: Entry, side: str) -> check_schema.Bound | None:
     return entry.shape.warn if side == "warn" else entry.shape.fail
 
 

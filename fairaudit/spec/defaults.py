@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairaudit.metrics import Disparity, find_metric
-from fairaudit.spec.schema import AuditSpec, Defaults, Metric
+from fairaudit.spec.check_schema import Defaults, Metric
+from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document
 
 

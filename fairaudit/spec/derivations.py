@@ -1,4 +1,4 @@
-"""Columns that no file holds: ages, differences, several columns as one, counts side by side."""
+"""The types of columns made of others: ages, differences, combinations, counts side by side."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
-from fairaudit.spec import schema
+from fairaudit.spec import check_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.groupings import Groupings
@@ -95,7 +95,7 @@ class Entry:
 
     context: Context
     path: Path
-    shape: schema.Metric
+    shape: check_schema.Metric
     metric: Metric
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
@@ -120,10 +120,10 @@ class Entry:
     def reference_policy(self) -> ReferencePolicy | None:
         """The policy of the reference, where the entry names one."""
         word = self.reference_word
-        return ReferencePolicy(word) if word in schema.REFERENCES else None
+        return ReferencePolicy(word) if word in check_schema.REFERENCES else None
 
 
-def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | None:
+def read_entry(context: Context, path: Path, shape: check_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
     draft, metric = context.draft, find_metric(shape.metric)
     if metric is None:
@@ -154,7 +154,7 @@ def read_entry(context: Context, path: Path, shape: schema.Metric) -> Entry | No
 
 
 def _read_disparity(
-    draft: Draft, path: Path, shape: schema.Metric, metric: Metric
+    draft: Draft, path: Path, shape: check_schema.Metric, metric: Metric
 ) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")

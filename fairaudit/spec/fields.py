@@ -56,7 +56,9 @@ def _read_text(value: object) -> object:
 def read_number(value: object) -> Decimal:
     """A number as it is written; raises `ValueError` for what is none, or none to reckon with."""
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
-        raise ValueError("expected a number, such as 0.8")
+        is_percentage = isinstance(value, str) and value.endswith("%")
+        hint = "; 80 % is written 0.8" if is_percentage else ""
+        raise ValueError(f"expected a number, such as 0.8{hint}")
     if len(value) > _LONGEST:
         raise ValueError(f"a number has at most {_LONGEST} digits")
     number = Decimal(value)
@@ -188,6 +190,13 @@ def read_reversal_limit(value: object) -> object:
     return {"kind": name}
 
 
+def read_row_limits(value: object) -> object:
+    """How many rows are expected: a mapping, never a number alone."""
+    if not isinstance(value, dict):
+        raise ValueError("say which side: `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004
+    return value
+
+
 def read_entries(value: object) -> object:
     """A list of at least one entry; one alone needs no list."""
     if value in ([], None):
@@ -293,6 +302,9 @@ def _read_limit_text(text: str) -> dict[str, str]:
             hint = "; limits are strict: a value at the limit passes"
         elif text.endswith("%"):
             hint = "; 80 % is written 0.8"
+        elif text.endswith(("significant", "conclusive")):
+            word = text.rsplit(maxsplit=1)[-1]
+            hint = f"; evidence is asked in a mapping, {{below: 0.8, {word}: true}}"
         raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
     if limit["side"]:
         return {"below" if limit["side"] == "<" else "above": limit["bound"]}

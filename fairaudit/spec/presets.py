@@ -13,7 +13,7 @@ from fairaudit.metrics import (
     find_metric,
     find_preset,
 )
-from fairaudit.spec import schema
+from fairaudit.spec import check_schema
 from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, of_numbers
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.text import Path
@@ -23,15 +23,15 @@ _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 
 
 def expand_presets(
-    context: Context, written: Sequence[tuple[Path, schema.Metric]]
-) -> tuple[list[tuple[Path, schema.Metric]], list[Notice]]:
+    context: Context, written: Sequence[tuple[Path, check_schema.Metric]]
+) -> tuple[list[tuple[Path, check_schema.Metric]], list[Notice]]:
     """The entries with presets written out, and a notice on each preset.
 
     A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
     spec declares no reference, groups are compared with the largest. What it lacks the data for is
     left out, and told.
     """
-    entries: list[tuple[Path, schema.Metric]] = []
+    entries: list[tuple[Path, check_schema.Metric]] = []
     notices = []
     for path, shape in written:
         preset = find_preset(shape.metric)
@@ -52,8 +52,8 @@ def expand_presets(
 
 
 def _expand(
-    context: Context, path: Path, shape: schema.Metric, preset: Preset
-) -> Iterator[schema.Metric]:
+    context: Context, path: Path, shape: check_schema.Metric, preset: Preset
+) -> Iterator[check_schema.Metric]:
     """The entries of a preset that the spec has the data for."""
     models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
     for name in preset.metrics:
@@ -91,7 +91,7 @@ def _has_data(entry: Entry, of: str) -> bool:
     return not weighs and find_unmet(entry.metric, of, outcomes) is None
 
 
-def _describe(preset: Preset, parts: Sequence[schema.Metric]) -> str:
+def _describe(preset: Preset, parts: Sequence[check_schema.Metric]) -> str:
     """What a preset stands for here, and why its source uses it."""
     used = [name for name in preset.metrics if name in {part.metric for part in parts}]
     others = [name for name in preset.metrics if name not in used]

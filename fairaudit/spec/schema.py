@@ -1,4 +1,7 @@
-"""The shape of a spec: its keys, their types and defaults, and the JSON Schema for editors.
+"""The shape of a spec: its keys, their types, defaults and words.
+
+What stands below a key is its description and examples in the JSON Schema for editors and in
+docs/spec.md.
 
 Shorthand is normalised before a field is validated, so there are no unions and every fault is
 reported once.
@@ -6,21 +9,15 @@ reported once.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    Field,
-    WithJsonSchema,
 )
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.metrics import (
     Minimum,
-    OverGroups,
-    ReferencePolicy,
 )
 from fairaudit.metrics.terms import (
     DEFAULT_INFERENCE,
@@ -30,106 +27,121 @@ from fairaudit.metrics.terms import (
     TTest,
     ZTest,
 )
-from fairaudit.simpson import PairChoice, ReversalKind
+from fairaudit.spec.check_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.column_schema import (
-    SIMILARITY,
     Columns,
-    FactorColumn,
-    FeatureColumn,
-    OutcomeColumn,
-    ProtectedColumn,
-    StrataModel,
     Strict,
 )
 from fairaudit.spec.fields import (
-    GIVEN_MODEL,
-    KINDS,
-    LIMIT_TEXT,
-    NUMERIC,
-    SCALAR,
-    TEXTS,
-    Average,
-    Comparison,
     Day,
     Flag,
     Groupings,
-    GroupingsOrNone,
-    MetricName,
     Number,
-    Numbers,
     Reason,
-    ReferenceMap,
     Share,
     Text,
     Texts,
     Whole,
     Words,
-    read_bound,
     read_entries,
     read_metric,
-    read_reversal_limit,
+    read_row_limits,
     read_scan,
     read_waived_group,
 )
-from fairaudit.verdict import About, OnUndefined
+from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
-
-
-def _shorthand(inner: type[BaseModel], short: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a model that may also be written short."""
-    return {"anyOf": [short, {"$ref": f"#/$defs/{inner.__name__}"}]}
 
 
 class FileFormat(Strict):
     """How the CSV files are written."""
 
     separator: Text = ","
+    """The sign between two values of a line. Example: `;`."""
     decimal: Text = "."
+    """The sign before the decimals of a number. Example: `","`."""
     encoding: Text = "utf-8"
+    """How the bytes of the file become text. Example: `latin-1`."""
     multiline: Flag = False
+    """Whether a value in quotes may run over several lines. Example: `true`."""
     header: Texts | None = None
+    """The names of the columns, of a file whose first line is a row.
+
+    Example: `[sex, race, hired]`.
+    """
 
 
 class MissingRules(Strict):
     """What is missing and what becomes of it."""
 
     tokens: Texts = [""]
+    """Texts that mean missing, besides an empty one. Example: `["", NA]`."""
     protected: Literal["show", "group", "aside", "drop", "error"] = "show"
+    """What becomes of a row without a level of an attribute: listed and never compared, a group of
+    its own, left out (aside, drop), or an error.
+
+    Example: `group`.
+    """
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
+    """The same of a row without a level of a stratum. Example: `drop`."""
     label: Literal["aside", "drop", "error"] = "aside"
+    """What becomes of a row without a label: set aside and bounded, dropped, or an error.
+
+    Example: `drop`.
+    """
     prediction: Literal["aside", "drop", "error"] = "error"
+    """What becomes of a row without a prediction: set aside and bounded, dropped, or an error.
+
+    Example: `aside`.
+    """
     decision: Literal["aside", "drop", "error"] | None = None
+    """The same of the decision, where the outcome is called `decision`; error unless it is said.
+
+    Example: `aside`.
+    """
     score: Literal["aside", "drop", "error"] = "error"
+    """What becomes of a row without a score: set aside, dropped, or an error. Example: `aside`."""
     numbers: Literal["aside", "drop", "error"] = "aside"
+    """What becomes of a row without one of the further numbers. Example: `drop`."""
 
 
 class ExpectedRows(Strict):
     """How many rows an audit must count."""
 
     at_least: Whole | None = None
+    """The fewest rows that must be counted. Example: `500`."""
     at_most: Whole | None = None
+    """The most rows that may be counted. Example: `100000`."""
 
 
 class Expected(Strict):
     """What the data must hold to be audited: rows, and levels of attributes and strata."""
 
-    rows: ExpectedRows = ExpectedRows()
+    rows: Annotated[ExpectedRows, BeforeValidator(read_row_limits)] = ExpectedRows()
+    """How many rows must be counted; else there is an error and no verdict.
+
+    Example: `{at_least: 500}`.
+    """
     levels: dict[str, Texts] = {}
+    """Levels of attributes and strata that must occur; else there is an error and no verdict.
+
+    Example: `{race: [White, Black]}`.
+    """
 
 
 class Exclusion(Strict):
     """Groups that are too small a share of the people to be compared, and by whose rule."""
 
     share: Share
+    """A group with a smaller share of the people is listed and not compared. Example: `2%`."""
     reason: Reason
-    of: Annotated[
-        Literal["known", "all"],
-        Field(
-            description="What the share is of: the people whose group is known, or all people, "
-            "those whose group is not known included."
-        ),
-    ] = "known"
+    """Why such groups are not compared; every report says it.
+
+    Example: `Local Law 144 allows it`.
+    """
+    of: Literal["known", "all"] = "known"
+    """What the share is of: the people whose group is known, or all people. Example: `all`."""
 
     @property
     def rule(self) -> ExcludeBelow:
@@ -141,9 +153,22 @@ class Groups(Strict):
     """Which groupings are reported, and what a group must reach to take part."""
 
     by: Groupings = [["all"]]
+    """Which groupings the tables show: columns, intersections, or `each`, `full`, `all`.
+
+    Example: `[gender, gender * race]`.
+    """
     min_size: Whole | None = None
+    """A group with fewer people in the denominator is listed and not compared. Example: `30`."""
     min_events: Whole | None = None
+    """A group with fewer expected events, or non-events, is listed and not compared.
+
+    Example: `5`.
+    """
     exclude_below: Exclusion | None = None
+    """Leaves groups that are a small share of the people out of comparisons, for a reason.
+
+    Example: `{share: 2%, reason: Local Law 144 allows it}`.
+    """
 
     @property
     def rule(self) -> ExcludeBelow | None:
@@ -160,139 +185,31 @@ class Inference(Strict):
     """How sure intervals and tests are, and by which of several accepted ways."""
 
     confidence: Number = DEFAULT_INFERENCE.confidence
+    """The confidence of every interval; a test rejects below one minus it. Example: `0.99`."""
     correction: Correction = DEFAULT_INFERENCE.correction
+    """How p-values are corrected over the tests behind the gates of the spec.
+
+    Example: `benjamini_hochberg`.
+    """
     ratio: RatioInterval = DEFAULT_INFERENCE.ratio
+    """How the interval of a ratio of two rates is found. Example: `katz`."""
     z: ZTest = DEFAULT_INFERENCE.z
+    """Whose variance a z test takes: that of both groups together, or each group's own.
+
+    Example: `unpooled`.
+    """
     t: TTest = DEFAULT_INFERENCE.t
+    """Whether a t test lets the variances of the groups differ (welch) or not.
+
+    Example: `student`.
+    """
     fisher: FisherTest = DEFAULT_INFERENCE.fisher
+    """Whether Fisher's test counts tables as likely as the observed one whole, or half.
+
+    Example: `mid_p`.
+    """
     yates: bool = DEFAULT_INFERENCE.yates
-
-
-class Bound(Strict):
-    """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
-
-    `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
-    """
-
-    below: Number | None = None
-    above: Number | None = None
-    outside: Numbers | None = None
-    significant: Flag = False
-    conclusive: Flag = False
-
-
-_Limit: TypeAlias = Annotated[Bound | None, BeforeValidator(read_bound)]
-
-
-class _Described(Strict):
-    """What is told of a check wherever it stands."""
-
-    name: Words | None = None
-    why: Words | None = None
-    owner: Words | None = None
-
-    @property
-    def about(self) -> About:
-        """The same as the check has it."""
-        return About(self.name or "", self.why or "", self.owner or "")
-
-
-class Metric(_Described):
-    """A metric to report, and with a limit a check."""
-
-    metric: MetricName
-    id: Words | None = None
-    compare: Comparison | None = None
-    reference: ReferenceMap | None = None
-    by: Groupings | None = None
-    given: Groupings | None = None
-    given_model: StrataModel | None = None
-    of: Text | None = None
-    warn: _Limit = None
-    fail: _Limit = None
-    undefined: OnUndefined | None = None
-    smoothing: Number | None = None
-    concentration: Number | None = None
-    alpha: Number | None = None
-    utilities: dict[str, Number] | None = None
-    controls: Texts | None = None
-    k: Whole | None = None
-    t: Number | None = None
-    lipschitz: Number | None = None
-    average: Average | None = None
-    model: Literal["pooled", "credible", "draws"] | None = None
-    of_class: Annotated[Text | None, Field(alias="class")] = None
-    aggregate: OverGroups | None = None
-    sd: Literal["pooled", "total"] | None = None
-    against: Text | None = None
-    at: Numbers | None = None
-
-
-class Defaults(Strict):
-    """What the entries of `metrics` share, unless they say it themselves."""
-
-    by: Groupings | None = None
-    given: Groupings | None = None
-    reference: ReferenceMap | None = None
-    average: Average | None = None
-    of: Text | None = None
-    owner: Words | None = None
-    warn: _Limit = None
-    fail: _Limit = None
-    undefined: OnUndefined | None = None
-
-
-class Turned(Strict):
-    """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
-
-    kind: ReversalKind = ReversalKind.MOST_PEOPLE
-    significant: Flag = False
-
-
-_TURNED = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"kind": {"enum": KINDS}, "significant": {"type": "boolean"}},
-}
-_TurnedLimit: TypeAlias = Annotated[
-    Turned | None,
-    BeforeValidator(read_reversal_limit),
-    WithJsonSchema({"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
-]
-
-
-class Simpson(_Described):
-    """The scan for Simpson's reversals.
-
-    `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
-    of the columns are taken together on top. `simpson: false` is short for `scan: false`: none is
-    made.
-    """
-
-    scan: Flag = True
-    rates: Texts | None = None
-    of: Text | None = None
-    by: Texts = ["each"]
-    given: GroupingsOrNone = [["all"]]
-    together: Whole = 1
-    search: Flag = False
-    pairs: PairChoice = PairChoice.ALL
-    min_gap: Number = Decimal("0.01")
-    warn: _TurnedLimit = None
-    fail: _TurnedLimit = None
-
-
-class Subgroups(_Described):
-    """The search for subgroups that a rate treats unlike everybody."""
-
-    of: Text | None = None
-    over: Texts = ["all"]
-    rates: Texts | None = None
-    depth: Whole = 3
-    min_size: Whole = 100
-    top: Whole = 10
-    warn: _Limit = None
-    fail: _Limit = None
+    """Whether the z test of two shares is corrected for continuity. Example: `true`."""
 
 
 class WaiverEntry(Strict):
@@ -309,82 +226,84 @@ class AuditSpec(Strict):
     """An audit spec."""
 
     version: Literal["1"] = VERSION
+    """The version of the language; there is one. Example: `1`."""
     title: Text | None = None
+    """What is audited, as reports say it; `${env.NAME}` stands for a variable of the environment.
+
+    Example: `Loan approvals 2024`.
+    """
     context: dict[str, Text] = {}
+    """What else every report says of the audit, a text for each key.
+
+    Example: `{system: loan model 3}`.
+    """
     data: Texts | None = None
+    """Files, globs or folders of CSV or Parquet, relative to the spec; `${env.NAME}` stands for a
+    variable.
+
+    Examples: `loans.csv`, `[jan.csv, feb.csv]`.
+    """
     columns: Columns
+    """What each column of the data is to the audit.
+
+    Example: `{protected: [gender, race], decision: approved}`.
+    """
     format: FileFormat = FileFormat()
+    """How the CSV files are written. Example: `{separator: ;}`."""
     filter: Text | None = None
+    """A condition on rows: only those that fulfil it are audited.
+
+    Example: `hours >= 10 and country is not null`.
+    """
     missing: MissingRules = MissingRules()
+    """Which values are missing, and what becomes of their rows.
+
+    Example: `{tokens: [NA], label: drop}`.
+    """
     undefined: OnUndefined = OnUndefined.FAIL
+    """What a value that does not exist does to its check. Example: `warn`."""
     groups: Groups = Groups()
+    """Which groupings tables show, and what a group must reach to be compared.
+
+    Example: `{min_size: 30}`.
+    """
     expect: Expected = Expected()
+    """What the data must hold; else there is an error and no verdict.
+
+    Example: `{rows: {at_least: 500}}`.
+    """
     inference: Inference = Inference()
+    """How sure intervals and tests are, and by which method. Example: `{confidence: 0.99}`."""
     defaults: Defaults = Defaults()
+    """What the entries of `metrics` share, unless they say it themselves.
+
+    Example: `{by: each, fail: "< 0.8"}`.
+    """
     metrics: Annotated[
         list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
     ]
+    """Metrics to report, and with a limit to check: a name, an entry, a preset, or a list of these.
+
+    Examples: `selection_rate`, `[selection_rate, {metric: demographic_parity_ratio, fail: "<
+    0.8"}]`.
+    """
     simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson()
+    """The scan for Simpson's reversals, which is made unless it is `false`.
+
+    Examples: `false`, `{warn: every_stratum}`.
+    """
     subgroups: Subgroups | None = None
+    """A search for people whom a rate treats unlike everybody. Example: `{fail: "> 0.1"}`."""
     waivers: Words | None = None
+    """A file of waivers, relative to the spec. Example: `waivers.yaml`."""
     draws: Words | None = None
+    """A file of draws of the groups' probabilities, relative to the spec. Example: `draws.csv`."""
     suppress_below: Whole | None = None
+    """Counts of fewer people are not published, nor what would tell them. Example: `11`."""
     flags: Literal["fairmlhealth"] | None = None
+    """Marks of ratios and differences in a table of groups; there is no limit and no verdict.
+
+    Example: `fairmlhealth`.
+    """
     describe: Flag = False
-
-
-REFERENCES = tuple(
-    str(policy)
-    for policy in ReferencePolicy
-    if policy not in {ReferencePolicy.LEVEL, ReferencePolicy.EVERYBODY}
-)
-"""The words that name a reference policy in a spec."""
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a spec, as editors read it (version 2020-12)."""
-    schema = AuditSpec.model_json_schema(mode="validation")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "fairaudit spec",
-        **_with_shorthand(schema),
-    }
-
-
-def _with_shorthand(schema: dict[str, Any]) -> dict[str, Any]:
-    """The generated schema, with the short forms that are normalised before validation."""
-    names = {"type": "array", "items": SCALAR}
-    columns = schema["$defs"]["Columns"]["properties"]
-    for key in ("label", "prediction", "decision"):
-        columns[key] = _shorthand(OutcomeColumn, SCALAR)
-    models = schema["$defs"]["ModelColumns"]
-    models["properties"]["prediction"] = _shorthand(OutcomeColumn, SCALAR)
-    models["minProperties"] = 1
-    reference = {"$ref": "#/$defs/ModelColumns"}
-    columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
-    shapes = {"protected": ProtectedColumn, "strata": FactorColumn, "features": FeatureColumn}
-    for key, inner in shapes.items():
-        body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
-        columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
-    features = columns["features"]["anyOf"][2]
-    features["properties"] = dict.fromkeys(SIMILARITY, TEXTS)
-    del schema["$defs"]["FeatureColumn"]["properties"]["names"]
-    bound = schema["$defs"]["Bound"]["properties"]
-    bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
-    schema["$defs"]["Bound"]["minProperties"] = 1
-    for shape in ("Metric", "Subgroups", "Defaults"):
-        for side in ("warn", "fail"):
-            schema["$defs"][shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
-    schema["properties"]["simpson"] = {"anyOf": [{"const": False}, {"$ref": "#/$defs/Simpson"}]}
-    entry = schema["$defs"]["Metric"]["properties"]
-    del entry[GIVEN_MODEL]
-    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
-    schema["properties"]["version"] = {"enum": [int(VERSION), VERSION]}
-    metric = {"anyOf": [{"$ref": "#/$defs/_metric_name"}, {"$ref": "#/$defs/Metric"}]}
-    schema["$defs"]["_metric_name"] = schema["$defs"]["Metric"]["properties"]["metric"]
-    schema["properties"]["metrics"] = {
-        "anyOf": [*metric["anyOf"], {"type": "array", "items": metric}]
-    }
-    schema["patternProperties"] = {"^x-": {}}
-    schema.pop("title", None)
-    return schema
+    """Whether a table describes the declared features in each group. Example: `true`."""

@@ -132,6 +132,11 @@ def fill_in_environment(text: str) -> tuple[str, list[str]]:
     return filled, unset
 
 
+def find_unmarked_variables(text: str) -> list[str]:
+    """The names in `${NAME}`, as a shell writes them."""
+    return re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
+
+
 def _is_broken(text: str) -> bool:
     """Whether a text has half of a character: a surrogate without the one that follows."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)

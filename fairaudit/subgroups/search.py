@@ -21,7 +21,7 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.members import STATED, Member, member
+from fairaudit.json_marks import STATED, Member, member
 from fairaudit.metrics.terms import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
-from fairaudit.draws import Draws
 from fairaudit.errors import DataError
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
@@ -26,6 +25,7 @@ from fairaudit.metrics import (
     explain_undefined,
 )
 from fairaudit.names import quoted
+from fairaudit.posterior_draws import Draws
 from fairaudit.recode.scores import with_histogram
 
 if TYPE_CHECKING:

@@ -157,13 +157,12 @@ def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Noti
     if pair is None:
         return
     first, second = (int(table.numbers[index]) for index in (pair.first, pair.second))
-    gap = abs(score[pair.first] - score[pair.second])
     ratio = f"{pair.ratio:.4g} times their distance"
     if np.isinf(pair.ratio):
         ratio = "though they are equal in every feature"
     yield _tell(
         f"{request.metric.id} of the {request.of}: the steepest pair that was looked at are the "
-        f"rows {first:,} and {second:,}, whose scores differ by {gap:.4g}, {ratio}"
+        f"rows {first:,} and {second:,}, whose scores differ by {pair.gap:.4g}, {ratio}"
     )
 
 

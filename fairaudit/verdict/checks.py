@@ -19,7 +19,7 @@ from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place, Quote
-from fairaudit.members import RARE, Contradiction, Member, member
+from fairaudit.json_marks import RARE, Contradiction, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind

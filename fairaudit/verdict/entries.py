@@ -23,6 +23,7 @@ from fairaudit.metrics import (
     explain_exclusion,
     explain_ineligibility,
     explain_undefined,
+    explain_unknown,
     find_group,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES
@@ -59,7 +60,7 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     near = _near_a_limit(check, evaluation.value)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
-            reason = f"the stratum is not known ({_count_people(table, z)})"
+            reason = _explain_unknown_stratum(table, z)
             missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
             continue
         alone = _explain_alone(evaluation, z) if check.given and not check.terms.average else None
@@ -126,6 +127,11 @@ def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
         reason = f"the reference {name} does not occur in the stratum {people}"
         return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
     return None
+
+
+def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
+    why = explain_unknown(table.strata[z]) or "the stratum is not known"
+    return f"{why} ({_count_people(table, z)})"
 
 
 def _count_people(table: GroupTable, z: int) -> str:
@@ -205,7 +211,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
         return
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
-            reason = f"the stratum is not known ({_count_people(table, z)})"
+            reason = _explain_unknown_stratum(table, z)
             yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
         elif evaluation.averaged is not None:
             shares = np.broadcast_to(

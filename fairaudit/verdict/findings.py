@@ -22,7 +22,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
-from fairaudit.members import FLAT, STATED, Contradiction, Member, member
+from fairaudit.json_marks import FLAT, STATED, Contradiction, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup

@@ -125,9 +125,9 @@ def test_closed_stdin_is_told(folder: Path) -> None:
 @pytest.mark.long
 def test_what_is_written_to_a_closed_stderr_ends_up_in_no_report(folder: Path) -> None:
     """The first file that is opened would take the number of the closed stream."""
-    done = _run(folder, ["run", "bad.yaml", "-q", "-o", "quiet.json"], "<&- >&- 2>&-")
+    done = _run(folder, ["run", "bad.yaml", "-qq", "-o", "quiet.json"], "<&- >&- 2>&-")
     assert done.returncode == 1
-    again = _run(folder, ["run", "bad.yaml", "-q", "-o", "loud.json"])
+    again = _run(folder, ["run", "bad.yaml", "-qq", "-o", "loud.json"])
     assert again.returncode == 1
     assert (folder / "quiet.json").read_bytes() == (folder / "loud.json").read_bytes()
 

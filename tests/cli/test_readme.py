@@ -16,7 +16,7 @@ import fairaudit
 from fairaudit.cli.app import app
 
 README = (ROOT / "README.md").read_text("utf-8")
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/spec.md", "docs/command.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/spec.md", "docs/spec_notes.md", "docs/command.md")
 
 
 def blocks(language: str) -> list[str]:

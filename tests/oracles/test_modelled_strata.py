@@ -464,3 +464,6 @@ def test_people_without_a_counterpart_are_not_unknown() -> None:
     assert {(row.group, row.n) for row in lone if row.n and row.group} == {((("g", "a"),), 4)}
     judged = {level for finding in result.findings for _, level in finding.stratum}
     assert "(no counterpart)" not in judged
+    reasons = {who.reason for finding in result.findings for who in finding.not_evaluated}
+    assert "no counterpart (4 people)" in reasons
+    assert not [reason for reason in reasons if "not known" in reason]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from conftest import SAMPLES, SPECS, comparison_of, rate_of
 from sklearn.metrics import (
@@ -286,6 +287,65 @@ def test_compas_medium_or_high(shared: Path, race: str) -> None:
     assert round(100 * values["false_negative_rate"], 2) == fnr
     assert round(values["positive_predictive_value"], 2) == ppv
     assert round(values["negative_predictive_value"], 2) == npv
+
+
+DRESSEL_FARID = {"African-American": 63.8, "Caucasian": 67.0, "": 65.4}
+"""Dressel & Farid 2018, Science Advances 4:eaao5580, Table 2 (D): accuracy in per cent."""
+VIOLENT = {
+    "African-American": ((1692, 1043, 170, 273), 38.14, 38.37),
+    "Caucasian": ((1679, 380, 129, 77), 18.46, 62.62),
+}
+"""ProPublica's notebook, the violent score from Medium on: tn, fp, fn, tp, and their rates.
+
+Of other people than the grid's: `cox-violent-parsed.csv`, arrested for violence within two years.
+"""
+
+
+@pytest.mark.parametrize("race", list(DRESSEL_FARID))
+def test_compas_is_as_accurate_as_dressel_and_farid_print(race: str) -> None:
+    """Of all 7,214, by the decile that ProPublica cuts at 5; of everybody in the last row."""
+    result = fairaudit.audit(SPECS / "compas_scores.yaml")
+    (row,) = (
+        row
+        for row in result.rates
+        if (row.metric, row.of) == ("accuracy", "recidivism")
+        and dict(row.group) == ({"race": race} if race else {})
+    )
+    assert round(100 * row.estimate.value, 1) == DRESSEL_FARID[race]
+
+
+def test_compas_violent_score_has_the_rates_that_propublica_prints() -> None:
+    """Twice as many false positives among African-Americans, 1.63 times as few missed."""
+    rows = [
+        (race, label, prediction, n)
+        for race, (cells, *_) in VIOLENT.items()
+        for (label, prediction), n in zip(((0, 0), (0, 1), (1, 0), (1, 1)), cells, strict=True)
+    ]
+    outcome = {"positive": 1, "favourable": False}
+    columns = {
+        "protected": {"race": {"reference": "Caucasian"}},
+        "label": {"column": "violent", **outcome},
+        "prediction": {"column": "flagged", **outcome},
+        "count": "n",
+    }
+    metrics = [
+        {"metric": f"false_{kind}_rate", "compare": "ratio"} for kind in ("positive", "negative")
+    ]
+    rates = [metric["metric"] for metric in metrics]
+    frame = pl.DataFrame(rows, ["race", "violent", "flagged", "n"], orient="row")
+    result = fairaudit.audit({"columns": columns, "metrics": [*rates, *metrics]}, frame)
+    for race, (_, *printed) in VIOLENT.items():
+        found = [rate_of(result, rate, race=race).estimate.value for rate in rates]
+        assert [round(100 * value, 2) for value in found] == printed
+    ratios = [
+        row.estimate.value
+        for row in result.comparisons
+        if dict(row.group or ()) == {"race": "African-American"}
+    ]
+    assert ratios == [
+        pytest.approx(38.14 / 18.46, abs=2e-3),
+        pytest.approx(38.37 / 62.62, abs=1e-3),
+    ]
 
 
 @pytest.mark.parametrize("race", list(COMPAS))

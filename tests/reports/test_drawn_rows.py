@@ -24,7 +24,7 @@ from fairaudit.compare.records import PeopleChange, ReversalChange
 from fairaudit.estimate import Significance
 from fairaudit.evidence import MissingBounds
 from fairaudit.evidence.people_affected import DetectableGap, PeopleAffected
-from fairaudit.members import Member
+from fairaudit.json_marks import Member
 from fairaudit.metrics.terms import Terms
 from fairaudit.result import (
     Curve,

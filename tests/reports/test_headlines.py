@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from fairaudit import audit
-from fairaudit.report import numbers
-from fairaudit.report.diagnostics import Level, audit_headline, diagnose
+from fairaudit.report import numbers, screen
+from fairaudit.report.diagnostics import Diagnostic, Level, audit_headline, diagnose
 from fairaudit.result import AuditResult
 
 SPECS = "audit_specs"
@@ -111,3 +111,38 @@ def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
     for row in warned:
         assert "is reversed by strata: its numbers are suppressed" in row.headline
         assert "no gap" not in row.headline
+
+
+def _diagnostic(entry: dict[str, object]) -> Diagnostic:
+    """Of 20 of `a`, who are all selected, 20 of `b`, of whom none is, and 20 of `c`, who are."""
+    people = {"g": ["a"] * 20 + ["b"] * 20 + ["c"] * 20, "d": [1] * 20 + [0] * 20 + [1] * 20}
+    columns = {"protected": {"g": {"reference": "a"}}, "decision": {"column": "d", "positive": 1}}
+    (diagnostic,) = diagnose(audit({"columns": columns, "metrics": [entry]}, people))
+    return diagnostic
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
+def test_a_number_over_all_groups_is_told_as_such_and_of_no_pair(aggregate: str) -> None:
+    entry = {"metric": "selection_rate", "compare": "difference", "reference": "rest"}
+    diagnostic = _diagnostic({**entry, "aggregate": aggregate, "fail": "> 0.5"})
+    assert f"{aggregate} over groups" in diagnostic.headline
+    assert "who" not in dict(diagnostic.lines)
+
+
+def test_what_only_one_group_has_is_told_by_its_name() -> None:
+    diagnostic = _diagnostic({"metric": "differential_fairness", "fail": "> 1"})
+    assert diagnostic.headline == "'0' occurs in g=b, never in g=a (ε ∞)"
+
+
+def test_a_number_that_is_hidden_is_not_called_the_closest_to_its_limit() -> None:
+    people = {"g": ["a"] * 20 + ["b"] * 20 + ["c"] * 2, "d": [1, 0] * 20 + [0, 0]}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}}
+    metrics = [
+        {"metric": "demographic_parity_difference", "fail": "> 0.9"},
+        {"metric": "demographic_parity_ratio", "fail": "< 1"},
+    ]
+    spec = {"columns": columns, "metrics": metrics, "suppress_below": 11}
+    every = diagnose(audit(spec, people))
+    assert [row.level for row in every] == [Level.ERROR, Level.PASS]
+    (line,) = screen.passes(every)
+    assert "".join(cell.text for cell in line.cells) == "1 check passed"

@@ -20,7 +20,17 @@ from fairaudit import codec
 from fairaudit.cli.app import app
 from fairaudit.evidence import glossary
 from fairaudit.metrics import CATALOGUE
-from fairaudit.report import checks, content, evidence, explain, format_of, index, summary, terminal
+from fairaudit.report import (
+    checks,
+    content,
+    evidence,
+    explain,
+    format_of,
+    index,
+    metric_titles,
+    summary,
+    terminal,
+)
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult, definition
 
@@ -453,3 +463,13 @@ def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
     assert "(before smoothing): " in smoothed["sentence"]
     (plain,) = of_rates(rates, gate)
     assert "smoothing" not in plain["sentence"]
+
+
+def test_what_reads_a_score_is_said_to_be_of_it() -> None:
+    """An area under the curve is of no decision; of several models it is of a named one."""
+    for of in ("decision", "prediction"):
+        assert metric_titles.of_outcome("auc", of) == " of the score"
+        assert metric_titles.of_outcome("hosmer_lemeshow", of) == " of the score"
+        assert metric_titles.of_outcome("selection_rate", of) == f" of the {of}"
+        assert metric_titles.of_outcome("balanced_error_rate", of) == ""
+    assert metric_titles.of_outcome("auc", "violence") == " of the violence"

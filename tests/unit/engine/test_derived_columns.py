@@ -300,3 +300,15 @@ def test_a_column_that_has_the_name_of_counts_is_told() -> None:
     spec = {"columns": {"protected": ["sex"], "decision": {"counts": counts}}}
     with pytest.raises(DataError, match="'\\(outcome\\)', which is derived here"):
         fairaudit.audit({**spec, "metrics": "selection_rate"}, data)
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Pacific/Auckland"])
+def test_a_time_is_a_date_where_it_was_taken(unit: Any, zone: str | None) -> None:
+    evening = pl.Series(["1990-01-01 23:00", "1985-01-01 01:00"]).str.to_datetime()
+    born = evening.dt.cast_time_unit(unit).dt.replace_time_zone(zone)
+    data = pl.DataFrame({"born": born, "start": [date(2020, 1, 1)] * 2, "d": [0, 1]})
+    expected = {"under 31": (0, 1), "31 and over": (1, 1)}
+    assert _rates({"from": "born", "at": "2020-01-01", "bins": [31]}, data) == expected
+    expected = {"under 10958": (0, 1), "10958 and over": (1, 1)}
+    assert _rates({"column": "start", "minus": "born", "bins": [10958]}, data) == expected

@@ -201,9 +201,10 @@ def test_categories_of_many_levels_take_more_of_the_memory() -> None:
     assert many * (100 + 32 * 2 + 16 * 1000) <= raw_rows.BUDGET
 
 
-def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["oops", "inf", "-Infinity", "1e999"])
+def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -> None:
     path = tmp_path / "bad.csv"
-    path.write_text("g,p,x,z\na,1,1,u\nb,0,oops,u\n", encoding="utf-8")
+    path.write_text(f"g,p,x,z\na,1,1,u\nb,0,{word},u\n", encoding="utf-8")
     spec = {
         "columns": {
             "protected": ["g"],

@@ -32,7 +32,10 @@ def test_one_or_true_is_the_positive_and_a_notice_says_so(
     result = fairaudit.audit(SPEC, data)
     assert [row.estimate.value for row in result.rates if row.group] == rates
     (notice,) = [str(notice) for notice in result.notices if "positive" in notice]
-    assert f"{positive!r} of 'y'" in notice or f"{positive} of 'y'" in notice
+    assert f"{positive!r} of 'y'" in notice
+    lacking = [value for value, rate in (("1", 0.0), ("0", 1.0)) if {*rates} == {rate}]
+    told = [notice for notice in result.notices if "no row has" in notice]
+    assert told == [f"decision: no row has a {value} in 'y'" for value in lacking]
     declared = {"column": "y", "positive": "1", "negative": "0"}
     columns = {"protected": ["group"], "decision": declared}
     again = fairaudit.audit({**SPEC, "columns": columns}, data)

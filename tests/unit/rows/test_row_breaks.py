@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from people import number
 
 import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.rows.lipschitz import find_steepest_pair
+from fairaudit.verdict.checks import Status
 
 RATES = {"w": 0.3, "m": 0.6, "x": 0.6}
 
@@ -146,3 +149,37 @@ def test_an_outcome_among_the_features_is_told() -> None:
     features = {"numeric": ["age"], "categorical": ["job", "d"]}
     texts = [str(notice) for notice in audit(people(), "consistency", features=features).notices]
     assert any("d is an outcome and among the features" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("metric", "limit", "value"),
+    [
+        ("consistency", {"below": 0.9}, 1.0),
+        ("unawareness_violations", {"above": 0.05}, 0.0),
+        ("causal_discrimination", {"above": 0.05}, 0.0),
+        ("unawareness_violations", {"below": 0.05}, 0.0),
+    ],
+)
+def test_a_number_at_the_end_of_its_range_proves_nothing(
+    metric: str, limit: dict[str, float], value: float
+) -> None:
+    frame = people().with_columns(d=pl.lit("yes"))
+    entry = {"metric": metric, "by": "g", "fail": {**limit, "conclusive": True}}
+    (finding,) = audit(frame, entry).findings
+    assert finding.status is Status.INCONCLUSIVE
+    assert finding.estimate is not None
+    assert finding.estimate.value == value
+    assert finding.estimate.low is None
+    assert "is unavailable" in finding.why
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_steepest_of_equal_people_are_those_farthest_apart(seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(300)
+    score = np.concatenate([[0.4, 0.5, 0.1, 0.9], np.full(296, 0.5)])
+    features = number(np.concatenate([[1.0, 1.0, 2.0, 2.0], np.arange(3.0, 299.0)])[order])
+    pair = find_steepest_pair(features, score[order], np.arange(300))
+    assert pair is not None
+    assert {int(order[pair.first]), int(order[pair.second])} == {2, 3}
+    assert math.isinf(pair.ratio)
+    assert pair.gap == pytest.approx(0.8)

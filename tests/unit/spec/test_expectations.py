@@ -76,7 +76,7 @@ def test_rows_that_the_filter_removes_are_not_there(spec: Path) -> None:
         ("{levels: {sex: [m, d]}}", "expect.levels.sex[1]: no row has the sex 'd'"),
         ("{levels: {sexx: m}}", "no attribute or stratum 'sexx'; did you mean 'sex'?"),
         ("{rows: {at_least: 3, at_most: 2}}", "the least number of rows is above the most"),
-        ("{rows: 12}", "expected a mapping, found a text"),
+        ("{rows: 12}", "say which side: `{at_least: 500}`"),
         ("{rows: {atleast: 12}}", "did you mean 'at_least'?"),
     ],
 )
@@ -104,6 +104,12 @@ def test_a_variable_that_is_not_set_is_a_fault_where_it_stands(
     assert told == [(f"{spec}:1:8", message), (f"{spec}:2:7", message)]
 
 
+def test_a_variable_as_a_shell_writes_it_is_a_fault_that_says_how(spec: Path) -> None:
+    spec.write_text(SPEC.replace("${env.AUDIT_MONTH}.csv", "${AUDIT_MONTH}.csv"))
+    with pytest.raises(SpecError, match=r"is written \$\{env\.AUDIT_MONTH\}"):
+        fairaudit.audit(spec)
+
+
 def test_what_the_environment_fills_in_is_no_column_and_no_level(
     spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,3 +117,13 @@ def test_what_the_environment_fills_in_is_no_column_and_no_level(
     spec.write_text(SPEC.replace("[sex]", '["${env.COLUMN}"]'))
     with pytest.raises(SpecError, match=r"no column .*env\.COLUMN"):
         fairaudit.audit(spec)
+
+
+def test_a_row_of_totals_is_told() -> None:
+    rows = {"sex": ["F", "M", "Total"], "n": [4, 5, 9], "of": [10, 10, 20]}
+    columns = {"protected": ["sex"], "decision": {"counts": {"selected": "n", "total": "of"}}}
+    spec = {"columns": columns, "metrics": ["selection_rate"]}
+    words = "sex: 'Total' counts as a group like any other"
+    assert any(words in str(notice) for notice in fairaudit.audit(spec, rows).notices)
+    filtered = fairaudit.audit({**spec, "filter": "sex != 'Total'"}, rows)
+    assert not any(words in str(notice) for notice in filtered.notices)

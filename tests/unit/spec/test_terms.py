@@ -393,7 +393,7 @@ def test_the_median_of_scoring_rates_is_told() -> None:
 
 
 def test_what_the_docs_say_of_metrics_can_be_asked() -> None:
-    page = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "spec_notes.md").read_text(encoding="utf-8")
     block = page.split("More that `metrics` can ask")[1].split("```yaml\n")[1].split("```")[0]
     model = {"prediction": {"column": "p", **OUTCOME}, "score": "s"}
     columns = {

@@ -102,7 +102,7 @@ def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
 
 
 def _is_dated(column: str, numbers: Numbers) -> bool:
-    return numbers.batch.schema[column] in {pl.Date, pl.Datetime}
+    return isinstance(numbers.batch.schema[column], pl.Date | pl.Datetime)
 
 
 def _date(column: str, numbers: Numbers) -> pl.Expr:
@@ -116,7 +116,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
             f"{numbers.batch.names[0]}: the column {quoted(column)} holds {dtype}, not dates",
             "write dates as 2024-12-31",
         )
-    return value.cast(pl.Date)
+    return value.dt.date()
 
 
 def _or_raw(sound: pl.Expr, texts: tuple[Text, ...], numbers: Numbers) -> pl.Expr:

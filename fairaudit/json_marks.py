@@ -1,4 +1,4 @@
-"""How the fields of a result stand in its JSON, where that is not under their own names."""
+"""Marks beside the types of fields: what they are called in JSON, nested, flat or left out."""
 
 from __future__ import annotations
 

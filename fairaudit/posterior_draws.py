@@ -1,4 +1,4 @@
-"""Θ of differential fairness: draws of every group's outcome probabilities."""
+"""Draws of every group's outcome probabilities (Θ of differential fairness), as data."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from fairaudit.draws import Draws
+from fairaudit.engine.formats import format_of
 from fairaudit.errors import DataError, UsageError
 from fairaudit.names import quoted
+from fairaudit.posterior_draws import Draws
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (
@@ -75,7 +76,8 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file of draws", "a CSV or Parquet file")
     try:
-        if path.suffix == ".parquet":
+        form = format_of(path)
+        if form is not None and not form.is_text:
             return pl.read_parquet(path)
         return pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:

@@ -1,0 +1,150 @@
+"""The JSON Schema of a spec for editors: its shape, its short forms, and the words of each key.
+
+The words are what stands below a key where it is declared: sentences, then examples as they are
+written in YAML. They are read when the schema is printed, so that a run does not wait for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import re
+import textwrap
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from fairaudit.spec import check_schema, column_schema, schema
+from fairaudit.spec.fields import GIVEN_MODEL, LIMIT_TEXT, NUMERIC, SCALAR, TEXTS
+
+_EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
+_SIMILARITY = {
+    "numeric": ("Columns of numbers in which people are alike.", ["income", "age"]),
+    "categorical": ("Columns of categories in which people are alike.", ["job"]),
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a spec, as editors read it (version 2020-12)."""
+    tree = schema.AuditSpec.model_json_schema(mode="validation")
+    _add_short_forms(tree)
+    _add_words(tree)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fairaudit spec",
+        **tree,
+    }
+
+
+def _short_or(inner: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of a model that may also be written as one word."""
+    return {"anyOf": [SCALAR, {"$ref": f"#/$defs/{inner.__name__}"}]}
+
+
+def _add_short_forms(tree: dict[str, Any]) -> None:
+    """Add the short forms, which are normalised before validation."""
+    shapes = tree["$defs"]
+    _add_short_columns(shapes)
+    bound = shapes["Bound"]["properties"]
+    bound["outside"] = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
+    shapes["Bound"]["minProperties"] = 1
+    for shape in ("Metric", "Subgroups", "Defaults"):
+        for side in ("warn", "fail"):
+            shapes[shape]["properties"][side]["anyOf"].insert(0, LIMIT_TEXT)
+    members = tree["properties"]
+    members["simpson"] = {"anyOf": [{"const": False}, {"$ref": "#/$defs/Simpson"}]}
+    entry = shapes["Metric"]["properties"]
+    del entry[GIVEN_MODEL]
+    entry["given"]["anyOf"].append({"$ref": "#/$defs/StrataModel"})
+    members["version"] = {"enum": [int(schema.VERSION), schema.VERSION]}
+    name = {"$ref": "#/$defs/_metric_name"}
+    shapes["_metric_name"] = dict(entry["metric"])
+    entry["metric"] = name
+    forms = [name, {"$ref": "#/$defs/Metric"}]
+    members["metrics"] = {"anyOf": [*forms, {"type": "array", "items": {"anyOf": forms}}]}
+    tree["patternProperties"] = {"^x-": {}}
+    tree.pop("title", None)
+
+
+def _add_short_columns(shapes: dict[str, Any]) -> None:
+    """Add the short forms of `columns`: a name, a list of names, a mapping with empty bodies."""
+    columns = shapes["Columns"]["properties"]
+    for key in ("label", "prediction", "decision"):
+        columns[key] = _short_or(column_schema.OutcomeColumn)
+    models = shapes["ModelColumns"]
+    models["properties"]["prediction"] = _short_or(column_schema.OutcomeColumn)
+    models["minProperties"] = 1
+    reference = {"$ref": "#/$defs/ModelColumns"}
+    columns["models"] = {"type": "object", "additionalProperties": reference, "minProperties": 1}
+    bodies = {
+        "protected": column_schema.ProtectedColumn,
+        "strata": column_schema.FactorColumn,
+        "features": column_schema.FeatureColumn,
+    }
+    names = {"type": "array", "items": SCALAR}
+    for key, inner in bodies.items():
+        body = {"anyOf": [{"type": "null"}, {"$ref": f"#/$defs/{inner.__name__}"}]}
+        columns[key] = {"anyOf": [SCALAR, names, {"type": "object", "additionalProperties": body}]}
+    columns["features"]["anyOf"][2]["properties"] = {
+        key: {**TEXTS, "description": words, "examples": [example]}
+        for key, (words, example) in _SIMILARITY.items()
+    }
+    del shapes["FeatureColumn"]["properties"]["names"]
+
+
+def _add_words(tree: dict[str, Any]) -> None:
+    """Add to each key its description and its examples."""
+    shapes: dict[str, type[BaseModel]] = {
+        name: shape
+        for module in (column_schema, check_schema, schema)
+        for name, shape in vars(module).items()
+        if inspect.isclass(shape) and issubclass(shape, BaseModel)
+    }
+    _describe(tree["properties"], schema.AuditSpec)
+    for name, part in tree["$defs"].items():
+        if name in shapes:
+            _describe(part["properties"], shapes[name])
+    inline: dict[tuple[str, str], type[BaseModel]] = {
+        ("OutcomeColumn", "positive"): column_schema.Positive,
+        ("Simpson", "warn"): check_schema.Turned,
+        ("Simpson", "fail"): check_schema.Turned,
+    }
+    for (name, key), shape in inline.items():
+        for form in tree["$defs"][name]["properties"][key]["anyOf"]:
+            for mapping in (form, *form.get("anyOf", ())):
+                _describe(mapping.get("properties", {}), shape)
+
+
+def _describe(members: dict[str, Any], shape: type[BaseModel]) -> None:
+    words = dict(_words_of(shape))
+    for key, member in members.items():
+        description, examples = words[key]
+        members[key] = {**member, "description": description, "examples": examples}
+        if member.get("type") == "number" and "default" in member:
+            members[key]["default"] = float(member["default"])
+
+
+def _words_of(shape: type[BaseModel]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
+    """Each key of a shape, inherited ones first, with its description and examples."""
+    for parent in reversed(shape.__mro__):
+        if not issubclass(parent, BaseModel) or parent is BaseModel:
+            continue
+        (declaration,) = ast.parse(textwrap.dedent(inspect.getsource(parent))).body
+        body = declaration.body if isinstance(declaration, ast.ClassDef) else []
+        for field, below in itertools.pairwise(body):
+            match field, below:
+                case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    description, *examples = _EXAMPLES.split(inspect.cleandoc(text))
+                    values = re.findall(r"`([^`]+)`", "".join(examples))
+                    key = shape.model_fields[name].alias or name
+                    yield key, (" ".join(description.split()), [*map(_read_example, values)])
+
+
+def _read_example(text: str) -> Any:  # noqa: ANN401  # a value of any type
+    """The value of an example, as the loader reads it: a day is a text."""
+    value = yaml.safe_load(text)
+    return str(value) if isinstance(value, date) else value
