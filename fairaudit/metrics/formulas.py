@@ -1,4 +1,4 @@
-"""The kinds of group metrics (rates, means, formulas): how each is computed, with its interval."""
+"""The kinds of group metrics (rates, means, formulas): what each is computed from, and how."""
 
 from __future__ import annotations
 

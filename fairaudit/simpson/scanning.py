@@ -1,4 +1,4 @@
-"""The scan: every rate, pair of groups and conditioning, and which of them turn."""
+"""The scan for reversals: every rate, pair of groups and condition, and which strata count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals of proportions: of one, of two, of pairs, and what so many people can show.
+"""Intervals of shares: the one that every reported share gets, of two shares, of pairs.
 
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
 it need not be a whole number. A share that is NaN or was seen in nobody has no interval: it is NaN.
