@@ -17,7 +17,7 @@ class Member:
     """How one field is written: `stratum: Annotated[Group, Member("given")]`.
 
     - `name`: what it is called; `spec.path` is the member `path` of an object `spec`.
-    - `flat`: its own members stand beside the others of the row, but for the fields of `without`.
+    - `name` that ends with `*`: its own members stand there, but for the fields of `without`.
     - `rare`: it is left out where the field has its default.
     - `stated`: beside a number always stands its `state`.
     - `text`: a decimal or a fraction is text alone, without the number beside it.
@@ -26,7 +26,6 @@ class Member:
     """
 
     name: str = ""
-    flat: bool = False
     without: str = ""
     rare: bool = False
     stated: bool = False
@@ -35,12 +34,24 @@ class Member:
     only: str = ""
 
 
-FLAT: Final = Member(flat=True)
+FLAT: Final = Member("*")
 RARE: Final = Member(rare=True)
 RARE_TEXT: Final = Member(rare=True, text=True)
 STATED: Final = Member("value", stated=True)
 SIGNED: Final = Member(least=None)
 POSITIVE: Final = Member(least=1)
+
+
+class Contradiction(Exception):  # it says what is wrong with a row
+    """What cannot be true of a row: why, and the path of its member that says so.
+
+    A row that is read is asked for its `contradictions()`, where its class has such.
+    """
+
+    def __init__(self, why: str, *path: str | int) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path = path
 
 
 def member(name: str = "") -> Callable[[Getter], Getter]:

@@ -189,9 +189,10 @@ def _page(changes: Changes, *, all_rows: bool) -> Document:
 def _rendered(form: Format, changes: Changes, code: int, grid: Document, *, all_rows: bool) -> str:
     if form.page is not None:
         return form.page((*_page(changes, all_rows=all_rows), *grid))
+    from fairaudit import codec
     from fairaudit.report import json
 
-    return json.written(json.write_changes(changes, code))
+    return json.written(codec.write_changes(changes, code))
 
 
 def _last_line(changes: Changes, names: str) -> str:

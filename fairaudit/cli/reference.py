@@ -103,7 +103,7 @@ def schema(
     ),
 ) -> None:
     """Print the JSON Schema of the spec, of the JSON report, or of a comparison."""
-    from fairaudit.report import json as report_json
+    from fairaudit import codec
     from fairaudit.spec import json_schema, schema_page
 
     if form is _Form.MARKDOWN:
@@ -113,7 +113,7 @@ def schema(
         return
     trees = {
         _Schema.SPEC: json_schema,
-        _Schema.RESULT: report_json.result_schema,
-        _Schema.COMPARISON: report_json.changes_schema,
+        _Schema.RESULT: codec.result_schema,
+        _Schema.COMPARISON: codec.changes_schema,
     }
     sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")

@@ -103,7 +103,7 @@ def show(
 
 def read_answers(path: str) -> list[Answer]:
     """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
-    from fairaudit.report import json
+    from fairaudit import codec
 
     try:
         text = inputs.read_named(path, inputs.REPORT)
@@ -111,7 +111,7 @@ def read_answers(path: str) -> list[Answer]:
         what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
         raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
     try:
-        return json.read_answers(json.parse(text))
+        return codec.read_answers(codec.parse(text))
     except UsageError as error:
         raise UsageError(f"{names.copied(path)}: {error.message}", error.hint) from error
 

@@ -1,12 +1,13 @@
 """Results as JSON, and back: what is written follows from the types of the result."""
 
-from fairaudit.codec.changes import changes_schema, write_changes
 from fairaudit.codec.documents import (
+    changes_schema,
     parse,
     read_answers,
     read_result,
     result_schema,
     write_answers,
+    write_changes,
     write_result,
 )
 

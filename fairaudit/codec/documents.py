@@ -1,6 +1,7 @@
-"""A whole result, an error, or several answers as one document, and back.
+"""Whole documents: a result, an error, several answers or a comparison, written and read back.
 
-What is read back is all that was written: only fractions whose digits would fill pages are not.
+What is read back is all that was written: only fractions whose digits would fill pages are not. A
+comparison is not read.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
-from fairaudit.codec.rows import Slot, Tree, one_of, reference_to
+from fairaudit.codec.rows import Tree, one_of, reference_to
 from fairaudit.codec.schema import DEFINITIONS, root
 from fairaudit.codec.values import Schema, Unreadable
+from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.json_marks import FLAT, RARE, Member
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
@@ -95,32 +97,46 @@ class Answers:
     answers: tuple[ListedAnswer, ...]
 
 
-def write_document(row: Slot, document: Any) -> Tree:
-    """The document as plain data, first what it is and what came of it."""
-    tree = row.write(document)
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two results; `exit_code` is that of the command."""
+
+    head: Annotated[Head, FLAT]
+    version: Annotated[str, Member("tool.version")]
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    changes: Annotated[Changes, FLAT]
+
+
+def _write(document: Result | Failure | Answers | Comparison) -> Tree:
+    """A document as plain data, first what it is and what came of it."""
+    cls: type = type(document)
+    tree: Tree = one_of(cls).write(document)
     first = ("type", "schema_version", "tool", "asked", "summary")
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
 
 def write_result(result: AuditResult) -> Tree:
     """The result as plain data."""
-    return write_document(one_of(Result), Result(HEAD, result))
+    return _write(Result(HEAD, result))
+
+
+def write_changes(changes: Changes, code: int) -> Tree:
+    """The comparison as plain data; `code` is the exit code of the command."""
+    return _write(Comparison(HEAD, version(), code, changes))
 
 
 def write_answers(answers: Sequence[Answer]) -> Tree:
     """One answer as the document of its result, or error; several as one document of them all."""
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
-        document = _document_of(answers[0].found, questions[0])
-        return write_document(one_of(Result, Failure), document)
+        return _write(_document_of(answers[0].found, questions[0]))
     codes = [answer.exit_code for answer in answers]
     counted = {str(code): codes.count(code) for code in sorted(set(codes))}
     listed = tuple(
         ListedAnswer(question, answer.exit_code, _document_of(answer.found))
         for question, answer in zip(questions, answers, strict=True)
     )
-    row = one_of(Answers)
-    return write_document(row, Answers(HEAD, version(), exit_code(answers), counted, listed))
+    return _write(Answers(HEAD, version(), exit_code(answers), counted, listed))
 
 
 def _document_of(
@@ -162,7 +178,7 @@ def read_result(
         raise UsageError("the document holds several results", "take one of its `answers[].result`")
     if "error" in document:
         raise UsageError("the document is the report of an error: it holds no result", AGAIN)
-    read: Result = _read(one_of(Result), document, name, hint)
+    read: Result = _read((Result,), document, name, hint)
     return read.result
 
 
@@ -179,7 +195,7 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     listed = document.get("answers")
     for row in listed if isinstance(listed, list) else ():
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
-    read = _read(one_of(Result, Failure, Answers), document, "the result", AGAIN)
+    read = _read((Result, Failure, Answers), document, "the result", AGAIN)
     if not isinstance(read, Answers):
         outcome = _outcome(read)
         spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
@@ -190,9 +206,9 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
 
 
-def _read(row: Slot, document: Mapping[str, Any], name: str, hint: str) -> Any:
+def _read(classes: tuple[type, ...], document: Mapping[str, Any], name: str, hint: str) -> Any:
     try:
-        return row.read(dict(document))
+        return one_of(*classes).read(dict(document))
     except Unreadable as fault:
         raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
 
@@ -223,20 +239,30 @@ def _refuse_foreign(tree: Any) -> None:
         raise UsageError(f"{what} {known}.x", hint)
 
 
-_ABOUT = (
+_ABOUT_RESULTS = (
     "What `fairaudit run --format json` prints: a result, an error, or several answers in one "
     "document. Within one major `schema_version` members are only added: a reader ignores the "
     "members it does not know. No number is NaN or infinite: it is null, and a `state` or "
     "`x_state` says why. `x_text` beside a number `x` is the same number exactly."
 )
+_ABOUT_COMPARISONS = (
+    "What `fairaudit compare --format json` prints. Where there is no comparison it prints the "
+    "error of the schema of results."
+)
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
-SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
+_SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
 """The rows to which a report adds a `sentence`."""
 
 
 def result_schema() -> Schema:
     """The JSON Schema of a document: a result, an error, or several answers."""
     documents = [reference_to(cls, typed=True).schema for cls in (Result, Failure, Answers)]
-    for name in SPOKEN:
+    for name in _SPOKEN:
         DEFINITIONS[name]["properties"]["sentence"] = _SENTENCE
-    return root("result", _ABOUT, {"anyOf": documents})
+    return root("result", _ABOUT_RESULTS, {"anyOf": documents})
+
+
+def changes_schema() -> Schema:
+    """The JSON Schema of a comparison."""
+    schema = reference_to(Comparison, typed=True).schema
+    return root("comparison", _ABOUT_COMPARISONS, schema)

@@ -1,4 +1,8 @@
-"""How classes are written as JSON objects: a member for each field, as its type and mark say."""
+"""How classes are written as JSON objects: a member for each field, as its type and mark say.
+
+The members of a field are a `Kind` as any other: written they are an object, and read from the
+object that has them.
+"""
 
 from __future__ import annotations
 
@@ -10,50 +14,69 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, reduce
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    NamedTuple,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from fairaudit.codec.rules import MetricName, faults, find_record, name_record
-from fairaudit.codec.schema import Members, define, describe, join, object_of
-from fairaudit.codec.values import (
-    KINDS,
-    NUMBER,
-    NUMBERS,
-    STATE,
-    TEXT,
-    Kind,
-    Unreadable,
-    choice,
-    exact,
-    integer,
-    maybe,
-    named,
-    read_member,
-    refuse,
-    several,
-)
+from fairaudit.codec import values
+from fairaudit.codec.schema import define, describe, join, object_of
+from fairaudit.codec.values import NUMBER, STATE, Kind, Unreadable, maybe, read_member, refuse
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.json_marks import Member, properties_of
+from fairaudit.json_marks import Contradiction, Member, properties_of
 from fairaudit.metrics import Metric
+from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
 Tree: TypeAlias = dict[str, Any]
 _NO_MARK = Member()
 
 
-class Slot(NamedTuple):
-    """Members of an object: written of a value, read of the object, described."""
+@cache
+def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
+    """A class: the members of its fields and of its declared properties.
 
-    write: Callable[[Any], Tree]
-    read: Callable[[Tree], Any]
-    members: Members
+    `without` some fields, which have their defaults, or `only` with some of both.
+    """
+    hints, defaults = get_type_hints(cls, include_extras=True), _defaults_of(cls)
+    marks = properties_of(cls)
+    chosen = set(only.split() or (*defaults, *marks)) - set(without.split())
+    stored = {
+        name: _members_of(cls, name, hints[name], _NO_MARK, default)
+        for name, default in defaults.items()
+        if name in chosen
+    }
+    derived = {
+        name: _members_of(cls, name, get_type_hints(vars(cls)[name].fget)["return"], mark)
+        for name, mark in marks.items()
+        if name in chosen
+    }
+    members = stored | derived
+    schema = reduce(join, (kind.schema for kind in members.values()))
+    writers = [(name, kind.write) for name, kind in members.items()]
+    contradictions_of = getattr(cls, "contradictions", lambda _: ())
+    is_nested = any("properties" in member for member in schema["properties"].values())
+    add: Callable[[Tree, Tree], None] = _merge if is_nested else dict.update
+
+    def write(value: Any) -> Tree:
+        tree: Tree = {}
+        for name, write_members in writers:
+            add(tree, write_members(getattr(value, name)))
+        return tree
+
+    def read(tree: Tree) -> Any:
+        if not isinstance(tree, dict):
+            refuse(tree, "is no object")
+        read_values = {name: kind.read(tree) for name, kind in stored.items()}
+        try:
+            row = cls(**read_values)
+            for fault in contradictions_of(row):
+                raise fault
+        except AssertionError as error:  # a ledger
+            raise Unreadable("does not add up") from error
+        except Contradiction as fault:
+            refuse(tree, fault.why, fault.path)
+        for name, kind in derived.items():
+            _refuse_other(tree, kind.write(getattr(row, name)))
+        return row
+
+    return Kind(write, read, schema)
 
 
 def _defaults_of(cls: Any) -> dict[str, Any]:
@@ -64,94 +87,31 @@ def _defaults_of(cls: Any) -> dict[str, Any]:
 
 
 @cache
-def row_of(cls: Any, without: str = "", only: str = "") -> Slot:
-    """A class: the members of its fields and of its declared properties.
-
-    `without` some fields, which have their defaults, or `only` with some of both.
-    """
-    hints = get_type_hints(cls, include_extras=True)
-    defaults = _defaults_of(cls)
-    names = [name for name in defaults if name in (only.split() or defaults)]
-    slots = {
-        name: _slot_of(cls, name, hints[name], default=defaults[name])
-        for name in names
-        if name not in without.split()
-    }
-    derived = {
-        name: _slot_of(cls, name, get_type_hints(vars(cls)[name].fget)["return"], mark)
-        for name, mark in properties_of(cls).items()
-        if not only or name in only.split()
-    }
-    every = slots | derived
-    members: Members = reduce(join, (slot.members for slot in every.values()), {})
-    shared = {name for name, (schema, _) in members.items() if "properties" in schema}
-    writers = [
-        (name, slot.write, not shared.isdisjoint(slot.members)) for name, slot in every.items()
-    ]
-
-    def write(value: Any) -> Tree:
-        tree: Tree = {}
-        for name, write_slot, is_shared in writers:
-            written = write_slot(getattr(value, name))
-            if is_shared:
-                _merge(tree, written)
-            else:
-                tree.update(written)
-        return tree
-
-    def read(tree: Tree) -> Any:
-        if not isinstance(tree, dict):
-            refuse(tree, "is no object")
-        values = {name: slot.read(tree) for name, slot in slots.items()}
-        try:
-            row = cls(**values)
-        except AssertionError as error:  # a ledger
-            raise Unreadable("does not add up") from error
-        for path, why in faults(row):
-            _refuse_at(tree, path, why)
-        for name, slot in derived.items():
-            _refuse_other(tree, slot.write(getattr(row, name)))
-        return row
-
-    return Slot(write, read, members)
-
-
-@cache
-def one_of(*classes: Any) -> Slot:
+def one_of(*classes: Any) -> Kind:
     """A row of one of several classes, whose member `type` says which."""
     rows = {cls.__name__: row_of(cls) for cls in classes}
+    words = {"enum": [*rows], "description": "Which of the types of a result it is."}
+    either = reduce(
+        lambda row, other: join(row, other, either=True), [row.schema for row in rows.values()]
+    )
 
-    def read_type(name: Any) -> Slot:
-        return rows.get(TEXT.read(name)) or refuse(name, f"is none of {', '.join(rows)}")
+    def read_type(name: Any) -> Kind:
+        return rows.get(values.TEXT.read(name)) or refuse(name, f"is none of {', '.join(rows)}")
 
     def write(value: Any) -> Tree:
         name = type(value).__name__
         return {"type": name, **rows[name].write(value)}
 
-    def read(tree: Tree) -> Any:
-        row: Slot = read_member(tree, "type", read_type)
-        return row.read(tree)
-
-    every = (row.members for row in rows.values())
-    members = reduce(lambda first, other: join(first, other, either=True), every)
-    words = "Which of the types of a result it is."
-    return Slot(write, read, {"type": ({"enum": [*rows], "description": words}, True), **members})
-
-
-def _record_row() -> Slot:
-    """A record of the catalogue by its names."""
-    row = row_of(MetricName)
-    return Slot(
-        lambda record: row.write(name_record(record)),
-        lambda tree: find_record(row.read(tree)),
-        row.members,
+    return Kind(
+        write,
+        lambda tree: read_member(tree, "type", read_type).read(tree),
+        join(object_of({"type": words}, "type"), either),
     )
 
 
 def reference_to(cls: type, *, typed: bool = False) -> Kind:
     """A row as a value of its own; `typed` where it is one of several classes."""
-    row = one_of(cls) if typed else row_of(cls)
-    return Kind(row.write, row.read, define(cls, row.members, "typed" if typed else ""))
+    return define(cls, one_of(cls), "typed") if typed else define(cls, row_of(cls))
 
 
 @cache
@@ -167,37 +127,34 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
         kind = _kind_of_union(classes) if len(classes) > 1 else kind_of(classes[0], mark)
         return maybe(kind) if NoneType in arguments else kind
     if origin is not None:
-        return named(kind_of(arguments[1]), pairs=False)
+        return values.named(kind_of(arguments[1]), pairs=False)
     return _kind_of_class(hint, mark)
 
 
 def _kind_of_class(cls: Any, mark: Member) -> Kind:
-    if cls in KINDS:
-        return KINDS[cls]
+    if cls in values.KINDS:
+        return values.KINDS[cls]
     if cls is int:
-        return integer(mark.least)
+        return values.integer(mark.least)
     if cls in {Decimal, Fraction}:
-        return exact(cls)
+        return values.exact(cls)
     if issubclass(cls, Enum):
-        return choice(cls)
-    if mark.only:
-        row = row_of(cls, only=mark.only)
-        return Kind(row.write, row.read, object_of(row.members))
-    return reference_to(cls)
+        return values.choice(cls)
+    return row_of(cls, only=mark.only) if mark.only else reference_to(cls)
 
 
 def _kind_of_union(classes: list[Any]) -> Kind:
-    row = one_of(*classes)
     schemas = [reference_to(cls, typed=True).schema for cls in classes]
-    return Kind(row.write, row.read, {"anyOf": schemas})
+    return one_of(*classes)._replace(schema={"anyOf": schemas})
 
 
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
     """Pairs of names and values are an object, all others are a list."""
     item = arguments[0]
     if arguments[-1] is Ellipsis and get_origin(item) is tuple and get_args(item)[0] is str:
-        return named(kind_of(get_args(item)[1]), pairs=True)
-    return several(kind_of(item, mark), None if arguments[-1] is Ellipsis else len(arguments))
+        return values.named(kind_of(get_args(item)[1]), pairs=True)
+    length = None if arguments[-1] is Ellipsis else len(arguments)
+    return values.several(kind_of(item, mark), length)
 
 
 def _without_none(hint: Any) -> list[Any]:
@@ -206,44 +163,40 @@ def _without_none(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _slot_of(
-    cls: Any, field: str, hint: Any, mark: Member = _NO_MARK, default: object = MISSING
-) -> Slot:
+def _members_of(cls: Any, field: str, hint: Any, mark: Member, default: object = MISSING) -> Kind:
     """The members of a field, described, in the objects that its mark names."""
     if get_origin(hint) is Annotated:
         hint, mark = get_args(hint)[:2]
-    outer, _, name = mark.name.rpartition(".")
-    if mark.flat:
-        slot, outer = _flat(hint, mark), mark.name
-    else:
-        slot = _plain(name or field, hint, mark)
+    *outer, name = mark.name.split(".")
+    kind = _flat(hint, mark) if name == "*" else _plain(name or field, hint, mark)
     if mark.rare:
-        slot = _rare(slot, default)
-    slot = slot._replace(members=describe(cls, field, slot.members))
-    for step in reversed(outer.split(".") if outer else []):
-        slot = _within(step, slot)
-    return slot
+        kind = _rare(kind, default)
+    kind = kind._replace(schema=describe(cls, field, kind.schema))
+    return reduce(lambda inner, step: _member(step, inner), reversed(outer), kind)
 
 
-def _plain(name: str, hint: Any, mark: Member) -> Slot:
-    """One member; of a number JSON may not have, two."""
-    bare = _without_none(hint)[0]
-    if bare is float:
-        return _number(name, mark, optional=bare is not hint)
-    kind = kind_of(hint, mark)
-    if bare in {Decimal, Fraction} and not mark.text:
-        return _precise(name, kind)
-    return Slot(
+def _member(name: str, kind: Kind) -> Kind:
+    """One member of an object."""
+    return Kind(
         lambda value: {name: kind.write(value)},
         lambda tree: read_member(tree, name, kind.read),
-        {name: (kind.schema, True)},
+        object_of({name: kind.schema}, {name}),
     )
 
 
-def _flat(hint: Any, mark: Member) -> Slot:
+def _plain(name: str, hint: Any, mark: Member) -> Kind:
+    """One member; of a number JSON may not have, two."""
+    bare = _without_none(hint)[0]
+    if bare is float:
+        return _number(name, is_stated=mark.stated, is_optional=bare is not hint)
+    is_exact = bare in {Decimal, Fraction} and not mark.text
+    return (_precise if is_exact else _member)(name, kind_of(hint, mark))
+
+
+def _flat(hint: Any, mark: Member) -> Kind:
     """The members of a row beside those of the row that it is in; no estimate is undefined."""
     if hint == Metric:
-        return _record_row()
+        return _record()
     classes = _without_none(hint)
     row = one_of(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
     if NoneType not in get_args(hint):
@@ -253,59 +206,67 @@ def _flat(hint: Any, mark: Member) -> Slot:
         state = read_member(tree, "state", STATE.read)
         return None if state is State.UNDEFINED else row.read(tree)
 
-    def write(value: Any) -> Tree:
+    def write(value: Any) -> Any:
         return row.write(Estimate(math.nan) if value is None else value)
 
-    return Slot(write, read, row.members)
+    return Kind(write, read, row.schema)
 
 
-def _rare(slot: Slot, default: object) -> Slot:
-    """The same, left out where the field has its default."""
+def _record() -> Kind:
+    """The names of a record of the catalogue."""
+    row = row_of(MetricName)
 
     def read(tree: Tree) -> Any:
-        return default if slot.members.keys().isdisjoint(tree) else slot.read(tree)
+        try:
+            return find_record(row.read(tree))
+        except Contradiction as fault:
+            refuse(tree, fault.why, fault.path)
 
-    return Slot(
-        lambda value: {} if value == default else slot.write(value),
-        read,
-        {name: (schema, False) for name, (schema, _) in slot.members.items()},
+    return Kind(lambda record: row.write(name_record(record)), read, row.schema)
+
+
+def _rare(kind: Kind, default: object) -> Kind:
+    """The same, left out where the field has its default."""
+    names = kind.schema["properties"].keys()
+    return Kind(
+        lambda value: {} if value == default else kind.write(value),
+        lambda tree: default if names.isdisjoint(tree) else kind.read(tree),
+        kind.schema | {"required": []},
     )
 
 
-def _number(name: str, mark: Member, *, optional: bool) -> Slot:
+def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
     """A number; where JSON does not have it, it is null and `x_state` says which it is.
 
     A `stated` one always has its `state`, that of None is undefined.
     """
-    of_state = "state" if mark.stated else f"{name}_state"
-    kind = maybe(NUMBER) if optional and not mark.stated else NUMBER
+    of_state = "state" if is_stated else f"{name}_state"
+    kind = maybe(NUMBER) if is_optional and not is_stated else NUMBER
 
     def write(value: float | None) -> Tree:
         if value is not None and math.isfinite(value):
-            return {name: value, of_state: "defined"} if mark.stated else {name: value}
+            number = {name: NUMBER.write(value)}
+            return number | {of_state: "defined"} if is_stated else number
         state = State.UNDEFINED if value is None else state_of(value)
-        has_state = mark.stated or value is not None
+        has_state = is_stated or value is not None
         return {name: None} | ({of_state: state.value} if has_state else {})
 
     def read(tree: Tree) -> Any:
-        is_told = mark.stated or of_state in tree
-        state = read_member(tree, of_state, STATE.read) if is_told else State.DEFINED
+        has_state = is_stated or of_state in tree
+        state = read_member(tree, of_state, STATE.read) if has_state else State.DEFINED
         if state is State.DEFINED:
             return read_member(tree, name, kind.read)
         if tree.get(name) is not None:
             raise Unreadable(f"is not null, and {state}").within(name)
-        is_none = optional and mark.stated and state is State.UNDEFINED
-        return None if is_none else NUMBERS.get(state, math.nan)
+        is_none = is_optional and is_stated and state is State.UNDEFINED
+        return None if is_none else values.NUMBERS.get(state, math.nan)
 
-    states = [*(State if mark.stated else NUMBERS)]
-    schema: Members = {
-        name: (maybe(NUMBER).schema, True),
-        of_state: ({"enum": [state.value for state in states]}, mark.stated),
-    }
-    return Slot(write, read, schema)
+    states = [state.value for state in (State if is_stated else values.NUMBERS)]
+    schemas = {name: maybe(NUMBER).schema, of_state: {"enum": states}}
+    return Kind(write, read, object_of(schemas, {name, "state"}))
 
 
-def _precise(name: str, kind: Kind) -> Slot:
+def _precise(name: str, kind: Kind) -> Kind:
     """A decimal or a fraction: `x` is the nearest number, `x_text` the exact one."""
     of_text = f"{name}_text"
 
@@ -314,29 +275,22 @@ def _precise(name: str, kind: Kind) -> Slot:
 
     def read(tree: Tree) -> Any:
         value = read_member(tree, of_text, kind.read)
-        _refuse_other(tree, {name: _nearest(value)}, f"is not the number of `{of_text}`")
+        number = {name: _nearest(value)}
+        _refuse_other(tree, number, f"is not the number of `{of_text}`")
         return value
 
     text = {**kind.schema, "description": f"Exactly {name}, as text."}
-    return Slot(write, read, {name: (maybe(NUMBER).schema, True), of_text: (text, True)})
+    schemas = {name: maybe(NUMBER).schema, of_text: text}
+    return Kind(write, read, object_of(schemas, schemas))
 
 
-def _nearest(value: Decimal | Fraction | None) -> float | None:
+def _nearest(value: Decimal | Fraction | None) -> Any:
     """The nearest number that JSON has; None where it has none."""
     try:
         number = math.inf if value is None else float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
-
-
-def _within(outer: str, slot: Slot) -> Slot:
-    """The same in an object within."""
-    return Slot(
-        lambda value: {outer: slot.write(value)},
-        lambda tree: read_member(tree, outer, slot.read),
-        {outer: (object_of(slot.members), True)},
-    )
+    return NUMBER.write(number) if math.isfinite(number) else None
 
 
 def _merge(tree: Tree, members: Tree) -> None:
@@ -346,14 +300,6 @@ def _merge(tree: Tree, members: Tree) -> None:
             _merge(tree[name], value)
         else:
             tree[name] = value
-
-
-def _refuse_at(tree: Any, path: tuple[str | int, ...], why: str) -> None:
-    """Raises `Unreadable` of what stands at a path."""
-    try:
-        refuse(reduce(lambda part, step: part[step], path, tree), why)
-    except Unreadable as fault:
-        raise reduce(Unreadable.within, reversed(path), fault) from None
 
 
 def _refuse_other(tree: Tree, follows: Tree, why: str = "does not follow from the rest") -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import cache
 from inspect import cleandoc
-from typing import TypeAlias
 
-from fairaudit.codec.values import Schema
+from fairaudit.codec.values import Kind, Schema
 from fairaudit.result import SCHEMA_VERSION
-
-Members: TypeAlias = Mapping[str, tuple[Schema, bool]]
-"""Of each member its schema, and whether it is always there."""
 
 DEFINITIONS: dict[str, Schema] = {}
 """The schemas of rows by their names."""
@@ -52,62 +48,54 @@ def sentences(cls: type) -> tuple[str, ...]:
     return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
 
 
-def describe(cls: type, field: str, members: Members) -> Members:
-    """Members of a field with what the docstring of its class says of it."""
+def describe(cls: type, field: str, members: Schema) -> Schema:
+    """The members of a field with what the docstring of its class says of it."""
     said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
-    return {
-        name: (
-            {"description": said or GLOSSARY.get(name) or f"{name.replace('_', ' ').capitalize()}."}
-            | schema,
-            always,
-        )
-        for name, (schema, always) in members.items()
+    described = {
+        name: {
+            "description": said or GLOSSARY.get(name) or f"{name.replace('_', ' ').capitalize()}."
+        }
+        | member
+        for name, member in members["properties"].items()
     }
+    return object_of(described, members["required"])
 
 
-def object_of(members: Members, words: str = "") -> Schema:
+def object_of(properties: Mapping[str, Schema], required: Container[str]) -> Schema:
     """The schema of an object of these members and no others."""
-    schema = {
+    return {
         "type": "object",
         "additionalProperties": False,
-        "required": [name for name, (_, always) in members.items() if always],
-        "properties": {name: member for name, (member, _) in members.items()},
+        "required": [name for name in properties if name in required],
+        "properties": dict(properties),
     }
-    return {"description": words, **schema} if words else schema
 
 
-def define(cls: type, members: Members, package: str = "") -> Schema:
-    """A reference to the schema of a class, which is added to the definitions."""
+def define(cls: type, row: Kind, package: str = "") -> Kind:
+    """A row as a value: its schema refers to the definition of the class, which is added."""
     name = f"{package or cls.__module__.split('.')[1]}.{cls.__name__}"
-    DEFINITIONS[name] = object_of(members, " ".join(sentences(cls)))
-    return {"$ref": f"#/$defs/{name}"}
+    DEFINITIONS[name] = {"description": " ".join(sentences(cls)), **row.schema}
+    return row._replace(schema={"$ref": f"#/$defs/{name}"})
 
 
-def join(row: Members, other: Members, *, either: bool = False) -> Members:
-    """The members of a row that has both, or of `either` of two rows."""
-    joined = {**row, **other}
-    for name in joined:
-        if name in row and name in other:
-            (first, is_first), (second, is_second) = row[name], other[name]
-            always = is_first and is_second if either else is_first or is_second
-            joined[name] = (_both(first, second, either=either), always)
-        elif either:
-            joined[name] = (joined[name][0], False)
-    return joined
+def join(row: Schema, other: Schema, *, either: bool = False) -> Schema:
+    """The schema of an object that has the members of both, or of `either`."""
+    members, others = row["properties"], other["properties"]
+    shared = members.keys() & others.keys()
+    both = {name: _both(members[name], others[name], either=either) for name in shared}
+    needed, of_other = set(row["required"]), set(other["required"])
+    return row | object_of(
+        members | others | both, needed & of_other if either else needed | of_other
+    )
 
 
-def _both(first: Schema, other: Schema, *, either: bool) -> Schema:
+def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
     """One of two schemas of a member; of objects the members of both."""
-    if "properties" in first and "properties" in other:
-        return {**first, **object_of(join(_members(first), _members(other), either=either))}
-    if {**first, "description": ""} == {**other, "description": ""}:
-        return first
-    return {"anyOf": [*first.get("anyOf", [first]), *other.get("anyOf", [other])]}
-
-
-def _members(schema: Schema) -> Members:
-    properties, required = schema["properties"], schema["required"]
-    return {name: (member, name in required) for name, member in properties.items()}
+    if "properties" in member and "properties" in other:
+        return join(member, other, either=either)
+    if {**member, "description": ""} == {**other, "description": ""}:
+        return member
+    return {"anyOf": [*member.get("anyOf", [member]), *other.get("anyOf", [other])]}
 
 
 def root(name: str, about: str, documents: Schema) -> Schema:

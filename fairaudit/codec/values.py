@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from functools import reduce
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from fairaudit.disclosure import Notice, Subjects
@@ -25,8 +26,8 @@ NUMBERS = {
 """The states of numbers that JSON does not have."""
 
 _PATTERNS = {
-    Decimal: re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?"),
-    Fraction: re.compile(r"-?\d{1,4200}(/0*[1-9]\d{0,4200})?"),
+    Decimal: r"^-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?$",
+    Fraction: r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$",
 }
 _LARGEST = 2**256
 """No count is larger, and floats hold it."""
@@ -62,10 +63,13 @@ class Kind(NamedTuple):
     schema: Schema
 
 
-def refuse(tree: object, why: str) -> NoReturn:
-    """Raises `Unreadable` of a value, quoting it."""
+def refuse(tree: Any, why: str, path: Sequence[str | int] = ()) -> NoReturn:
+    """Raises `Unreadable` of a value, or of what stands at a path in it, quoting that."""
+    for step in path:
+        tree = tree[step]
     quoted = json.dumps(tree, ensure_ascii=False, default=str)
-    raise Unreadable(f"{why}: {quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + '…'}")
+    fault = Unreadable(f"{why}: {quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + '…'}")
+    raise reduce(Unreadable.within, reversed(path), fault)
 
 
 def read_member(tree: Any, name: str, read: Callable[[Any], Any]) -> Any:
@@ -84,93 +88,74 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _plain(cls: type, name: str, why: str) -> Kind:
-    """A value that JSON has itself."""
+def _scalar(
+    schema: Schema,
+    why: str,
+    is_readable: Callable[[Any], object],
+    convert: Callable[[Any], Any] = _same,
+    write: Callable[[Any], Any] = _same,
+) -> Kind:
+    """A single value; `why` is said of what is not readable, or cannot be converted."""
 
     def read(tree: Any) -> Any:
-        return tree if isinstance(tree, cls) else refuse(tree, why)
+        try:
+            return convert(tree) if is_readable(tree) else refuse(tree, why)
+        except ValueError:
+            refuse(tree, why)
 
-    return Kind(_same, read, {"type": name})
+    return Kind(write, read, schema)
+
+
+def _is_text(tree: object) -> bool:
+    return isinstance(tree, str)
 
 
 def integer(least: int | None) -> Kind:
     """A whole number, of `least` or more where that is set."""
-
-    def read(tree: Any) -> Any:
-        if type(tree) is not int or abs(tree) > _LARGEST:
-            refuse(tree, "is no whole number")
-        is_small = least is not None and tree < least
-        return refuse(tree, f"is below {least}") if is_small else tree
-
-    return Kind(_same, read, {"type": "integer"} | ({} if least is None else {"minimum": least}))
+    if least is None:
+        return _scalar({"type": "integer"}, "is no whole number", _is_whole)
+    schema = {"type": "integer", "minimum": least}
+    why = f"is no whole number from {least} on"
+    return _scalar(schema, why, lambda tree: _is_whole(tree) and tree >= least)
 
 
-def _read_number(tree: Any) -> Any:
-    if type(tree) is int:
-        return _INTEGER.read(tree)
-    if type(tree) is not float:
-        refuse(tree, "is no number")
-    return tree if math.isfinite(tree) else refuse(tree, "is no finite number")
+def _is_whole(tree: object) -> bool:
+    return type(tree) is int and abs(tree) <= _LARGEST
+
+
+def _is_number(tree: object) -> bool:
+    return _is_whole(tree) or (type(tree) is float and math.isfinite(tree))
 
 
 def choice(words: type[Enum]) -> Kind:
     """A word of an enumeration, or a former name that it knows."""
     values = [word.value for word in words]
-
-    def read(tree: Any) -> Any:
-        try:
-            return words(TEXT.read(tree))
-        except ValueError:
-            refuse(tree, f"is none of {', '.join(map(str, values))}")
-
-    return Kind(lambda value: value.value, read, {"enum": values})
+    why = f"is none of {', '.join(map(str, values))}"
+    return _scalar({"enum": values}, why, _is_text, words, lambda word: word.value)
 
 
 def exact(number: type[Decimal | Fraction]) -> Kind:
     """A decimal as it was written, or a fraction p/q, as text; None where it is too long."""
-    pattern = _PATTERNS[number]
 
     def write(value: Any) -> object:
         is_long = isinstance(value, Fraction) and value.denominator.bit_length() > _MOST_BITS
         return None if is_long else str(value)
 
-    def read(tree: Any) -> Any:
-        if not pattern.fullmatch(TEXT.read(tree)):
-            refuse(tree, f"is no {number.__name__.lower()}")
-        return number(tree)
-
-    return Kind(write, read, {"type": "string", "pattern": f"^{pattern.pattern}$"})
-
-
-def _read_day(tree: Any) -> Any:
-    try:
-        return date.fromisoformat(tree)
-    except (TypeError, ValueError):
-        refuse(tree, "is no date")
-
-
-def _read_notice(tree: Any) -> Any:
-    """A notice; read back it is of people whom a published report must not tell."""
-    return Notice(TEXT.read(tree), Subjects.NEVER)
-
-
-def _write_listed(value: float) -> float | str:
-    return value if math.isfinite(value) else state_of(value).value
-
-
-def _read_listed(tree: Any) -> Any:
-    is_word = isinstance(tree, str)
-    return NUMBERS.get(STATE.read(tree), math.nan) if is_word else NUMBER.read(tree)
+    schema = {"type": "string", "pattern": _PATTERNS[number]}
+    match, why = re.compile(_PATTERNS[number]).fullmatch, f"is no {number.__name__.lower()}"
+    return _scalar(schema, why, lambda tree: _is_text(tree) and match(tree), number, write)
 
 
 def maybe(kind: Kind) -> Kind:
     """A value, or null."""
-    is_simple = isinstance(kind.schema.get("type"), str) and "properties" not in kind.schema
-    schema = {**kind.schema, "type": [kind.schema["type"], "null"]} if is_simple else None
+    schema = kind.schema
+    is_simple = isinstance(schema.get("type"), str) and "properties" not in schema
     return Kind(
         lambda value: None if value is None else kind.write(value),
         lambda tree: None if tree is None else kind.read(tree),
-        schema or {"anyOf": [kind.schema, {"type": "null"}]},
+        {**schema, "type": [schema["type"], "null"]}
+        if is_simple
+        else {"anyOf": [schema, {"type": "null"}]},
     )
 
 
@@ -208,11 +193,19 @@ def named(kind: Kind, *, pairs: bool) -> Kind:
     return Kind(write, read, {"type": "object", "additionalProperties": kind.schema})
 
 
-TEXT = _plain(str, "string", "is no text")
-_INTEGER = integer(None)
-NUMBER = Kind(_same, _read_number, {"type": "number"})
+TEXT = _scalar({"type": "string"}, "is no text", _is_text)
+NUMBER = _scalar({"type": "number"}, "is no number", _is_number)
 STATE = choice(State)
 _TEXTS, _BY_NAME = several(TEXT), named(NUMBER, pairs=False)
+
+
+def _write_listed(value: float) -> object:
+    return NUMBER.write(value) if math.isfinite(value) else STATE.write(state_of(value))
+
+
+def _read_listed(tree: Any) -> Any:
+    is_word = isinstance(tree, str)
+    return NUMBERS.get(STATE.read(tree), math.nan) if is_word else NUMBER.read(tree)
 
 
 def _read_anything(tree: Any) -> Any:
@@ -222,20 +215,27 @@ def _read_anything(tree: Any) -> Any:
     return kind.read(tree)
 
 
-_ANYTHING = Kind(
-    lambda value: [*value] if isinstance(value, tuple) else value,
-    _read_anything,
-    {"anyOf": [{"type": ["string", "number"]}, _TEXTS.schema, _BY_NAME.schema]},
-)
-"""What a spec says of itself: a text, a number, a list of texts, an object of numbers."""
-
 KINDS = {
     str: TEXT,
-    bool: _plain(bool, "boolean", "is neither true nor false"),
+    bool: _scalar(
+        {"type": "boolean"}, "is neither true nor false", lambda tree: isinstance(tree, bool)
+    ),
+    date: _scalar(
+        {"type": "string", "format": "date"},
+        "is no date",
+        _is_text,
+        date.fromisoformat,
+        date.isoformat,
+    ),
+    # Read back it is of people whom a published report must not tell.
+    Notice: _scalar(TEXT.schema, "is no text", _is_text, lambda text: Notice(text, Subjects.NEVER)),
     # Beside others in a list a number that JSON does not have is the word of its state.
     float: Kind(_write_listed, _read_listed, {"anyOf": [NUMBER.schema, STATE.schema]}),
-    date: Kind(date.isoformat, _read_day, {"type": "string", "format": "date"}),
-    Notice: TEXT._replace(read=_read_notice),
-    object: _ANYTHING,
+    # What a spec says of itself: a text, a number, a list of texts, an object of numbers.
+    object: Kind(
+        lambda value: [*value] if isinstance(value, tuple) else value,
+        _read_anything,
+        {"anyOf": [{"type": ["string", "number"]}, _TEXTS.schema, _BY_NAME.schema]},
+    ),
 }
 """The kinds of types that are neither rows nor made of others."""

@@ -36,7 +36,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
-from fairaudit.json_marks import Member
+from fairaudit.json_marks import Contradiction, Member
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.terms import Inference
@@ -51,7 +51,7 @@ class Parent:
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
 
     group: Group
-    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    estimate: Annotated[Estimate, Member("*", without="significance")]
     apart: Annotated[ShareGap | None, Member("everybody_else")]
     rest: ShareGap
 
@@ -74,11 +74,18 @@ class Appearance:
     of: str
     of_class: Annotated[str | None, Member("class")]
     group: Group
-    estimate: Annotated[Estimate, Member(flat=True, without="significance")]
+    estimate: Annotated[Estimate, Member("*", without="significance")]
     apart: Annotated[ShareGap, Member("everybody_else")]
     parents: tuple[Parent, ...]
     worse_off: bool | None
     significance: Significance | None
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """It is of an intersection, and part of as many groups as that has columns."""
+        if len(self.group) < 2:
+            yield Contradiction("is of one attribute", "group")
+        if len(self.parents) < 2:
+            yield Contradiction("are too few", "parents")
 
     @property
     def concerned(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member
+from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Contradiction, Member
 from fairaudit.stats import multiplicity
 
 
@@ -281,6 +281,11 @@ class Inference:
     def alpha(self) -> float:
         """The error rate α of every interval and test."""
         return float(1 - self.confidence)
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """A confidence is that of an interval."""
+        if not Decimal("0.5") <= self.confidence < 1:
+            yield Contradiction("does not lie from 0.5 to below 1", "confidence_text")
 
 
 DEFAULT_INFERENCE = Inference()

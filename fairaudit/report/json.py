@@ -11,31 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairaudit.codec import (
-    changes_schema,
-    parse,
-    read_answers,
-    result_schema,
-    write_answers,
-    write_changes,
-    write_result,
-)
-from fairaudit.codec import read_result as read
+from fairaudit.codec import write_answers, write_result
 from fairaudit.report import appearances, checks, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
-
-__all__ = [
-    "changes_schema",
-    "document",
-    "of_answers",
-    "parse",
-    "read",
-    "read_answers",
-    "render",
-    "result_schema",
-    "write_changes",
-    "written",
-]
 
 _SPELLED = re.compile(
     r"(?<=#)#|[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
-from fairaudit.json_marks import (
-    FLAT,
-    RARE,
-    Member,
-    member,
-)
+from fairaudit.json_marks import FLAT, RARE, Contradiction, Member, member
 from fairaudit.ledger import Ledger, PublishedLedger
-from fairaudit.metrics import (
-    Minimum,
-)
+from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
@@ -110,7 +103,7 @@ class Provenance:
     count: Annotated[str | None, Member("data.count")]
     weight: Annotated[str | None, Member("data.weight")]
     weight_error: Annotated[float, Member("data.weight_error")]
-    minimum: Annotated[Minimum, Member("options", flat=True)]
+    minimum: Annotated[Minimum, Member("options.*")]
     exclude_below: Annotated[ExcludeBelow | None, Member("options.exclude_below")]
     inference: Annotated[Inference, Member("options.inference")]
     created: str
@@ -180,6 +173,27 @@ class AuditResult:
         from fairaudit.codec import read_result, write_result
 
         return read_result, (write_result(self),)
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """What its rows say of each other: ids, the baseline, reversals, definitions."""
+        if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
+            yield Contradiction("hides numbers, and the result is not suppressed", "ledger")
+        ids: set[str] = set()
+        for index, finding in enumerate(self.findings):
+            place, before = ("checks", index), finding.before
+            if finding.check.id in ids:
+                yield Contradiction("stands twice", *place, "id")
+            ids.add(finding.check.id)
+            if before is not None and before.earlier != self.earlier:
+                why = "is not the baseline of the result"
+                yield Contradiction(why, *place, "baseline", "earlier")
+            listed = (*finding.reversals, *(before.reversals if before else ()))
+            if any(reversal not in self.reversals for reversal in listed):
+                yield Contradiction("are not among the reversals", *place, "reversals")
+        known = {definition.id for definition in self.definitions}
+        for index, rate in enumerate(self.rates):
+            if rate.metric not in known:
+                yield Contradiction("is not among the definitions", "rates", index, "metric")
 
     @property
     @member("summary.checks")

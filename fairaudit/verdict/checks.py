@@ -6,6 +6,7 @@ A limit is the decimal as written. Floats decide far from it and fractions withi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -18,7 +19,7 @@ from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place, Quote
-from fairaudit.json_marks import RARE, Member, member
+from fairaudit.json_marks import RARE, Contradiction, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
@@ -78,6 +79,11 @@ class Limit:
         evidence = {"significant": self.significant, "conclusive": self.conclusive}
         evidence_words = " and ".join(word for word, is_asked in evidence.items() if is_asked)
         return f"{bounds}, if {evidence_words}" if evidence_words else bounds
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """A limit has a bound."""
+        if self.below is self.above is None:
+            yield Contradiction("has neither `below` nor `above`")
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
@@ -139,12 +145,12 @@ class Check:
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
-    asked: Annotated[Metric, Member("asked", flat=True)]
+    asked: Annotated[Metric, Member("asked.*")]
     of: str
     by: Grouping
     given: Grouping = ()
     against: Annotated[str | None, Member("asked.against")] = None
-    terms: Annotated[Terms, Member("asked", flat=True)] = field(default_factory=Terms)
+    terms: Annotated[Terms, Member("asked.*")] = field(default_factory=Terms)
     undefined: Annotated[OnUndefined, Member("asked.undefined")] = OnUndefined.FAIL
     warn: Limit | None = None
     fail: Limit | None = None

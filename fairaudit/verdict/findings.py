@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -20,11 +22,19 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
-from fairaudit.json_marks import FLAT, STATED, Member, member
+from fairaudit.json_marks import FLAT, STATED, Contradiction, Member, member
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
-from fairaudit.verdict.checks import AnyCheck, Backing, Limit, ReversalLimit, Status
+from fairaudit.verdict.checks import (
+    AnyCheck,
+    Backing,
+    Check,
+    Limit,
+    ReversalCheck,
+    ReversalLimit,
+    Status,
+)
 
 
 @declare_subjects(row="group stratum value exact between backing lower")
@@ -44,6 +54,11 @@ class Breach:
     between: tuple[Group, ...] = ()
     backing: Backing = Backing.UNASKED
     lower: bool = False
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """What is beyond a limit has a value."""
+        if math.isnan(self.value):
+            yield Contradiction("is of no value beyond a limit", "state")
 
 
 @declare_subjects(
@@ -128,6 +143,11 @@ class Before:
     decided_by: tuple[Group, ...] = ()
     stratum: Group = ()
 
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Each breach that is worse was something before."""
+        if len(self.own_worse) != len(self.worse):
+            yield Contradiction("is not one for each", "own_worse")
+
     def is_decided_alike(self, finding: Finding) -> bool:
         """Whether the same groups in the same stratum decided then as do now."""
         now = [group for group in (finding.first, finding.second) if group]
@@ -170,7 +190,7 @@ class Finding:
 
     check: Annotated[AnyCheck, FLAT]
     status: Status
-    estimate: Annotated[Estimate | None, Member(flat=True, without="reason")]
+    estimate: Annotated[Estimate | None, Member("*", without="reason")]
     limit: Limit | ReversalLimit | None
     why: Annotated[str, Member("reason")]
     stratum: Group = ()
@@ -200,6 +220,20 @@ class Finding:
         pair = " and ".join(map(names.group, filter(None, (self.first, self.second))))
         limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        """It is held against a limit of its check, and people stand behind the sides of a value."""
+        check = self.check
+        if check.warn is check.fail is None:
+            yield Contradiction("and `warn` are both null, so nothing is judged", "fail")
+        if self.limit not in {check.fail, check.warn} - {None}:
+            yield Contradiction("is neither limit of the check", "limit")
+        if self.estimate is not None and isinstance(check, ReversalCheck):
+            yield Contradiction("is no state of a check on reversals", "state")
+        sides = [side for part in self.parts[:1] for side in (part.first, part.second) if side]
+        has_sides = isinstance(check, Check) and self.estimate is not None and len(sides) > 1
+        if self.practice is not None and not has_sides:
+            yield Contradiction("is said of a check without a value and its sides", "practice")
 
     @property
     @member()

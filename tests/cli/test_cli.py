@@ -14,7 +14,7 @@ from conftest import ROOT, SAMPLES, SPECS
 from schemas import validate
 
 import fairaudit
-from fairaudit import cli
+from fairaudit import cli, codec
 from fairaudit.cli.app import read_request
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
@@ -236,7 +236,7 @@ def test_explain() -> None:
 
 def test_schemas_are_printed() -> None:
     assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
-    assert json.loads(run("schema", "result").stdout) == report_json.result_schema()
+    assert json.loads(run("schema", "result").stdout) == codec.result_schema()
 
 
 def test_version_and_help() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import SAMPLES, SPECS
 
-from fairaudit import batch, cli, report
+from fairaudit import batch, cli, codec, report
 from fairaudit.report import check_page
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
@@ -152,7 +152,7 @@ def test_a_check_is_shown_in_every_format_of_prose_and_in_json(
 def test_what_is_shown_is_the_same_after_storing(stored: tuple[list[Answer], Path]) -> None:
     """Whatever a page tells stands in the JSON report."""
     result = stored[0][0].found
-    (read,) = report_json.read_answers(report_json.parse(stored[1].read_bytes()))
+    (read,) = codec.read_answers(codec.parse(stored[1].read_bytes()))
     assert isinstance(result, AuditResult)
     assert isinstance(read.found, AuditResult)
     assert check_page.listing(read.found) == check_page.listing(result)

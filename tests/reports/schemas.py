@@ -7,12 +7,12 @@ from typing import Any
 
 import jsonschema
 
-from fairaudit.report import json as report_json
+from fairaudit import codec
 
 
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = report_json.result_schema()
+    schema = codec.result_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit.codec.rows import row_of
-from fairaudit.codec.schema import DEFINITIONS, object_of
+from fairaudit.codec.schema import DEFINITIONS
 from fairaudit.compare.records import PeopleChange, ReversalChange
 from fairaudit.estimate import Significance
 from fairaudit.evidence import MissingBounds
@@ -127,5 +127,5 @@ def test_a_drawn_row_is_read_back(cls: Any, data: st.DataObject) -> None:
     row, codec = data.draw(rows(cls)), row_of(cls)
     tree = json.loads(json.dumps(codec.write(row), allow_nan=False))
     assert repr(codec.read(tree)) == repr(row)
-    schema = {**object_of(codec.members), "$defs": DEFINITIONS}
+    schema = {**codec.schema, "$defs": DEFINITIONS}
     jsonschema.Draft202012Validator(schema).validate(tree)

@@ -18,6 +18,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 import fairaudit
+from fairaudit import codec
 from fairaudit.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
@@ -72,7 +73,7 @@ def test_json_reports(result: AuditResult, golden: Callable[[Path, str], None]) 
 
 
 def test_the_schema_is_one_and_refuses_what_is_not_in_it() -> None:
-    jsonschema.Draft202012Validator.check_schema(report_json.result_schema())
+    jsonschema.Draft202012Validator.check_schema(codec.result_schema())
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))
     document["checks"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):

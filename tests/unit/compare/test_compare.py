@@ -25,6 +25,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
 
 import fairaudit
+from fairaudit import codec
 from fairaudit.cli import _run
 from fairaudit.compare import (
     Change,
@@ -1136,15 +1137,13 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
-    document: dict[str, Any] = json.loads(
-        report_json.written(report_json.write_changes(changes, 0))
-    )
-    jsonschema.Draft202012Validator(report_json.changes_schema()).validate(document)
+    document: dict[str, Any] = json.loads(report_json.written(codec.write_changes(changes, 0)))
+    jsonschema.Draft202012Validator(codec.changes_schema()).validate(document)
     return document
 
 
 def test_the_document_is_as_its_schema_says() -> None:
-    jsonschema.Draft202012Validator.check_schema(report_json.changes_schema())
+    jsonschema.Draft202012Validator.check_schema(codec.changes_schema())
     infinite = audit({**shares(0, 500), ("a", 0, 1): 0}, SIGNED)
     for changes in (
         compare(audit(MAY), audit(JUNE)),
@@ -1156,15 +1155,15 @@ def test_the_document_is_as_its_schema_says() -> None:
         assert len(document["rates"]) == len(changes.rates)
     document["rates"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(report_json.changes_schema()).validate(document)
+        jsonschema.Draft202012Validator(codec.changes_schema()).validate(document)
 
 
 def test_a_result_that_was_written_is_compared_like_the_one_that_was_found() -> None:
     sides = audit(MAY), audit(JUNE)
-    read = [report_json.read(json.loads(report_json.render(one))) for one in sides]
+    read = [codec.read_result(json.loads(report_json.render(one))) for one in sides]
     assert valid(compare(*read)) == valid(compare(*sides))
     result = both_models([*OF_LABEL])
-    again = report_json.read(json.loads(report_json.render(result)))
+    again = codec.read_result(json.loads(report_json.render(result)))
     assert again.model_changes == result.model_changes
     assert valid(compare_models(again, "old", "new")) == valid(compare_models(result, "old", "new"))
 

@@ -16,6 +16,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import fairaudit
+from fairaudit import codec
 from fairaudit.compare import compare
 from fairaudit.errors import DataError, SpecError
 from fairaudit.report import json as report_json
@@ -376,7 +377,7 @@ def test_the_number_of_clusters_is_told() -> None:
     assert "40, by the column c" in markdown.render([Answer("spec.yaml", None, result)])
     text = report_json.render(result)
     validate(json.loads(text))
-    again = report_json.read(report_json.parse(text))
+    again = codec.read_result(codec.parse(text))
     assert (again.provenance.cluster, again.provenance.clusters) == ("c", 40)
     assert report_json.render(again) == text
 

@@ -13,6 +13,7 @@ import pytest
 from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
+from fairaudit import codec
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.definitions import Requirement
@@ -164,7 +165,7 @@ def test_a_share_is_of_the_known_people_or_of_all_as_the_spec_says(
         assert left.detail == f"{n} of {total} people"
     document = json.loads(report_json.render(result))
     assert document["options"]["exclude_below"]["of"] == (of or "known")
-    again = report_json.read(document).provenance.exclude_below
+    again = codec.read_result(document).provenance.exclude_below
     assert again == result.provenance.exclude_below
 
 
@@ -431,7 +432,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     rules = {"min_size": 10, "min_events": 5, "exclude_below": LAW}
     result = audit_csv(TINY, spec_of(RATIO, "differential_fairness", **rules))
     found = json.loads(report_json.render(result))
-    Draft202012Validator(report_json.result_schema()).validate(found)
+    Draft202012Validator(codec.result_schema()).validate(found)
     assert {**found["options"], "inference": None} == {
         "inference": None,
         "suppress_below": None,

@@ -1,0 +1,79 @@
+"""The names by which a record is written in a report, and found again in the catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from fairaudit.json_marks import RARE, Contradiction
+from fairaudit.metrics import (
+    Disparity,
+    GroupMetric,
+    Metric,
+    OverGroups,
+    average_classes,
+    build_disparity,
+    find_comparison,
+    find_comparison_id,
+    find_metric,
+    suggest,
+)
+from fairaudit.metrics.formulas import Macro
+
+
+@dataclass(frozen=True, slots=True)
+class MetricName:
+    """What a spec asks for: the id of a record of the catalogue, and what was made of it.
+
+    `compare` is how a rate is compared, null where none is; `macro` whether it is the mean over
+    classes; `mean` whether it is the mean over groups, `aggregate` another number over groups.
+    """
+
+    metric: str
+    compare: str | None
+    macro: bool
+    mean: bool
+    aggregate: Annotated[OverGroups | None, RARE] = None
+
+
+def name_record(record: Metric) -> MetricName:
+    """The names that a record is found by."""
+    compare, rate, over_groups = find_comparison_id(record), record, None
+    if isinstance(record, Disparity):
+        rate = record.parts[0][0]
+        known = None if compare else find_metric(record.id)
+        is_defined_so = isinstance(known, Disparity) and known.over_groups is not None
+        over_groups = None if is_defined_so else record.over_groups
+    base = rate.base if isinstance(rate, Macro) else rate
+    is_criterion = isinstance(record, Disparity) and compare is None
+    metric = record.id if is_criterion else base.id
+    is_mean = over_groups is OverGroups.MEAN
+    aggregate = None if is_mean else over_groups
+    return MetricName(metric, compare, macro=base is not rate, mean=is_mean, aggregate=aggregate)
+
+
+def find_record(name: MetricName) -> Metric:
+    """The record of this version that the names mean; raises `Contradiction` where none is meant.
+
+    The metric may have been of another version.
+    """
+    record = find_metric(name.metric)
+    if record is None:
+        why = f"is no metric of this version{suggest(name.metric)}"
+        raise Contradiction(why, "metric")
+    if name.macro:
+        record = average_classes(record)
+        if record is None:
+            raise Contradiction(f"cannot be said of {name.metric}", "macro")
+    if name.compare is not None:
+        comparison = find_comparison(name.compare)
+        if comparison is None or not isinstance(record, GroupMetric):
+            raise Contradiction(f"is no comparison of {name.metric}", "compare")
+        record = build_disparity(record, comparison)
+    over_groups = OverGroups.MEAN if name.mean else name.aggregate
+    if over_groups is not None:
+        if not isinstance(record, Disparity) or (name.mean and name.aggregate is not None):
+            member = "mean" if name.mean else "aggregate"
+            raise Contradiction(f"cannot be said of {name.metric}", member)
+        record = replace(record, over_groups=over_groups)
+    return record
