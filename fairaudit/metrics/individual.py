@@ -20,7 +20,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import LEAST, NOTHING, Mean, consistency, widen
+from fairaudit.rows.consistency import LEAST, LEAST_PROFILES, NOTHING, Mean, consistency, widen
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
@@ -38,6 +38,9 @@ LEAST_ASKED = 1_000
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
 BY_PEOPLE = "jackknife of people"
+
+TOO_FEW = f", or fewer than {LEAST_PROFILES} combinations of features of a sample have such people"
+"""What else leaves a number of equal people undefined, where not all profiles fit into memory."""
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
 """The number of one group in one stratum."""
@@ -223,7 +226,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     better=Better.LOWER,
     formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
     requirements=FEATURES,
-    undefined="no two people are equal in every feature",
+    undefined=f"no two people are equal in every feature{TOO_FEW}",
     value_of=_value_of(_unawareness),
     ends_of=_ends_of(_unawareness),
     least=LEAST,
@@ -266,7 +269,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
     bounds=(0, 1),
     requirements=FEATURES,
-    undefined="no two people of different groups are equal in every feature",
+    undefined=f"no two people of different groups are equal in every feature{TOO_FEW}",
     value_of=_causal_value,
     interval=_causal_ends,
     method=BY_PEOPLE,

@@ -20,6 +20,7 @@ from fairaudit.metrics.individual import (
     BY_PEOPLE,
     FEATURES,
     NEIGHBOURS,
+    TOO_FEW,
     choose_asked,
     measure_groups,
 )
@@ -236,7 +237,7 @@ _TWINS = Comparison(
     interval=_of_twins,
     least=LEAST,
     interval_name=BY_PEOPLE,
-    undefined="nobody has a twin in the reference",
+    undefined=f"nobody has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
     f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference less that "

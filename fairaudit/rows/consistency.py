@@ -46,6 +46,15 @@ def add_sampling(variance: float, profile: Ints, influence: Floats, share: float
     return share * variance + (1 - share) * float((np.bincount(profile, influence) ** 2).sum())
 
 
+LEAST_PROFILES = 30
+"""Of fewer profiles of a sample no number is told: they say too little of those left out."""
+
+
+def tells_too_little(profile: Ints, share: float) -> bool:
+    """Whether a share of the profiles is known, and of these too few to speak for the others."""
+    return share < 1 and len(np.unique(profile)) < LEAST_PROFILES
+
+
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
     """Student's quantile over the normal one: a variance of few people is itself uncertain."""
     freedom = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1)

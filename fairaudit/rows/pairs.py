@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.rows.consistency import NOTHING, Mean, add_sampling, estimate_variance
+from fairaudit.rows.consistency import (
+    NOTHING,
+    Mean,
+    add_sampling,
+    estimate_variance,
+    tells_too_little,
+)
 
 
 def differing_pairs(
@@ -45,7 +51,7 @@ def _share(
     positives = np.bincount(profile, n * outcome)[profile] - own_positives
     differing = np.where(outcome > 0, others - positives, positives)
     total = float((n * others).sum())
-    if not total:
+    if not total or tells_too_little(profile[others > 0], share):
         return NOTHING
     value = float((n * differing).sum()) / total
     # Each pair is counted by both: by one person more or less the sums change twice.

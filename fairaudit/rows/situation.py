@@ -12,7 +12,14 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import LEAST, NOTHING, Mean, add_sampling, estimate_variance
+from fairaudit.rows.consistency import (
+    LEAST,
+    NOTHING,
+    Mean,
+    add_sampling,
+    estimate_variance,
+    tells_too_little,
+)
 from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate
 
 SAME = 1e-9
@@ -96,7 +103,7 @@ def twin_difference(  # two sides, their outcomes and how many they are
     of the own side; the people told are those of the smaller side.
     """
     members, others, shared = find_twins(features, members, others)
-    if not len(members):
+    if not len(members) or tells_too_little(shared, share):
         return NOTHING
     n = np.ones(len(outcome), dtype=np.int64) if n is None else n
     profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])

@@ -183,3 +183,34 @@ def test_the_steepest_of_equal_people_are_those_farthest_apart(seed: int) -> Non
     assert {int(order[pair.first]), int(order[pair.second])} == {2, 3}
     assert math.isinf(pair.ratio)
     assert pair.gap == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("metric", ["unawareness_violations", "causal_discrimination", "twin_test"])
+@pytest.mark.parametrize("profiles", [2, 8])
+def test_a_few_profiles_of_a_sample_never_pass(
+    metric: str, profiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few profiles spread over many cells: the memory holds one or none of them."""
+    monkeypatch.setattr("fairaudit.raw_rows.BUDGET", 2**15)
+    monkeypatch.setattr("fairaudit.engine.row_profiles._LEAST_HELD", 50)
+    draw, n = np.random.default_rng(profiles), 4000
+    frame = pl.DataFrame(
+        {
+            "g": draw.choice(["m", "w"], n),
+            "h": draw.integers(0, 400, n).astype(str),
+            "d": draw.choice(["yes", "no"], n),
+            "age": draw.integers(0, profiles, n).astype(float),
+        }
+    )
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "m"}, "h": {}},
+            "decision": {"column": "d", "positive": "yes"},
+            "features": {"numeric": ["age"]},
+        },
+        "metrics": [{"metric": metric, "by": "g", "fail": {"above": 0.9}}],
+    }
+    (finding,) = fairaudit.audit(spec, frame).findings
+    assert finding.estimate is None
+    assert finding.status is Status.INCONCLUSIVE
+    assert "fewer than 30 combinations of features of a sample" in finding.why
