@@ -9,6 +9,7 @@ from dataclasses import replace
 from fairaudit import names
 from fairaudit.cube import Grouping
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
@@ -219,9 +220,9 @@ def limit_rules(finding: Finding, metric: str) -> Iterator[Rule]:
     if not isinstance(check, Check) or not _is_plain(check):
         return
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
-        for value in () if limit is None else _places(finding, check, metric, limit):
+        for value, side in () if limit is None else _places(finding, check, metric, limit):
             text = numbers.percent(value) if share else numbers.number(value, 3)
-            yield Rule(value, label=f"{name} {text}", is_limit=True)
+            yield Rule(value, label=f"{name} {side} {text}", is_limit=True)
 
 
 def _is_plain(check: Check) -> bool:
@@ -235,18 +236,43 @@ def _is_plain(check: Check) -> bool:
     )
 
 
-def _places(finding: Finding, check: Check, metric: str, limit: Limit) -> Iterator[float]:
-    bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
+def _places(
+    finding: Finding, check: Check, metric: str, limit: Limit
+) -> Iterator[tuple[float, str]]:
+    """The rate at each bound of a limit, and on which side of it a rate is beyond."""
+    sides = {"below": limit.below, "above": limit.above}
+    bounds = {side: float(bound) for side, bound in sides.items() if bound is not None}
     if isinstance(check.asked, GroupMetric):
-        yield from bounds if check.asked.id == metric else ()
+        if check.asked.id == metric:
+            yield from ((bound, side) for side, bound in bounds.items())
         return
     base = _base(finding, check, metric)
     if base is None or not isinstance(check.asked, Disparity):
         return
-    for bound in bounds:
+    for bound in bounds.values():
         value = base + float(check.asked.comparison.gap_at(bound, base))
+        side = "below" if value < base else "above"
+        if (above := _above_lowest(finding, check.asked, bound)) is not None:
+            value, side = above, "above"
         if math.isfinite(value):
-            yield value
+            yield value, side
+
+
+def _above_lowest(finding: Finding, asked: Disparity, bound: float) -> float | None:
+    """Where a bound of a spread stands above the lowest rate, if it is the highest that suffers."""
+    first, second = finding.parts[0].first, finding.parts[0].second
+    is_known = finding.spread and finding.worse_off and first is not None and second is not None
+    if not is_known or asked.comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
+        return None
+    assert first is not None
+    assert second is not None
+    low, high = sorted((first, second), key=lambda side: side.estimate.value)
+    if high.group != finding.worse_off:
+        return None
+    base, apart = low.estimate.value, float(asked.comparison.unscale(bound))
+    if asked.comparison.scale is Scale.DIFFERENCE:
+        return base + apart
+    return base / apart if apart > 0 else None
 
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
