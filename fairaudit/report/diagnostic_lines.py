@@ -180,13 +180,14 @@ def _sure(finding: Finding) -> list[str]:
     assert estimate is not None
     parts = []
     if ends := interval(finding):
-        parts.append(f"{numbers.confidence(inference)} {ends}")
+        parts.append(f"{numbers.confidence(inference)} interval {ends}")
     test = estimate.significance
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
         family = f"{test.correction}, {numbers.counted(test.family, 'test')}"
-        parts.append(f"p {p} ({family if test.family > 1 else test.test})")
-    return ["; ".join(parts), _missing(finding)]
+        method = family if test.family > 1 else test.test
+        parts.append(f"p of {evidence.hypothesis(finding)} {p} ({method})")
+    return [*parts, _missing(finding)]
 
 
 def _missing(finding: Finding) -> str:
@@ -209,7 +210,7 @@ def _missing(finding: Finding) -> str:
 
 
 def _people(finding: Finding) -> list[str]:
-    """How many people it takes to reach the limit, and the other side's rate."""
+    """How many people it takes to reach the limit, and the rate of the other side."""
     affected = finding.practice
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
@@ -218,7 +219,8 @@ def _people(finding: Finding) -> list[str]:
     if affected.to_limit:
         texts.append(f"{numbers.whole(affected.to_limit)} {way} would reach the limit")
     if affected.to_parity:
-        texts.append(f"{numbers.whole(affected.to_parity)} {way} the other side's rate")
+        to = headlines.side(evidence.better_side(finding))
+        texts.append(f"{numbers.whole(affected.to_parity)} {way} the rate of {to}")
     if affected.flips:
         texts.append("one person the other way reverses the gap")
     if not texts:

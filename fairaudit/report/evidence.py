@@ -43,6 +43,11 @@ def backing(finding: Finding) -> str:
             "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
             "the limit differs significantly"
         )
+    if finding.backing is Backing.NOT_SIGNIFICANT and _is_significant_alone(finding):
+        return (
+            "beyond the limit, not significant: not cleared; significant by itself, not among "
+            "all tests of the spec"
+        )
     if finding.backing in _BEYOND:
         text = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
         return f"beyond the limit, {text}"
@@ -57,6 +62,13 @@ def hypothesis(finding: Finding) -> str:
     """What the test of a finding tests, in words behind "p of"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
+
+
+def _is_significant_alone(finding: Finding) -> bool:
+    """Whether only the correction for the other tests takes the significance away."""
+    test = None if finding.estimate is None else finding.estimate.significance
+    alpha = finding.check.inference.alpha
+    return test is not None and test.p < alpha <= test.adjusted
 
 
 def _differs_elsewhere(finding: Finding) -> bool:
@@ -225,12 +237,21 @@ def _shortfall(affected: PeopleAffected) -> str:
 
 def worse_side(finding: Finding) -> Side:
     """The side that the people of a gap belong to: the one with less of what is good."""
+    return _sides_of_gap(finding)[0]
+
+
+def better_side(finding: Finding) -> Side:
+    """The side that they are compared with."""
+    return _sides_of_gap(finding)[1]
+
+
+def _sides_of_gap(finding: Finding) -> tuple[Side, Side]:
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None
     assert part.second is not None
-    sides = sorted((part.first, part.second), key=lambda side: side.estimate.value)
-    return sides[-1] if affected.burden else sides[0]
+    low, high = sorted((part.first, part.second), key=lambda side: side.estimate.value)
+    return (high, low) if affected.burden else (low, high)
 
 
 def few_people(finding: Finding) -> str:

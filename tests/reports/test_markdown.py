@@ -144,7 +144,7 @@ def test_whatever_the_verdict_the_report_says_what_the_result_does(name: str) ->
     text = rendered(result)
     assert read_back(text, commonmark()) == expected(comment_of(result))
     _, others = read_back(text, commonmark())
-    assert others[1].lstrip("✓✗ ").startswith(result.verdict.upper())
+    assert others[1].lstrip("✓✗△ ").startswith(result.verdict.upper())
     marks = [one.upper() for one in result.tally if result.tally[one] and one is not Status.PASS]
     if "skipped" not in name:
         assert all(re.search(rf"^(✗|△) {mark} ", "\n".join(others), re.MULTILINE) for mark in marks)
