@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from fairaudit.cube import GroupTable, Ints, Marks
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import GroupValues
 from fairaudit.simpson.records import GroupRate, Reversal, ReversalKind, Stratum
 
@@ -17,13 +18,73 @@ NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
 
 
-class _Columns(NamedTuple):
+@dataclass(frozen=True)
+class _Columns:
     """Both groups of a pair over the strata they share, as integer arrays [Z]."""
 
     over: tuple[Ints, Ints]
     under: tuple[Ints, Ints]
 
-    def signs(self) -> Ints:
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """The rate of each group in each stratum."""
+        return self.over[0] / self.under[0], self.over[1] / self.under[1]
+
+    @cached_property
+    def people(self) -> Ints:
+        """The people of both groups in each stratum."""
+        return np.asarray(self.under[0] + self.under[1])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Their share in all strata."""
+        return np.asarray(self.people / self.people.sum())
+
+    @cached_property
+    def crude(self) -> float:
+        """The difference with the strata thrown together."""
+        (a, c), (n, m) = self.over, self.under
+        return float(a.sum() / n.sum() - c.sum() / m.sum())
+
+    @cached_property
+    def standardized(self) -> float:
+        """The difference at the mix of strata of both together."""
+        p, q = self.shares
+        return float((self.weight * (p - q)).sum())
+
+    def standardized_sides(self) -> tuple[float, float]:
+        """The rate of each group at that mix."""
+        p, q = self.shares
+        return float((self.weight * p).sum()), float((self.weight * q).sum())
+
+    @cached_property
+    def is_turned(self) -> bool:
+        """Whether the standardized difference has the opposite sign."""
+        return self._side * _find_sign(self.standardized, self.exact_standardized) < 0
+
+    @cached_property
+    def opposite(self) -> Marks:
+        """Which strata point the other way."""
+        return np.asarray((self._signs() == -self._side) & (self._side != 0))
+
+    @cached_property
+    def _side(self) -> int:
+        return _find_sign(self.crude, self.exact_crude)
+
+    @cached_property
+    def composition(self) -> float:
+        """The part of the difference that goes with the mix of strata of each group."""
+        (p, q), (n, m) = self.shares, self.under
+        return float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
+
+    def mantel_haenszel_odds_ratio(self) -> float:
+        """The odds ratio that all strata share; infinite or undefined where it divides by 0."""
+        (a, c), (n, m) = self.over, self.under
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
+        return float(odds)
+
+    def _signs(self) -> Ints:
         """The sign of the difference in each stratum, by cross products where it is near 0."""
         (a, c), (n, m) = self.over, self.under
         gap = a / n - c / m
@@ -34,7 +95,7 @@ class _Columns(NamedTuple):
         return signs
 
     def exact_crude(self) -> Fraction:
-        """The difference with the strata thrown together."""
+        """The crude difference as a fraction."""
         sides = [
             Fraction(int(over.sum()), int(under.sum()))
             for over, under in zip(self.over, self.under, strict=True)
@@ -42,7 +103,7 @@ class _Columns(NamedTuple):
         return sides[0] - sides[1]
 
     def exact_standardized(self) -> Fraction:
-        """The difference at the mix of strata of both together."""
+        """The standardized difference as a fraction."""
         weights = [int(a) + int(b) for a, b in zip(*self.under, strict=True)]
         terms = (
             w * (Fraction(int(a), int(b)) - Fraction(int(c), int(d)))
@@ -64,23 +125,11 @@ def measure_pair(
     values: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
 ) -> Reversal | None:
     """One pair with its kind and numbers, untested; None where conditioning changes nothing."""
-    over, under = count_rate(values)
     g, h = pair
-    columns = _Columns((over[support, g], over[support, h]), (under[support, g], under[support, h]))
-    (a, c), (n, m) = columns.over, columns.under
-    p, q = a / n, c / m
-    weight = (n + m) / (n + m).sum()
-    crude = float(a.sum() / n.sum() - c.sum() / m.sum())
-    standardized = float((weight * (p - q)).sum())
-    side = _find_sign(crude, columns.exact_crude)
-    turned = side * _find_sign(standardized, columns.exact_standardized) < 0
-    opposite = (columns.signs() == -side) & (side != 0)
-    kind = _choose_kind(columns, (crude, standardized), floor, opposite, turned=turned)
+    columns = _Columns(*((part[support, g], part[support, h]) for part in count_rate(values)))
+    kind = _choose_kind(columns, floor)
     if kind is None:
         return None
-    composition = float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
     first, second = (_list_rates(values, support, group, table.scale) for group in pair)
     return Reversal(
         rate=values.metric.id,
@@ -89,19 +138,19 @@ def measure_pair(
         pair=(table.groups[g][0][1], table.groups[h][0][1]),
         given=table.given,
         kind=kind,
-        crude=crude,
+        crude=columns.crude,
         crude_pair=(first[-1], second[-1]),
-        standardized=standardized,
-        standardized_pair=(float((weight * p).sum()), float((weight * q).sum())),
-        composition=composition,
-        within=crude - composition,
-        mantel_haenszel_odds_ratio=float(odds),
-        opposite_weight=float(_weigh(n + m, opposite)),
-        reversed_strata=int(opposite.sum()),
+        standardized=columns.standardized,
+        standardized_pair=columns.standardized_sides(),
+        composition=columns.composition,
+        within=columns.crude - columns.composition,
+        mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
+        opposite_weight=float(_weigh(columns.people, columns.opposite)),
+        reversed_strata=int(columns.opposite.sum()),
         estimable_strata=len(support),
-        adjusted=turned,
+        adjusted=columns.is_turned,
         strata=tuple(
-            Stratum(table.strata[z], first[i], second[i], float(weight[i]))
+            Stratum(table.strata[z], first[i], second[i], float(columns.weight[i]))
             for i, z in enumerate(support)
         ),
         # Those of all groups and the tests are added by the scan.
@@ -121,21 +170,15 @@ def _list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> l
     return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
-def _choose_kind(
-    columns: _Columns,
-    gaps: tuple[float, float],
-    floor: Fraction,
-    opposite: Marks,
-    *,
-    turned: bool,
-) -> ReversalKind | None:
+def _choose_kind(columns: _Columns, floor: Fraction) -> ReversalKind | None:
     """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes.
 
     Another kind must not be one that `_find_suspects` in `scanning.py` leaves out, or it is never
-    found. `gaps` are the crude and the standardized one, `opposite` the strata that point the other
-    way; `turned`: so does the standardized gap.
+    found.
     """
-    (crude, standardized), exact = gaps, (columns.exact_crude, columns.exact_standardized)
+    gaps = crude, standardized = columns.crude, columns.standardized
+    exact = columns.exact_crude, columns.exact_standardized
+    turned, opposite = columns.is_turned, columns.opposite
     wide, adjusted_wide = (
         _reaches(gap, floor, find) for gap, find in zip(gaps, exact, strict=True)
     )
@@ -143,7 +186,7 @@ def _choose_kind(
         return ReversalKind.EVERY_STRATUM
     if wide and adjusted_wide and turned:
         return ReversalKind.ADJUSTED
-    if wide and _weigh(columns.under[0] + columns.under[1], opposite) > Fraction(1, 2):
+    if wide and _weigh(columns.people, opposite) > Fraction(1, 2):
         return ReversalKind.MOST_PEOPLE
     if adjusted_wide and not wide:
         hides = turned or _is_at_most_half(crude, standardized, *exact)
