@@ -95,8 +95,8 @@ def test_the_pair_that_is_compared_is_bold_and_the_limit_is_drawn() -> None:
     strong = [one.text for one in by_class(drawn, "name") if "strong" in one.attributes["class"]]
     assert strong == ["female × Black", "male × Black"]
     assert [one.text for one in by_class(drawn, "limit") if one.tag == "text"] == [
-        "fail 48.3 %",
-        "warn 54.3 %",
+        "fail below 48.3 %",
+        "warn below 54.3 %",
     ]
 
 
