@@ -98,9 +98,10 @@ class Metric(_Described):
     Example: `women_by_department`.
     """
     compare: Comparison | None = None
-    """How the rates of groups are compared; criteria have a comparison of their own.
+    """How rates are compared: `gap`, `min_ratio` take the two groups farthest apart, `difference`
+    and `ratio` each group and its reference.
 
-    Example: `ratio`.
+    Examples: `gap`, `ratio`.
     """
     reference: ReferenceMap | None = None
     """The group to compare with: a level by attribute, or a word such as `rest`, `highest`.

@@ -39,6 +39,9 @@ from fairaudit.spec.row_measures import refuse_row_measure
 from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import About, Check, Limit
 
+_FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
+"""The comparison of the two groups farthest apart, by that of each group with its reference."""
+
 
 def read_metrics(
     context: Context, skipped: frozenset[int]
@@ -270,10 +273,17 @@ def _refuse_reference(entry: Entry, by: Grouping) -> None:
     protected = entry.context.columns.protected
     undeclared = {column.name for column in protected if column.reference is None}
     missing = next(column for column in by if column in undeclared)
+    compare = entry.shape.compare
+    ways = [
+        f"declare `reference:` in columns.protected.{missing}",
+        "say `reference: rest` (largest, highest, overall …) here",
+    ]
+    if compare in _FARTHEST:
+        ways.insert(0, f"say `compare: {_FARTHEST[compare]}` for the two groups farthest apart")
+    what = f"`{compare}`" if compare in _FARTHEST else entry.shape.metric
     entry.fault(
-        "metric",
-        f"{entry.shape.metric} needs a reference for {name}: declare `reference:` in columns."
-        f"protected.{missing}, or say `reference: rest` (largest, highest, overall …) here",
+        "compare" if compare in _FARTHEST else "metric",
+        f"{what} needs a reference for {name}: {', '.join(ways[:-1])}, or {ways[-1]}",
     )
 
 
