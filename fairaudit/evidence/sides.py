@@ -1,4 +1,4 @@
-"""What stands behind a value: the two sides that were compared, each with its interval."""
+"""Builds the two sides that were compared, each with its interval, as findings hold them."""
 
 from __future__ import annotations
 

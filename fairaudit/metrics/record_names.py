@@ -1,4 +1,4 @@
-"""The names by which a record is written in a report, and found again in the catalogue."""
+"""How JSON names a record of the catalogue, and finds it again."""
 
 from __future__ import annotations
 

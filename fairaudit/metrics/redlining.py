@@ -1,4 +1,4 @@
-"""How well the features tell who belongs to a group: each group against all others."""
+"""The metric of redlining: the error of telling a group from all others by people's features."""
 
 from __future__ import annotations
 

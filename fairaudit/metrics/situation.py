@@ -1,4 +1,4 @@
-"""People of a group beside people like them in a reference: neighbours, or twins."""
+"""Metrics of people beside people like them in a reference group: neighbours, or twins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader should know of the checks: gates that cannot all hold, groups too few to show."""
+"""Notices on the checks of a spec: gates that cannot all hold, groups too few to show."""
 
 from __future__ import annotations
 

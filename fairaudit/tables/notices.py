@@ -1,4 +1,4 @@
-"""What a reader should know beside the tables: what an expert would remark on such data."""
+"""Notices on the data and the spec: what an expert would remark on such data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader should know of metrics of people one by one: who was read, asked, and found."""
+"""Notices on metrics of people one by one: who was read, who was asked, what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is answered: findings, who is beyond a limit, who was not judged, who is waived."""
+"""The types of what is answered: findings, who is beyond a limit, not judged, or waived."""
 
 from __future__ import annotations
 
