@@ -95,7 +95,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     added = amounts(counts, spec)
     clusters = cluster_codes(counts)
     cube = _cube(counts, axes, added, clusters)
-    refuse_unexpected(spec.expected, cube.ledger.counted)
+    refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
     left_out = _left_out(counts, axes, added, clusters, cube.ledger)
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
@@ -111,12 +111,6 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     searched_cubes, columns = _searched(counts, spec), None
     if counts.searched is not None:
         columns = Searched(tuple(searched_cubes), counts.searched.left_out)
-    rows = None
-    if counts.rows_read is not None:
-        stays, _, _ = _stays(counts, axes)
-        places = np.full(len(stays), -1, dtype=np.int64)
-        places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
-        rows = audited_rows(counts, counts.rows_read, places)
     return Cubes(
         cube,
         notices,
@@ -125,10 +119,20 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         searched_cubes,
         columns,
         left_out,
-        rows,
+        _people_one_by_one(counts, axes),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
     )
+
+
+def _people_one_by_one(counts: Counts, axes: Sequence[Axis]) -> Rows | None:
+    """The audited people with the cell of each; None where no measure looks at single people."""
+    if counts.rows_read is None:
+        return None
+    stays, _, _ = _stays(counts, axes)
+    places = np.full(len(stays), -1, dtype=np.int64)
+    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
+    return audited_rows(counts, counts.rows_read, places)
 
 
 def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:

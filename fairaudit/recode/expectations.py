@@ -64,9 +64,9 @@ def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
     """A notice where each row of the data holds several counts, and stands for as many rows."""
-    each = counts.plan.rows_of_each
-    if each > 1:
-        what = f"each row of the data holds {each} counts of people, and is {each} rows here"
+    count = counts.plan.rows_of_each
+    if count > 1:
+        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
         yield Notice(what, Subjects.NOBODY)
 
 

@@ -232,6 +232,23 @@ def test_counts_that_cannot_be_are_an_error(row: str, tmp_path: Path) -> None:
         fairaudit.audit({**spec, "metrics": "selection_rate"}, path)
 
 
+@pytest.mark.parametrize("at_least", [3, 4])
+def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE)
+    decision = {"counts": {"selected": "selected", "total": "n"}}
+    spec = {
+        "columns": {"protected": ["sex"], "decision": decision},
+        "expect": {"rows": {"at_least": at_least}},
+        "metrics": ["selection_rate"],
+    }
+    if at_least == 3:
+        fairaudit.audit(spec, path)
+        return
+    with pytest.raises(DataError, match="3 rows are counted"):
+        fairaudit.audit(spec, path)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
