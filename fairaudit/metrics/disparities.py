@@ -367,6 +367,11 @@ class Disparity(CatalogueEntry):
         return self.to_reference and not one_sided and not is_share
 
     @property
+    def looks_at_nearest(self) -> bool:
+        """Whether it is of the group nearest to parity alone: a gate that hardly ever fails."""
+        return self.over_groups is OverGroups.MIN and not self.comparison.quotient
+
+    @property
     def has_other_side(self) -> bool:
         """Whether the value compares a group with others; one of `itself` compares already."""
         return not self.comparison.one_sided

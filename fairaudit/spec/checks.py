@@ -193,6 +193,11 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
             "at one; `outside: [lowest, highest]` looks at both"
         )
+    if bounds and isinstance(metric, Disparity) and metric.looks_at_nearest:
+        warnings.append(
+            f"{where}: `aggregate: min` of differences is of the group nearest to parity, however "
+            "far apart the others are; `max` is of the farthest"
+        )
     if bounds and _parity(metric) and entry.shape.against is None:
         warnings.append(
             f"{where}: {metric.id} is at parity {_parity(metric)}, so a limit on it may be "

@@ -88,6 +88,21 @@ def test_a_group_of_whom_nobody_is_known_leaves_no_pass(aggregate: str) -> None:
     assert [str(finding.status) for finding in result.findings] == ["inconclusive"]
 
 
+@pytest.mark.parametrize(
+    ("compare", "aggregate", "is_told"),
+    [("difference", "min", True), ("difference", "max", False), ("ratio", "min", False)],
+)
+def test_a_gate_on_the_nearest_group_is_told(
+    compare: str, aggregate: str, *, is_told: bool
+) -> None:
+    limit = "< 0.5" if compare == "ratio" else "> 0.5"
+    entry = {"metric": "selection_rate", "compare": compare, "aggregate": aggregate, "warn": limit}
+    spec = {"columns": {"protected": ["g"], "decision": "y"}}
+    metrics = [{**entry, "reference": "overall"}]
+    notices = fairaudit.audit({**spec, "metrics": metrics}, FRAME).notices
+    assert any("nearest to parity" in notice for notice in notices) is is_told
+
+
 def test_an_exact_limit_is_decided_by_fractions() -> None:
     data = pl.DataFrame({"g": ["a"] * 10 + ["b"] * 10, "y": [1] * 3 + [0] * 7 + [1] * 6 + [0] * 4})
     spec = {"columns": {"protected": ["g"], "decision": "y"}}
