@@ -26,7 +26,7 @@ def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of t
     return _convert(check_table.columns(result), to)
 
 
-def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401
+def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
     """One row for each rate of each group, in one grouping or in all."""
     if by is not None:
         grouping = _find_grouping(result, by)
@@ -100,7 +100,7 @@ def _name_rates(rates: Sequence[RateRow]) -> list[str]:
     return names
 
 
-def _convert(columns: Sequence[Column], to: str) -> Any:  # noqa: ANN401
+def _convert(columns: Sequence[Column], to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
     """Columns as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
     if to not in _LIBRARIES:
         raise UsageError(f"to is {', '.join(_LIBRARIES)}, not {quoted(str(to))}")

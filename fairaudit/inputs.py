@@ -68,7 +68,7 @@ def read_named(name: str, most: int) -> bytes:
     """The bytes of a file, or of stdin; raises `OSError`, also where there are more than `most`."""
     content = read_stdin(most) if name == STDIN else read(Path(name), most)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes, and no more are read")
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes, and at most so many are read")
     return content
 
 

@@ -57,12 +57,12 @@ def assert_audit(
 
 def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     y_true: Any = None,  # noqa: ANN401  # arrays, lists and series of any library
-    y_pred: Any = None,  # noqa: ANN401
+    y_pred: Any = None,  # noqa: ANN401  # the same
     *,
-    sensitive_features: Any,  # noqa: ANN401
-    control_features: Any = None,  # noqa: ANN401
-    score: Any = None,  # noqa: ANN401
-    sample_weight: Any = None,  # noqa: ANN401
+    sensitive_features: Any,  # noqa: ANN401  # the same, also frames and dicts of them
+    control_features: Any = None,  # noqa: ANN401  # the same
+    score: Any = None,  # noqa: ANN401  # as y_true
+    sample_weight: Any = None,  # noqa: ANN401  # as y_true
     pos_label: object = 1,
     metrics: Sequence[str | Mapping[str, object]] | str | None = None,
     limits: Mapping[str, object] | None = None,
@@ -100,12 +100,16 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
         ("strata", "control_feature", control_features),
     ):
         if features is not None:
-            # Behind a prefix a feature may be called like any other column.
             named = frames.name_columns(features, base)
-            columns[role] = {name: {"column": f"{base}s.{name}"} for name in named}
-            arrays |= _read_arrays({f"{base}s.{name}": values for name, values in named.items()})
+            columns[role] = {name: {"column": _column_of(base, name)} for name in named}
+            arrays |= _read_arrays({_column_of(base, name): named[name] for name in named})
     listed = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
     return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
+
+
+def _column_of(base: str, name: str) -> str:
+    """The column of a feature: behind a prefix it may be called like any other column."""
+    return f"{base}s.{name}"
 
 
 def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
@@ -117,7 +121,7 @@ def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
     }
 
 
-def _name_classes(pos_label: Any, outcomes: Iterable[Column]) -> dict[str, object]:  # noqa: ANN401
+def _name_classes(pos_label: Any, outcomes: Iterable[Column]) -> dict[str, object]:  # noqa: ANN401  # any label
     """The positive, and the negative where all other values are one."""
     positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)

@@ -136,9 +136,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             lambda: batch.list_inputs(specs, data, baseline, draws),
             lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
         )
-    if tolerance is not None and baseline is None:
-        what = "--tolerance needs a --baseline"
-        raise UsageError(what, "name the JSON report to compare with")
+    _refuse_lone_tolerance(tolerance, baseline)
     with silenced(debug=debug), _progress(quiet=quiet, color=color) as progress:
         answers = batch.answer(
             specs,
@@ -157,6 +155,13 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     form = format_named(format_name)
     print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))
+
+
+def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:
+    """Raises `UsageError` for a tolerance without an earlier report that it is of."""
+    if tolerance is not None and baseline is None:
+        what = "--tolerance needs a --baseline"
+        raise UsageError(what, "name the JSON report to compare with")
 
 
 def _named_specs(named: list[Path] | None, data: str | None) -> list[Path]:

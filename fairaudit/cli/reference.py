@@ -108,7 +108,10 @@ def schema(
 
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:
-            raise UsageError(f"the schema of a {of} is printed as JSON alone", "leave --format out")
+            raise UsageError(
+                f"only the schema of a spec is printed as Markdown, not that of a {of}",
+                "leave --format out",
+            )
         sys.stdout.write(schema_page.markdown())
         return
     trees = {

@@ -75,6 +75,7 @@ class _Raw(io.RawIOBase):
         return self.file.isatty()
 
     def write(self, data: WriteableBuffer, /) -> int | None:
+        """Writes what the stream takes; after an error the rest is dropped, and `lost` says so."""
         if self.lost:
             return memoryview(data).nbytes
         try:

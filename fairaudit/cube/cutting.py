@@ -122,6 +122,7 @@ class _Cut:
 
     @classmethod
     def begin(cls, cube: Cube, by: Grouping, given: Grouping, of: str, beside: str | None) -> _Cut:
+        """The cells of a grouping: people whose group, stratum and paired outcomes are known."""
         columns, conditions = cube.places(by), cube.places(given)
         outcomes = (of, beside) if beside is not None else ()
         known = cube.places([name for name in outcomes if cube.outcome(name) is not None])

@@ -61,11 +61,11 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes lines on, and tells how many bytes they are."""
 
-    def passed(lines: pl.DataFrame) -> pl.DataFrame:
+    def pass_on(lines: pl.DataFrame) -> pl.DataFrame:
         progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")
         return lines
 
-    return passed
+    return pass_on
 
 
 def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
@@ -84,7 +84,7 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
     try:
         for number, text in records(lines_of(file)):
             if number > 1 and not text:
-                where = f"{file.file.path}:{number + form.first_row - 2}"
+                where = f"{file.file.path}:{form.line_in_file(number)}"
                 raise DataError(f"{where}: a blank line among multi-line records", "remove it")
             if not whole.search(text):
                 raise _bad_record(file, form, number, text)
@@ -99,4 +99,4 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
 
 def _bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     what, hint = fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError(f"{file.file.path}:{number + form.first_row - 2}: {what}", hint)
+    return DataError(f"{file.file.path}:{form.line_in_file(number)}: {what}", hint)

@@ -237,7 +237,7 @@ def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
             number for number, line in enumerate(lines_of(file), start=1) if line.strip("\r\n")
         )
     line = next(islice(starts, row, None), None)
-    return None if line is None else line + form.first_row - 2
+    return None if line is None else form.line_in_file(line)
 
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:

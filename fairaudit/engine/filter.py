@@ -273,7 +273,7 @@ def _call(name: str, inner: tuple[_Node, ...]) -> _Node:
     return _Node(_Kind.COMPARISON if name in _ALLOWED else _Kind.OTHER, name, inner)
 
 
-def _literal(tree: Any) -> _Node:  # noqa: ANN401
+def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
     """A literal; the list of an `in (…)` has the kind of its elements."""
     expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
     column = pl.select(expression).to_series()
@@ -304,7 +304,7 @@ def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its clas
     return next((kind for known, kind in kinds.items() if dtype == known), _Kind.OTHER)
 
 
-def _function(tree: Any) -> str:  # noqa: ANN401
+def _function(tree: Any) -> str:  # noqa: ANN401  # plain data of Polars' own tree
     """The innermost name: `{"Boolean": "IsNull"}` and `{"Sql": {"Binary": "Gt"}}` alike."""
     if isinstance(tree, str):
         return tree

@@ -104,7 +104,7 @@ def _of_columns(
     return pl.DataFrame(series).lazy(), tuple(by_text)
 
 
-def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401
+def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library
     """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         kind = type(values).__name__
@@ -135,7 +135,7 @@ def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType 
     return known, None
 
 
-def _is_missing(value: Any) -> bool:  # noqa: ANN401
+def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
     """Whether a value is None, NaN, or what pandas has in their place."""
     if isinstance(value, float):
         return value != value  # noqa: PLR0124  # NaN alone differs from itself
@@ -158,7 +158,7 @@ def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFr
     return pl.DataFrame(pl.from_arrow(rows, rechunk=False))
 
 
-def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401
+def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library
     """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
     if isinstance(features, Mapping):
         return {str(name): values for name, values in features.items()}

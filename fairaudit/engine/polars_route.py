@@ -54,7 +54,7 @@ def count(
         from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as below
 
         search = CandidateCounter(plan, plan.search)
-        frame = frame.map_batches(search.passed, streamable=True)
+        frame = frame.map_batches(search.pass_on, streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("kept"), *([own("file")] if batch.apart else [])]
     cells = collect(frame.group_by(*by).agg(*_measures(plan, numbers)), batch)
@@ -127,7 +127,7 @@ def _counted_by(
     keys = KeyCodes(plan, wanted | {*plan.table_keys})
     lock = threading.Lock()
 
-    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
         # Threads may look up texts side by side; what they add to is one.
         coded = keys.coded(kept)
@@ -141,17 +141,17 @@ def _counted_by(
                 tables.add(columns, people)
         return rows
 
-    return passed
+    return pass_on
 
 
 def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and tells how many."""
 
-    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         progress.advance(rows.height, "rows")
         return rows
 
-    return passed
+    return pass_on
 
 
 def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:

@@ -110,7 +110,7 @@ def _passed(
     """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()
 
-    def passed(rows: pl.DataFrame) -> pl.DataFrame:
+    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:
@@ -124,7 +124,7 @@ def _passed(
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 
-    return passed
+    return pass_on
 
 
 def _keys(batch: Batch, counts: Counts, numbers: Numbers) -> Iterator[pl.Expr]:

@@ -65,7 +65,7 @@ class CandidateCounter:
         self._all: list[_Thread] = []
         self._lock = threading.Lock()
 
-    def passed(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def pass_on(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Passes rows on, and counts them."""
         if not rows.height:
             return rows

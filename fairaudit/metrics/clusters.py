@@ -245,7 +245,7 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
     return products
 
 
-def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401
+def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
     """Of each stratum the sum of all products, and those of every group's rows and columns."""
     rows, columns = (np.asarray(matrix.sum(axis=axis)).reshape(strata, groups) for axis in (1, 0))
     return rows.sum(axis=1, keepdims=True), rows, columns
@@ -324,7 +324,7 @@ def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
     return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, pooled)
 
 
-def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401
+def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
     """In how many clusters the pooled groups have somebody, [Z, G]."""
     own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
     if not clusters.everybody:

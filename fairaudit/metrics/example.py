@@ -108,9 +108,9 @@ def _rows(table: GroupTable) -> RowTable:
     )
     numbers = np.arange(1, len(label) + 1)
     shape = (table.people.shape[0], table.people.shape[3])
-    each = np.ones_like(numbers)
+    people = np.ones_like(numbers)
     return RowTable(
-        features, numbers, each, stratum, group, outcome.astype(np.float64), None, shape
+        features, numbers, people, stratum, group, outcome.astype(np.float64), None, shape
     )
 
 

@@ -146,9 +146,9 @@ def _asked(finding: Finding) -> Iterator[Block]:
 
 def _picture(result: AuditResult, finding: Finding) -> Iterator[Block]:
     """The rates it compares beside its limit, where there is a picture of them."""
-    drawn = next(one for one in diagnose(result) if one.finding is finding).figure
-    if drawn is not None:
-        yield drawn
+    diagnostics = (row for row in diagnose(result) if row.finding is finding)
+    if (figure := next(diagnostics).figure) is not None:
+        yield figure
 
 
 def _distance(finding: Finding) -> str:

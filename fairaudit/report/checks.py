@@ -43,7 +43,7 @@ _TONES = {
     Status.SKIPPED: Tone.MUTED,
     Status.WAIVED: Tone.WARN,
 }
-VERDICT_TONES = {
+_VERDICT_TONES = {
     Verdict.PASS: Tone.GOOD,
     Verdict.FAIL: Tone.BAD,
     Verdict.INCONCLUSIVE: Tone.BAD,
@@ -71,6 +71,14 @@ _LARGEST_LOG = 700.0
 def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, the worst status first, as they stand in the spec otherwise."""
     return sorted(findings, key=lambda finding: WORST_FIRST.index(finding.status))
+
+
+def verdict_cell(result: AuditResult) -> Cell:
+    """The verdict of an audit; a pass with warnings is no plain pass."""
+    tone = _VERDICT_TONES[result.verdict]
+    if result.verdict is Verdict.PASS and (result.tally[Status.WARN] or result.not_cleared):
+        tone = Tone.WARN  # it ends with 0, and something is to be looked at
+    return Cell(result.verdict.upper(), tone)
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:

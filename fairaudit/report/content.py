@@ -87,8 +87,7 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
     title = names.line(origin.title) or names.copied(origin.spec_path)
     of = "" if data is None else f", {names.copied(Path(data).name)}"
     yield Heading(f"Audit: {title}{of}")
-    verdict = result.verdict
-    yield Entries([(Cell(verdict.upper(), checks.VERDICT_TONES[verdict]), _summary(result))])
+    yield Entries([(checks.verdict_cell(result), _summary(result))])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
         yield _findings(open_ones, is_first=True)

@@ -272,7 +272,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     if not values or seen:
         return ""
     by_limits = headlines.bounds(finding)
-    told = [
+    coarser = [
         f"{numbers.subset(by)} "
         f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
         for by, estimate in values
@@ -282,7 +282,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    text = f"not seen by {' or '.join(told)}"
+    text = f"not seen by {' or '.join(coarser)}"
     return f"{text}: first appears here" if first else text
 
 

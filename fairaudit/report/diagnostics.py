@@ -100,10 +100,7 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     counts = checks.outcome(result) if result.findings else "nothing was judged: no limit is set"
     if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
-    tone = checks.VERDICT_TONES[verdict]
-    if verdict is Verdict.PASS and (result.tally[Status.WARN] or result.not_cleared):
-        tone = Tone.WARN  # it ends with 0, and something is to be looked at
-    return AuditHeadline(Cell(verdict.upper(), tone), title, counts, _rows(result))
+    return AuditHeadline(checks.verdict_cell(result), title, counts, _rows(result))
 
 
 def _rows(result: AuditResult) -> str:

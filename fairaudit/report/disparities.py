@@ -74,7 +74,7 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
         text = f"{title} of {group} is {size}{unit} {way[0]} that of {reference}"
     other = next((other for other in result.rates if _is_reference(other, row)), None)
     counts = " against ".join(
-        numbers.rate(each.estimate, share=share) for each in (row, other) if each is not None
+        numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None
     )
     test = row.estimate.significance
     p = "not tested" if test is None else f"p {numbers.probability(test.adjusted, row.alpha)}"

@@ -218,8 +218,8 @@ def people_affected(finding: Finding) -> Iterator[str]:
         relation = "more than at" if affected.burden else "short of"
         people = "person" if affected.to_parity == 1 else "people"
         side = worse_side(finding)
-        whose = side.crowd or numbers.named_group(side.group)
-        text = f"{whose}: {numbers.whole(affected.to_parity)} {people} {relation} "
+        group = side.crowd or numbers.named_group(side.group)
+        text = f"{group}: {numbers.whole(affected.to_parity)} {people} {relation} "
         text += "the other group's rate"
         if affected.to_limit is not None:
             limit = "more than the limit allows" if affected.burden else "short of the limit"

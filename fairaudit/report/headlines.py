@@ -224,7 +224,7 @@ def _alike(check: Check, part: ComparisonPart, first: Side, second: Side) -> str
 
 def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second: Side) -> str:
     """An outcome that one side has so many times as often as the other; ε is the logarithm."""
-    high, low = sorted((first, second), key=lambda one: -one.estimate.value)
+    high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
     above, below = high.estimate.value, low.estimate.value
     estimate = finding.estimate
     assert estimate is not None
@@ -326,23 +326,23 @@ def _participle(check: Check, part: ComparisonPart) -> str:
     return record.participle if isinstance(record, GroupMetric) and check.of != "label" else ""
 
 
-def _be(one: Side) -> str:
+def _be(people: Side) -> str:
     """`are` where a group's name is a plural: of women."""
-    last = side(one).rpartition(" ")[2].casefold()
+    last = side(people).rpartition(" ")[2].casefold()
     is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
-    return "are" if is_plural and len(one.group) == 1 else "is"
+    return "are" if is_plural and len(people.group) == 1 else "is"
 
 
-def side(one: Side) -> str:
+def side(people: Side) -> str:
     """One of two sides: a group, everybody, everybody else."""
-    if one.crowd is not None:
-        return _CROWDS.get(one.crowd, one.crowd)
-    return numbers.people(one.group)
+    if people.crowd is not None:
+        return _CROWDS.get(people.crowd, people.crowd)
+    return numbers.people(people.group)
 
 
-def _rate_of(one: Side) -> str:
+def _rate_of(people: Side) -> str:
     """Whose rate it is: `male × Black's rate`."""
-    name = side(one)
+    name = side(people)
     return f"{name}'s rate" if name[-1:].isalnum() else f"the rate of {name}"
 
 

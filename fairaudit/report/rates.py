@@ -101,11 +101,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
         shown = rows if most is None else rows[:most]
-        asked = {
+        shown_kinds = {
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)
         }
-        columns = [column for column in _COLUMNS if column.is_ratio not in asked]
+        columns = [column for column in _COLUMNS if column.is_ratio not in shown_kinds]
         heads = [column.head or level for column in columns]
         cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
         kept = [index for index, column in enumerate(_COLUMNS) if column in columns]

@@ -76,6 +76,26 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_open and reversal not in sure and reversal.is_not_left(alpha)
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
+    yield from _established(sure, gone, inference, is_short=is_short)
+    gated = _gated(result)
+    shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
+    shown = shown[:_FULL] if is_short else shown
+    word = NOT_ESTABLISHED if is_open else _SUPPRESSED
+    yield from _patterns(patterns, shown, inference, word)
+    kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
+    ordered = sorted(kinds, key=lambda kind: -kind.strength)
+    if ordered:
+        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
+        yield Facts(
+            [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
+        )
+        yield Paragraph(_reading(result), Tone.MUTED)
+
+
+def _established(
+    sure: Sequence[Reversal], gone: Sequence[Reversal], inference: Inference, *, is_short: bool
+) -> Iterator[Block]:
+    """What a test establishes: gaps that turn or vanish with their strata, the others in words."""
     turned = [*(reversal for reversal in sure if reversal.kind.reverses), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.reverses]
     full = turned[:_TOLD] if is_short else turned
@@ -91,19 +111,6 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         yield Paragraph(
             f"and {count} more: --verbose, or -o report.json, lists them all", Tone.MUTED
         )
-    gated = _gated(result)
-    shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
-    shown = shown[:_FULL] if is_short else shown
-    word = NOT_ESTABLISHED if is_open else _SUPPRESSED
-    yield from _patterns(patterns, shown, inference, word)
-    kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
-    ordered = sorted(kinds, key=lambda kind: -kind.strength)
-    if ordered:
-        facts = [(KIND_WORDS[kind], kind.means) for kind in ordered]
-        yield Facts(
-            [*facts, *_labels(inference, gone=bool(gone), patterns=is_open and bool(shown))]
-        )
-        yield Paragraph(_reading(result), Tone.MUTED)
 
 
 def _with_picture(reversal: Reversal, index: int, inference: Inference) -> Iterator[Block]:

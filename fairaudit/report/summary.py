@@ -55,30 +55,11 @@ def document(
         for index, (name, answer) in enumerate(zip(called, answers, strict=True))
     )
     shown = ranked if all_rows else ranked[:_MANY]
-    statuses = _occurring(answers)
-    heads = [trends.WORDS[status] for status in statuses]
-    is_open = any(
-        answer.found.not_cleared for answer in answers if isinstance(answer.found, AuditResult)
-    )
-    heads += ["not cleared"] if is_open else []
-    worst_head = ["what is worst"] if has_headlines else []
-    table = Table(
-        caption="",
-        header=("audit", "verdict", *worst_head, *heads, "rows"),
-        rows=[
-            list(audit.cells(statuses, is_open=is_open, has_headline=has_headlines))
-            for audit in shown
-        ],
-        numeric=(False, False, *(False for _ in worst_head), *(True for _ in heads), True),
-        more=_more(ranked[len(shown) :]),
-    )
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
-    worst = verdict_of(ranked[0].answer)
-    tones = {str(verdict): tone for verdict, tone in checks.VERDICT_TONES.items()}
     blocks: list[Block] = [
         Heading("Summary"),
-        Entries([(Cell(worst.upper(), tones.get(worst, Tone.BAD)), verdict_counts)]),
-        table,
+        Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
+        _table(shown, answers, more=_more(ranked[len(shown) :]), has_headlines=has_headlines),
     ]
     errors = [
         _error(
@@ -91,6 +72,36 @@ def document(
     if errors:
         blocks.append(Entries(errors))
     return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
+
+
+def _table(
+    shown: Sequence[_Audit], answers: Sequence[Answer], *, more: str, has_headlines: bool
+) -> Table:
+    """A row for each audit that is shown; a column for each status that any answer has."""
+    statuses = _occurring(answers)
+    heads = [trends.WORDS[status] for status in statuses]
+    is_open = any(
+        answer.found.not_cleared for answer in answers if isinstance(answer.found, AuditResult)
+    )
+    heads += ["not cleared"] if is_open else []
+    worst_head = ["what is worst"] if has_headlines else []
+    return Table(
+        caption="",
+        header=("audit", "verdict", *worst_head, *heads, "rows"),
+        rows=[
+            list(audit.cells(statuses, is_open=is_open, has_headline=has_headlines))
+            for audit in shown
+        ],
+        numeric=(False, False, *(False for _ in worst_head), *(True for _ in heads), True),
+        more=more,
+    )
+
+
+def _verdict_cell(answer: Answer) -> Cell:
+    """The verdict on an answer; an error is as bad as a failure."""
+    if isinstance(answer.found, AuditResult):
+        return checks.verdict_cell(answer.found)
+    return Cell(verdict_of(answer).upper(), Tone.BAD)
 
 
 def verdict_of(answer: Answer) -> str:
@@ -133,11 +144,11 @@ class _Audit:
         result = self.answer.found
         yield Cell(short(self.name), href=self.link)
         if isinstance(result, FairauditError):
-            yield Cell(verdict_of(self.answer).upper(), Tone.BAD)
+            yield _verdict_cell(self.answer)
             yield from [Cell(names.line(result.message))] * has_headline
             yield from (Cell("") for _ in range(1 + len(statuses) + is_open))
             return
-        yield Cell(result.verdict.upper(), checks.VERDICT_TONES[result.verdict])
+        yield checks.verdict_cell(result)
         yield from [Cell(headline(result))] * has_headline
         yield from (Cell(numbers.whole(result.tally[status])) for status in statuses)
         if is_open:

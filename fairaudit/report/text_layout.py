@@ -57,7 +57,7 @@ def padded(text: str, room: int) -> str:
 
 def wrapped(lines: Sequence[Line], page: int) -> list[Line]:
     """The lines, broken between words where they are wider than the page."""
-    return [part for one in lines for part in _wrapped(one, page)]
+    return [part for line in lines for part in _wrapped(line, page)]
 
 
 def _wrapped(one: Line, page: int) -> Iterator[Line]:

@@ -160,7 +160,7 @@ def read_strata(
 def _read_quantiles(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> int | None:
     where = (*path, "quantiles")
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
-        draft.fault(where, f"from 2 to {_MOST_QUANTILES} quantiles make groups")
+        draft.fault(where, f"`quantiles` is a number of groups from 2 to {_MOST_QUANTILES}")
     return shape.quantiles
 
 

@@ -193,7 +193,7 @@ def read_reversal_limit(value: object) -> object:
 def read_row_limits(value: object) -> object:
     """How many rows are expected: a mapping, never a number alone."""
     if not isinstance(value, dict):
-        raise ValueError("say which side: `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004
+        raise ValueError("say which side: `{at_least: 500}`, `{at_most: 500}` or both")  # noqa: TRY004  # as above
     return value
 
 

@@ -63,6 +63,10 @@ class CsvFormat:
         """The line on which the first row stands."""
         return 1 if self.header else 2
 
+    def line_in_file(self, line: int) -> int:
+        """The line in the file itself of a line in its copy, which has a header above all rows."""
+        return line + self.first_row - 2
+
 
 @dataclass(frozen=True, slots=True)
 class Missing:

@@ -131,7 +131,9 @@ def _read_threshold(draft: Draft, path: Path, positive: column_schema.Positive) 
     cut = Threshold(positive.at_least, above, positive.at_most, positive.below)
     if by_median or positive.top is not None:
         if cut != Threshold() or positive.values is not None or (by_median and positive.top):
-            draft.fault(path, "a cut by share (`above: median`, `top: 3%`) stands alone")
+            draft.fault(
+                path, "a cut by share (`above: median`, `top: 3%`) takes no other key beside it"
+            )
         return Threshold(beyond=Fraction(1, 2) if positive.top is None else 1 - positive.top)
     if cut == Threshold():
         if not positive.values:

@@ -26,7 +26,7 @@ def refuse_row_measure(entry: Entry) -> None:
         entry.fault("metric", f"{name} {what}: leave out `weight`, or the metric")
     if shape.columns.has_counts:
         key = "counts" if shape.columns.count is None else "count"
-        what = "takes each row for one person, and has no counted rows"
+        what = "looks at people one by one, and a row here stands for several"
         entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
     if shape.suppress_below is not None:
         what = "is made of single people, whom no small count of the report covers"

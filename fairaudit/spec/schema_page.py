@@ -44,7 +44,7 @@ _SECTIONS = {
     "Metrics and checks: an entry of `metrics`": ("Metric", ()),
     "Limits: `warn` and `fail`": ("Bound", ()),
     "What entries share: `defaults`": ("Defaults", ()),
-    "Strata that a model makes: `given`, or in place of a column of `strata`": ("StrataModel", ()),
+    "Strata made by a model, in `given` or in place of a column of `strata`": ("StrataModel", ()),
     "`propensity`": ("PropensityStrata", ()),
     "`clusters`": ("ClusterStrata", ()),
     "Simpson's reversals: `simpson`": ("Simpson", ()),

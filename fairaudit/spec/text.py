@@ -263,6 +263,7 @@ class _Walk:
         self.seen = 0
 
     def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
+        """A node as texts; `above` are the nodes around it, in which no alias may end."""
         place = self.place(node)
         self.document.values[path] = place
         mark = node.end_mark
@@ -291,6 +292,7 @@ class _Walk:
     def entries(
         self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
     ) -> Iterator[tuple[str, Tree]]:
+        """The keys of a mapping with their values; a key that stands twice is a fault."""
         first: dict[str, Place] = {}
         for key, value in self.pairs(node, path, above):
             place = self.place(key)

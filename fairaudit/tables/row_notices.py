@@ -58,8 +58,8 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
         table = table.people
         if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
             yield _tell(
-                f"{request.metric.id}: of each side {MOST_TOLD_APART:,} people "
-                "at most are told apart, drawn by a hash of their row numbers"
+                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
+                "side, a sample by a hash of their values"
             )
         if request.metric is CONSISTENCY:
             yield from _describe_neighbours(request, table)
@@ -94,9 +94,8 @@ def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Not
     if one_by_one and rows.is_sample:
         names = ", ".join(dict.fromkeys(request.metric.id for request in one_by_one))
         yield _tell(
-            f"{names}: {len(rows.people.entries):,} of these people, drawn by a hash of what they "
-            "are, fit into the memory, so neighbours, where they count, are farther apart than in "
-            "the whole data"
+            f"{names}: {len(rows.people.entries):,} of these people, a sample by a hash of their "
+            "values, fit into the memory; neighbours are farther apart in it than in the whole data"
         )
 
 
@@ -139,8 +138,8 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
         )
     if len(sample) < len(people):
         yield _tell(
-            f"{name}: the neighbours of {len(sample):,} of {len(people):,} people were looked up, "
-            "drawn by a hash of what they are, among all of them"
+            f"{name}: neighbours were looked up for {len(sample):,} of {len(people):,} people, a "
+            "sample by a hash of their values, and among all of them"
         )
 
 

@@ -409,7 +409,7 @@ def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
     result = audit(draw(1), "balanced_error_rate")
     assert [row.estimate.n for row in result.rates if row.group] == [200, 200]
-    assert any("of each side 100 people at most" in notice for notice in result.notices)
+    assert any("of at most 100 people of each side" in notice for notice in result.notices)
 
 
 @pytest.mark.parametrize("levels", [20, 60])

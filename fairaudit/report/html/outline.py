@@ -99,7 +99,9 @@ class Outline:
 
     def figures(self, id_: str = "") -> list[Place[Figure]]:
         """The pictures of a section, or else all of them, in their order."""
-        sections = [one for one in (self.opening, *self.sections) if id_ in {"", one.id}]
+        sections = [
+            section for section in (self.opening, *self.sections) if id_ in {"", section.id}
+        ]
         items = chain.from_iterable(section.items for section in sections)
         return [place for item in items if isinstance(item, Pictures) for place in item.places]
 

@@ -221,8 +221,8 @@ def test_a_cut_of_nobody_and_of_no_numbers_is_refused(audit_csv: Audit, tmp_path
         ({"positive": {"above": "medain"}}, "expected a number, such as 0.8, or `median`"),
         ({"positive": {"top": "300%"}}, "a share of the people lies between 0 and 1"),
         ({"positive": {"top": "few"}}, "expected a share of the people, such as 3% or 0.03"),
-        ({"positive": {"top": "3%", "at_least": 1}}, "a cut by share .* stands alone"),
-        ({"positive": {"top": "3%", "above": "median"}}, "a cut by share .* stands alone"),
+        ({"positive": {"top": "3%", "at_least": 1}}, "a cut by share .* takes no other key"),
+        ({"positive": {"top": "3%", "above": "median"}}, "a cut by share .* takes no other key"),
         ({"positive": {"above": "median"}, "negative": 0}, "a cut on a number needs no `negative`"),
     ],
 )
@@ -236,7 +236,7 @@ def test_cuts_that_cannot_be_are_faults(columns: dict[str, Any], message: str) -
     ("column", "message"),
     [
         ({"quantiles": 4, "bins": [1]}, "either .bins. or .quantiles."),
-        ({"quantiles": 1}, "from 2 to 100 quantiles"),
+        ({"quantiles": 1}, "a number of groups from 2 to 100"),
         ({"quantiles": 4, "keep": ["a"]}, "either binned or its levels are recoded"),
     ],
 )

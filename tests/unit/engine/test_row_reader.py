@@ -157,7 +157,7 @@ def test_beyond_the_memory_a_sample_is_kept_and_told(monkeypatch: pytest.MonkeyP
     assert 0 < kept <= 200
     assert some.complete == every.complete > kept
     result = fairaudit.audit(SPEC, spread())
-    (told,) = [text for text in result.notices if "neighbours, where they count" in text]
+    (told,) = [text for text in result.notices if "neighbours are farther apart" in text]
     assert f"{kept} of these" in told
     (read,) = [text for text in result.notices if "were read one by one" in text]
     assert f"{every.complete:,} of {every.audited:,} people" in read
@@ -221,7 +221,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
     ("change", "message"),
     [
         ({"columns": {"weight": "x"}}, "has no survey weights: leave out `weight`"),
-        ({"columns": {"count": "x"}}, "has no counted rows: leave out `count`"),
+        ({"columns": {"count": "x"}}, "stands for several: leave out `count`"),
         ({"suppress_below": 11}, "made of single people"),
         ({"metrics": [{"metric": "consistency", "k": 0}]}, "at least 1 neighbour"),
         ({"metrics": [{"metric": "situation_testing", "t": 2, "reference": "rest"}]}, "up to 1"),
