@@ -246,7 +246,8 @@ def test_few_expected_in_clusters_are_tested_exactly_at_their_effective_sizes() 
     result = audit([*many, *few], {"metric": "impact_ratio", "fail": {"below": 0.8}})
     tests = {row.group[0][1]: row.estimate.significance for row in result.comparisons if row.group}
     few_test, other = tests["few"], tests["b"]
-    assert few_test is not None and other is not None
+    assert few_test is not None
+    assert other is not None
     assert few_test.test == "Fisher, effective counts, cluster-robust over pairs"
     assert other.test == "z, cluster-robust over pairs"
     # Effective people are never more than those there are, so that no test of people is less sure.
