@@ -1,0 +1,1 @@
+# The functions of fairaudit/kernel/*.c, for those who import it by name.

@@ -1,0 +1,8 @@
+/* What the files of the native kernel know of each other. */
+#ifndef FAIRAUDIT_KERNEL_H
+#define FAIRAUDIT_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#endif
