@@ -84,8 +84,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         listed = ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
         raise UsageError(what, f"there are {listed}")
     if Role.COUNT not in choices.columns and not choices.counts:
-        found = [row.column.name for row in find_candidates(profile, Role.COUNT)]
-        proposals.update((Role.COUNT, name) for name in found if name not in named)
+        tables = [row.column.name for row in find_candidates(profile, Role.COUNT)]
+        proposals.update((Role.COUNT, name) for name in tables if name not in named)
     return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
 
 
