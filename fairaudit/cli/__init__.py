@@ -27,6 +27,7 @@ from fairaudit.cli import (
     results,
     scaffolding,
     streams,
+    verifying,
 )
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
@@ -44,6 +45,7 @@ __all__ = [
     "reference",
     "results",
     "scaffolding",
+    "verifying",
 ]
 
 

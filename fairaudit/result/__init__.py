@@ -37,6 +37,7 @@ from fairaudit.result.rows import (
     Searched,
     Threshold,
 )
+from fairaudit.result.verification import TableFault, Verification
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -66,8 +67,10 @@ __all__ = [
     "RateRow",
     "ScoreRow",
     "Searched",
+    "TableFault",
     "Threshold",
     "Verdict",
+    "Verification",
     "definition",
     "exit_code",
     "is_open",
