@@ -31,13 +31,21 @@ MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 
+SUFFIX = ".counts"
+"""By its last suffix a file is known to hold counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class CountedFile:
-    """A file that was counted: its records, and blank lines, which are none."""
+    """A file that was counted: its records, and blank lines, which are none.
+
+    `sha256` is there where the counts were stored: so nobody counts a file twice.
+    """
 
     file: DataFile
     records: int
     blank: int = 0
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,29 @@ class RawHistogram:
     high: Floats
     sums: tuple[list[int], ...] | None
 
+    def compact(self) -> RawHistogram:
+        """The same people, an entry for each combination of codes and bin."""
+        entries, index = _distinct(np.column_stack([self.codes, self.bins]))
+        cells, cell = _distinct(self.cells)
+        low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
+        np.minimum.at(low, cell, self.low)
+        np.maximum.at(high, cell, self.high)
+        return replace(
+            self,
+            codes=entries[:, :-1],
+            bins=entries[:, -1],
+            people=add_up(self.people, index, len(entries)),
+            cells=cells,
+            low=low,
+            high=high,
+            sums=self.sums and tuple(_gather(part, cell, len(cells)) for part in self.sums),
+        )
+
     @classmethod
     def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
         """The histogram of a score that nobody has."""
         codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
+        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +114,11 @@ class RawScores:
     histograms: tuple[RawHistogram, ...]
     bins: Bins
     shift: int = 0
+
+    def compact(self) -> RawScores:
+        """The same histograms, an entry for each combination of codes and bin."""
+        compacted = tuple(histogram.compact() for histogram in self.histograms)
+        return replace(self, histograms=compacted)
 
     @property
     def median_range(self) -> tuple[float, float] | None:
@@ -110,6 +141,11 @@ class RawTable:
     codes: Ints
     people: Ints
 
+    def compact(self) -> RawTable:
+        """The same people, an entry for each combination."""
+        codes, index = _distinct(self.codes)
+        return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawAmounts:
@@ -121,6 +157,14 @@ class RawAmounts:
     columns: Mapping[str, Sequence[int]]
     products: Mapping[tuple[str, str], Sequence[int]]
     distances: Mapping[tuple[str, str], Sequence[int]]
+
+    def gather(self, index: Ints, size: int) -> RawAmounts:
+        """Those of joined cells; `index` is the new cell of each."""
+        return RawAmounts(
+            {name: _gather(sums, index, size) for name, sums in self.columns.items()},
+            {pair: _gather(sums, index, size) for pair, sums in self.products.items()},
+            {pair: _gather(sums, index, size) for pair, sums in self.distances.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +199,14 @@ class RawWeights:
         """The most that rounding took away from a weight."""
         return self.errors[self._fine]
 
+    def gather(self, index: Ints, size: int) -> RawWeights:
+        """Those of joined cells; `index` is the new cell of each."""
+        return replace(
+            self,
+            weights=_gather_pair(self.weights, index, size),
+            squares=_gather_pair(self.squares, index, size),
+        )
+
     @classmethod
     def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
         """Those of several files or threads, one after the other."""
@@ -164,6 +216,26 @@ class RawWeights:
             max(part.largest for part in parts),
             (max(part.errors[0] for part in parts), max(part.errors[1] for part in parts)),
         )
+
+
+def _gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
+    """Exact sums by index; none of nothing."""
+    total = [0] * (size if values else 0)
+    for value, place in zip(values, index.tolist() if values else (), strict=True):
+        total[place] += value
+    return total
+
+
+def _gather_pair(
+    pair: tuple[Sequence[int], Sequence[int]], index: Ints, size: int
+) -> tuple[list[int], list[int]]:
+    return _gather(pair[0], index, size), _gather(pair[1], index, size)
+
+
+def _distinct(codes: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows of codes [E, K], and the number of each row among them."""
+    cells, index = np.unique(codes, axis=0, return_inverse=True)
+    return cells, index.reshape(-1)
 
 
 def _chain_pairs(
@@ -258,6 +330,30 @@ class Counts:
     def cut_key(self, column: str) -> RawKey:
         """The intervals of a column that is counted as a number."""
         return self.keys[self.plan.find_key(column, is_cut=True)]
+
+    def compact(self) -> Counts:
+        """The same counts, an entry for each combination of levels that occurs."""
+        codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
+        cells, index = _distinct(codes)
+        size = len(cells)
+        return replace(
+            self,
+            keys=tuple(
+                replace(key, codes=cells[:, number]) for number, key in enumerate(self.keys)
+            ),
+            kept=cells[:, -1],
+            rows=add_up(self.rows, index, size),
+            people=add_up(self.people, index, size),
+            weights=self.weights and self.weights.gather(index, size),
+            scores={column: scores.compact() for column, scores in self.scores.items()},
+            amounts=self.amounts and self.amounts.gather(index, size),
+            searched=self.searched
+            and replace(
+                self.searched,
+                tables={name: table.compact() for name, table in self.searched.tables.items()},
+            ),
+            tables=tuple(table.compact() for table in self.tables),
+        )
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""

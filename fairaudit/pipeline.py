@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,7 @@ from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
+from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, find_files, name_files
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -151,6 +151,9 @@ def _count_all(
     for number, question in enumerate(questions):
         try:
             source = question.find_data(data)
+            if isinstance(source, Files) and source.are_counts:
+                yield number, _read_counts(source)
+                continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
             yield number, error
@@ -164,6 +167,14 @@ def _count_all(
         except FairauditError as error:
             outcomes = [error for _ in plans]
         yield from zip(plans, outcomes, strict=True)
+
+
+def _read_counts(files: Files) -> Counts:
+    """The counts that files hold, as one."""
+    from fairaudit import counts_file
+
+    counts = counts_file.add(find_files(files.entries, files.base)[0])
+    return replace(counts, route=f"{counts.route}; from files of counts")
 
 
 def _identify(data: Data) -> object:
