@@ -17,7 +17,16 @@ import typer
 from typer.completion import shell_complete
 
 from fairaudit import inputs, interrupts, memory
-from fairaudit.cli import auditing, checking, comparing, counting, reference, results, streams
+from fairaudit.cli import (
+    auditing,
+    checking,
+    comparing,
+    counting,
+    reference,
+    results,
+    scaffolding,
+    streams,
+)
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
@@ -25,7 +34,16 @@ from fairaudit.version import version
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
-__all__ = ["auditing", "checking", "comparing", "counting", "main", "reference", "results"]
+__all__ = [
+    "auditing",
+    "checking",
+    "comparing",
+    "counting",
+    "main",
+    "reference",
+    "results",
+    "scaffolding",
+]
 
 
 def main(arguments: list[str]) -> int:
