@@ -50,12 +50,16 @@ def write_spec(
     for name in choices.protected:
         lines += _write_protected(find_column(profile, name))
     others = [row for row in find_candidates(profile, Role.PROTECTED) if _is_free(row, choices)]
-    lines += [f"    # {names.name(row.column.name)}: {row.reason}" for row in others]
+    lines += [f"    # {quote(row.column.name)}: {{}}  # {row.reason}" for row in others]
     for role in OUTCOMES:
         if role in choices.columns:
             lines += _write_outcome(role, profile, choices)
     if choices.counts:
         lines += _write_counts(choices)
+    if choices.counts or {*OUTCOMES} & {*choices.columns}:
+        lines.append(
+            "  # `favourable: false` in an outcome: its positive is a burden, as an alarm is"
+        )
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
     lines += _write_strata(profile, choices)
@@ -118,13 +122,16 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     if is_many(column) or is_date(column):
         return
     unknown = [*words, *(text for text, _ in column.values if is_like_unknown(text))]
-    if unknown:
-        yield f"    #   unknown: {_list(unknown)}  # nobody knows: listed, never compared"
-    rare = [text for text, n in column.values if n < _FEW]
-    if is_code(column):
-        yield f"    #   labels: {{{', '.join(f'{quote(text)}: …' for text in list_known(column))}}}"
-    if len(rare) > 1 and column.distinct > 2:
-        yield f"    #   merge: {{Other: {_list(rare)}}}  # fewer than {_FEW} rows each"
+    rare = [text for text, n in column.values if n < _FEW and text not in unknown]
+    labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
+    stubs = {
+        f"unknown: {_list(unknown)}": ("nobody knows: listed, never compared", unknown),
+        f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
+        f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
+    }
+    for stub, (why, is_there) in stubs.items():
+        if is_there:
+            yield f"    # {key}: {{{', '.join([*keys, stub])}}}  # {why}"
 
 
 def _cut(column: ColumnProfile) -> list[str]:
@@ -144,7 +151,6 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
     column = find_column(profile, choices.columns[role])
     positive = find_positive(column, choices.positives)
     known = list_known(column)
-    note = "  # proposed: by its name" if role in choices.proposed else ""
     if isinstance(positive, dict):
         ((bound, value),) = positive.items()
         keys = [f"column: {quote(column.name)}", f"positive: {{{bound}: {value}}}"]
@@ -152,8 +158,7 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         others = [text for text in known if text != positive]
         keys = [f"column: {quote(column.name)}", f"positive: {quote(positive)}"]
         keys += [f"negative: {_list(others)}"] if others else []
-    yield f"  {role}: {{{', '.join(keys)}}}{note}"
-    yield "  #   favourable: false     # if the positive is a burden, such as an alarm"
+    yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
 
 def _write_counts(choices: Choices) -> Iterator[str]:
@@ -168,13 +173,23 @@ def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterato
     """The column of a score, of counts or of weights; a comment where it is only likely."""
     name = choices.columns.get(role)
     if name is not None:
-        why = "each row stands for so many people" if role is Role.COUNT else "by its name"
-        note = f"  # proposed: {why}" if role in choices.proposed else ""
-        yield f"  {role}: {quote(name)}{note}"
+        yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
         return
     found = [row for row in find_candidates(profile, role) if _is_free(row, choices)]
     if found and role is not Role.COUNT:
-        yield f"  # {role}: {names.name(found[0].column.name)}  # {found[0].reason}"
+        yield f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}"
+
+
+def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
+    """Why a column was proposed, and which others might be meant; empty where it was named."""
+    if role not in choices.proposed:
+        return ""
+    found = find_candidates(profile, role)
+    (reason,) = [row.reason for row in found if row.column.name == choices.columns[role]]
+    others = [names.name(row.column.name) for row in found if _is_free(row, choices)]
+    return f"  # proposed: {reason}" + (
+        f"; or {', '.join(others[:_MOST_LISTED])}" if others else ""
+    )
 
 
 def _is_free(row: Candidate, choices: Choices) -> bool:
@@ -196,7 +211,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     used = {*choices.protected, *choices.columns.values(), *choices.counts.values()}
     protected = {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
     free = [
-        names.name(column.name)
+        quote(column.name)
         for column in profile.columns
         if column.is_unique and column.name not in used | protected and column.is_whole
         and 1 < len(list_known(column)) <= 20
@@ -242,6 +257,8 @@ def _write_metrics(choices: Choices) -> Iterator[str]:
     yield "  # A limit makes a check, and a check is a gate: which one is right is yours to say."
     if has_decision:
         yield '  # - {metric: impact_ratio, by: each, fail: "< 0.8"}  # four fifths, of US guidance'
+    elif has_label:
+        yield '  # - {metric: base_rate, compare: gap, by: each, warn: "> 0.1"}'
     if has_decision and has_label:
         yield '  # - {metric: equalized_odds_difference, by: each, warn: "> 0.1"}'
     yield "# groups: {min_size: 30}    # smaller groups are listed, not compared"
