@@ -88,7 +88,7 @@ def _read_all(
                 key: tree for key, tree in profile.tree.items() if key not in {"about", "extends"}
             },
         ),
-        Profile(file.stem, *(str(said[key]) for key in _ABOUT), content),
+        Profile(name=file.stem, text=content, **{key: str(said[key]) for key in _ABOUT}),
     )
     further = profile.tree.get("extends")
     if isinstance(further, str):
