@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairaudit import spec as spec_files
 from fairaudit.baseline import NO_TOLERANCE
-from fairaudit.engine import DEFAULT, Engine, find_files, name_files
+from fairaudit.engine import DEFAULT, Engine, Files, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.progress import SILENT, Progress
@@ -98,8 +98,8 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
 
 
 def _names_several(data: str) -> bool:
-    """Whether this is more than one file; reading it later reports what cannot be found."""
+    """Whether this is more than one file of rows; reading it later reports what cannot be found."""
     try:
-        return len(find_files([data], Path())[0]) > 1
+        return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
     except FairauditError:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
@@ -12,11 +12,36 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import Sum, add_up
-from fairaudit.disclosure import Notice
-from fairaudit.histogram import Bins, quantile
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.histogram import Bins, coarsest, quantile
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_rows import RawRows
 from fairaudit.result import DataFile
+
+WEIGHT_SCALES = (10**9, 10**18)
+"""The fixed point of weights: as a rule, and where all weights are tiny."""
+
+SQUARE_SCALES = (10**12, 10**30)
+"""The fixed point of their squares."""
+
+TINY = 1e-3
+"""Weights such as those that add up to 1 need the finer fixed point."""
+
+MOST_ENTRIES = 64 * 2**20 // 8
+"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFile:
+    """A file that was counted: its records, and blank lines, which are none.
+
+    `sha256` is there where the counts were stored: so nobody counts a file twice.
+    """
+
+    file: DataFile
+    records: int
+    blank: int = 0
+    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +51,11 @@ class RawKey:
     key: Key
     codes: Ints
     levels: tuple[str | None, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many codes it may have; a number's are of intervals, and of what is missing."""
+        return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +75,29 @@ class RawHistogram:
     high: Floats
     sums: tuple[list[int], ...] | None
 
+    def compact(self) -> RawHistogram:
+        """The same people, an entry for each combination of codes and bin."""
+        entries, index = _distinct(np.column_stack([self.codes, self.bins]))
+        cells, cell = _distinct(self.cells)
+        low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
+        np.minimum.at(low, cell, self.low)
+        np.maximum.at(high, cell, self.high)
+        return replace(
+            self,
+            codes=entries[:, :-1],
+            bins=entries[:, -1],
+            people=add_up(self.people, index, len(entries)),
+            cells=cells,
+            low=low,
+            high=high,
+            sums=self.sums and tuple(_gather(part, cell, len(cells)) for part in self.sums),
+        )
+
     @classmethod
     def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
         """The histogram of a score that nobody has."""
         codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), None)
+        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +110,11 @@ class RawScores:
     histograms: tuple[RawHistogram, ...]
     bins: Bins
     shift: int = 0
+
+    def compact(self) -> RawScores:
+        """The same histograms, an entry for each combination of codes and bin."""
+        compacted = tuple(histogram.compact() for histogram in self.histograms)
+        return replace(self, histograms=compacted)
 
     @property
     def median_range(self) -> tuple[float, float] | None:
@@ -84,6 +137,11 @@ class RawTable:
     codes: Ints
     people: Ints
 
+    def compact(self) -> RawTable:
+        """The same people, an entry for each combination."""
+        codes, index = _distinct(self.codes)
+        return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawAmounts:
@@ -95,6 +153,92 @@ class RawAmounts:
     columns: Mapping[str, Sequence[int]]
     products: Mapping[tuple[str, str], Sequence[int]]
     distances: Mapping[tuple[str, str], Sequence[int]]
+
+    def gather(self, index: Ints, size: int) -> RawAmounts:
+        """Those of joined cells; `index` is the new cell of each."""
+        return RawAmounts(
+            {name: _gather(sums, index, size) for name, sums in self.columns.items()},
+            {pair: _gather(sums, index, size) for pair, sums in self.products.items()},
+            {pair: _gather(sums, index, size) for pair, sums in self.distances.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawWeights:
+    """The weights of [C] cells and their squares, exactly, at both fixed points.
+
+    The finer ones are of the tiny weights alone, and are used where the `largest` weight is one.
+    `errors` are the most that rounding a weight to a fixed point took away.
+    """
+
+    weights: tuple[Sequence[int], Sequence[int]]
+    squares: tuple[Sequence[int], Sequence[int]]
+    largest: float
+    errors: tuple[float, float]
+
+    @property
+    def _fine(self) -> int:
+        return int(0 < self.largest < TINY)
+
+    @property
+    def weight(self) -> Sum:
+        """The weights of each cell."""
+        return Sum.exact(self.weights[self._fine], WEIGHT_SCALES[self._fine])
+
+    @property
+    def square(self) -> Sum:
+        """The squares of the weights of each cell."""
+        return Sum.exact(self.squares[self._fine], SQUARE_SCALES[self._fine])
+
+    @property
+    def error(self) -> float:
+        """The most that rounding took away from a weight."""
+        return self.errors[self._fine]
+
+    def gather(self, index: Ints, size: int) -> RawWeights:
+        """Those of joined cells; `index` is the new cell of each."""
+        return replace(
+            self,
+            weights=_gather_pair(self.weights, index, size),
+            squares=_gather_pair(self.squares, index, size),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
+        """Those of several files or threads, one after the other."""
+        return cls(
+            _chain_pairs([part.weights for part in parts]),
+            _chain_pairs([part.squares for part in parts]),
+            max(part.largest for part in parts),
+            (max(part.errors[0] for part in parts), max(part.errors[1] for part in parts)),
+        )
+
+
+def _gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
+    """Exact sums by index; none of nothing."""
+    total = [0] * (size if values else 0)
+    for value, place in zip(values, index.tolist() if values else (), strict=True):
+        total[place] += value
+    return total
+
+
+def _gather_pair(
+    pair: tuple[Sequence[int], Sequence[int]], index: Ints, size: int
+) -> tuple[list[int], list[int]]:
+    return _gather(pair[0], index, size), _gather(pair[1], index, size)
+
+
+def _distinct(codes: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows of codes [E, K], and the number of each row among them."""
+    cells, index = np.unique(codes, axis=0, return_inverse=True)
+    return cells, index.reshape(-1)
+
+
+def _chain_pairs(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> tuple[list[int], list[int]]:
+    coarse, fine = ([*chain.from_iterable(parts)] for parts in zip(*pairs, strict=True))
+    return coarse, fine
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +273,9 @@ class Counts:
     rows: Ints
     people: Ints
     read: int
-    files: tuple[DataFile, ...]
+    sources: tuple[CountedFile, ...]
     route: str
-    weight: Sum | None = None
-    squares: Sum | None = None
-    weight_error: float = 0.0
+    weights: RawWeights | None = None
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     medians: Mapping[str, Median] = field(default_factory=dict)
     amounts: RawAmounts | None = None
@@ -143,6 +285,40 @@ class Counts:
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
     rows_read: RawRows | None = None
 
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files that were counted."""
+        return tuple(source.file for source in self.sources)
+
+    @property
+    def weight(self) -> Sum | None:
+        """The weights of each cell, where the plan has any."""
+        return None if self.weights is None else self.weights.weight
+
+    @property
+    def squares(self) -> Sum | None:
+        """The squares of the weights of each cell."""
+        return None if self.weights is None else self.weights.square
+
+    @property
+    def weight_error(self) -> float:
+        """The most that rounding took away from a weight."""
+        return 0.0 if self.weights is None else self.weights.error
+
+    def describe_files(self) -> Iterator[Notice]:
+        """Notices on blank lines, and on files without a row."""
+        blank = sum(source.blank for source in self.sources)
+        if blank:
+            lines = (
+                "1 blank line is no record"
+                if blank == 1
+                else f"{blank:,} blank lines are no records"
+            )
+            yield Notice(f"{lines} and not counted", Subjects.NOBODY)
+        for source in self.sources:
+            if not source.records and len(self.sources) > 1:
+                yield Notice(f"{source.file.path} holds no row", Subjects.NEVER)
+
     def text_key(self, column: str) -> RawKey:
         """The levels of a column that is counted as text."""
         return self.keys[self.plan.find_key(column, is_cut=False)]
@@ -150,6 +326,30 @@ class Counts:
     def cut_key(self, column: str) -> RawKey:
         """The intervals of a column that is counted as a number."""
         return self.keys[self.plan.find_key(column, is_cut=True)]
+
+    def compact(self) -> Counts:
+        """The same counts, an entry for each combination of levels that occurs."""
+        codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
+        cells, index = _distinct(codes)
+        size = len(cells)
+        return replace(
+            self,
+            keys=tuple(
+                replace(key, codes=cells[:, number]) for number, key in enumerate(self.keys)
+            ),
+            kept=cells[:, -1],
+            rows=add_up(self.rows, index, size),
+            people=add_up(self.people, index, size),
+            weights=self.weights and self.weights.gather(index, size),
+            scores={column: scores.compact() for column, scores in self.scores.items()},
+            amounts=self.amounts and self.amounts.gather(index, size),
+            searched=self.searched
+            and replace(
+                self.searched,
+                tables={name: table.compact() for name, table in self.searched.tables.items()},
+            ),
+            tables=tuple(table.compact() for table in self.tables),
+        )
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both; the plan must be the same. Medians do not add up: none is left."""
@@ -168,13 +368,18 @@ class Counts:
             rows=np.concatenate([self.rows, other.rows]),
             people=np.concatenate([self.people, other.people]),
             read=self.read + other.read,
-            files=(*self.files, *other.files),
+            sources=(*self.sources, *other.sources),
             route="; ".join(dict.fromkeys(routes)),
-            weight=_add_sums(self.weight, other.weight),
-            squares=_add_sums(self.squares, other.squares),
-            weight_error=max(self.weight_error, other.weight_error),
+            weights=self.weights
+            and other.weights
+            and RawWeights.join([self.weights, other.weights]),
             scores={
-                column: _add_scores((scores, other.scores[column]), (self.keys, other.keys), keys)
+                column: _add_scores(
+                    (scores, other.scores[column]),
+                    (self.keys, other.keys),
+                    keys,
+                    MOST_ENTRIES // len(self.scores),
+                )
                 for column, scores in self.scores.items()
             },
             medians={},
@@ -219,24 +424,15 @@ def _add_rows(first: Counts, second: Counts) -> RawRows | None:
     return rows + others if rows and others else rows or others
 
 
-def _add_sums(first: Sum | None, second: Sum | None) -> Sum | None:
-    """The sums of both, at the finer of both scales: nothing is rounded away."""
-    if first is None or second is None:
-        return None
-    scale = math.lcm(first.scale, second.scale)
-    values = [
-        value * (scale // part.scale) for part in (first, second) for value in part.values.tolist()
-    ]
-    return Sum.exact(values, scale)
-
-
 def _add_scores(
     parts: tuple[RawScores, RawScores],
     keys: tuple[Sequence[RawKey], Sequence[RawKey]],
     united: Sequence[RawKey],
+    most: int,
 ) -> RawScores:
-    """The histograms of a score in both, in the coarser of both bins."""
-    shift = max(part.shift for part in parts)
+    """The histograms of a score in both, in bins that the room for both chooses."""
+    groupings = [histogram.keys for histogram in parts[0].histograms]
+    shift = choose_shift([(part.shift, part.bins) for part in parts], groupings, united, most)
     codes = [part.bins.codes >> (shift - part.shift) for part in parts]
     bins = Bins.gather(
         np.concatenate(codes),
@@ -267,6 +463,28 @@ def _add_scores(
             )
         )
     return RawScores(tuple(histograms), bins, shift)
+
+
+def choose_shift(
+    parts: Sequence[tuple[int, Bins]],
+    groupings: Sequence[Sequence[int]],
+    keys: Sequence[RawKey],
+    most: int,
+) -> int:
+    """By how many bits the finest bins of a score are joined; equal however the rows were split.
+
+    Each part are bins, and by how many bits they were joined before.
+    """
+    ends = [
+        int(code) << shift
+        for shift, bins in parts
+        if len(bins.codes)
+        for code in bins.codes[[0, -1]]
+    ]
+    if not ends:
+        return 0
+    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
+    return coarsest([shift for shift, _ in parts], cells, min(ends), max(ends), most)
 
 
 def _lookup(key: RawKey, united: RawKey) -> Ints | None:

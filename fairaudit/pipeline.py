@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,7 @@ from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, name_files
+from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, find_files, name_files
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -123,7 +124,7 @@ def audit_each(
         }
     outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
     return {
-        name: answer(question, counts, _locate(question, name, engine))
+        name: answer(question, counts, locate_in(question, name, engine))
         for name, counts in outcomes.items()
     }
 
@@ -150,6 +151,9 @@ def _count_all(
     for number, question in enumerate(questions):
         try:
             source = question.find_data(data)
+            if isinstance(source, Files) and source.are_counts:
+                yield number, _read_counts(source)
+                continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
             yield number, error
@@ -163,6 +167,14 @@ def _count_all(
         except FairauditError as error:
             outcomes = [error for _ in plans]
         yield from zip(plans, outcomes, strict=True)
+
+
+def _read_counts(files: Files) -> Counts:
+    """The counts that files hold, as one."""
+    from fairaudit import counts_file
+
+    counts = counts_file.add(find_files(files.entries, files.base)[0])
+    return replace(counts, route=f"{counts.route}; from files of counts")
 
 
 def _identify(data: Data) -> object:
@@ -179,7 +191,7 @@ def _answer_all(
 ) -> list[_ResultOrError]:
     """The answer to each question, from passes that they share where they can."""
     answers = {
-        number: answer(questions[number], counts, _locate(questions[number], data, engine))
+        number: answer(questions[number], counts, locate_in(questions[number], data, engine))
         for number, counts in _count_all(questions, data, progress, engine)
     }
     return [answers[number] for number in range(len(questions))]
@@ -192,8 +204,17 @@ def answer(
 
     `locate` finds the first row that an error about rows means; counts that were stored have none.
     """
+    return catch_errors(question, lambda: conclude(question, get_or_raise(counts)), locate)
+
+
+def catch_errors(
+    question: Question,
+    make: Callable[[], Value],
+    locate: Callable[[DataError], DataError] | None = None,
+) -> Value | FairauditError:
+    """What is made, or the error as it may be reported: nothing is raised."""
     try:
-        return conclude(question, get_or_raise(counts))
+        return make()
     except DataError as error:
         return _hide_counts(error if locate is None else locate(error), question.spec)
     except FairauditError as error:
@@ -202,7 +223,9 @@ def answer(
         return _hide_counts(FairauditError.crashed(error), question.spec)
 
 
-def _locate(question: Question, data: DataLike, engine: Engine) -> Callable[[DataError], DataError]:
+def locate_in(
+    question: Question, data: DataLike, engine: Engine
+) -> Callable[[DataError], DataError]:
     """What looks in the data for the first row that an error is about."""
     return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
 
@@ -212,33 +235,48 @@ def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
     return error if spec.suppress_below is None else error.published()
 
 
-def conclude(question: Question, counts: Counts) -> AuditResult:
+@dataclass(frozen=True, slots=True)
+class Recoded:
+    """The counts of a question by audited levels; the spec has the cuts and models of the data."""
+
+    spec: Spec
+    cubes: Cubes
+    tables: Tables
+
+    @classmethod
+    def of(cls, question: Question, counts: Counts) -> Recoded:
+        """Raises `UsageError` for counts that do not hold what the question asks."""
+        has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
+        spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
+        has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
+        if (
+            not has_cuts
+            or not has_models
+            or not counts.plan.covers(plan(spec, models=counts.plan.models))
+        ):
+            what = "these counts do not hold what the spec asks for"
+            raise UsageError(what, "count the data for this spec")
+        spec = apply_models(spec, counts.plan.models)
+        cubes = recode(counts, spec)
+        check_requests(spec, cubes.cube)
+        draws = None
+        if spec.draws is not None and asks_for_draws(spec):
+            from fairaudit.engine.posterior_files import (
+                read_draws,
+            )  # loads Polars, which asks for room first
+
+            draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
+        return cls(spec, cubes, Tables(cubes, spec, draws=draws))
+
+
+def conclude(question: Question, counts: Counts, recoded: Recoded | None = None) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, what may be published.
 
     No data is read: the counts may come from any pass for the question's plan, or from several,
     added up. Raises `UsageError` for counts that do not hold what the question asks.
     """
-    has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
-    spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
-    has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
-    if (
-        not has_cuts
-        or not has_models
-        or not counts.plan.covers(plan(spec, models=counts.plan.models))
-    ):
-        what = "these counts do not hold what the spec asks for"
-        raise UsageError(what, "count the data for this spec")
-    spec = apply_models(spec, counts.plan.models)
-    cubes = recode(counts, spec)
-    check_requests(spec, cubes.cube)
-    draws = None
-    if spec.draws is not None and asks_for_draws(spec):
-        from fairaudit.engine.posterior_files import (
-            read_draws,
-        )  # loads Polars, which asks for room first
-
-        draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
-    tables = Tables(cubes, spec, draws=draws)
+    recoded = recoded or Recoded.of(question, counts)
+    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
     searches = search(spec, cubes, tables)
     judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today())
     findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)

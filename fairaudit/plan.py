@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
+from typing import TypeVar, cast
 
 from fairaudit.spec import (
     CountColumns,
@@ -18,6 +19,8 @@ from fairaudit.spec import (
     value_of,
 )
 from fairaudit.strata_models import FittedStrata
+
+Value = TypeVar("Value")
 
 ADDED_SCALE = 10**9
 """The fixed point of numbers that are added up."""
@@ -182,16 +185,51 @@ class Plan:
 
     def covers(self, other: Plan) -> bool:
         """Whether the counts for this plan hold all that another one asks."""
-        joint = united([self, replace(other, search=other.search and self.search)])
-        return joint is not None and joint.keys == self.keys and joint.adding == self.adding
+        own, asked = self.counted(), other.counted()
+        scores = all(
+            column in own.scores and all(_has_grouping(own, column, keys) for keys in groupings)
+            for column, groupings in asked.scores.items()
+        )
+        adding = own.adding + asked.adding == own.adding
+        searches = asked.search is None or own.search is not None
+        return (
+            _terms(own) == _terms(asked)
+            and all(_has_key(own, key, asked) for key in asked.keys)
+            and scores
+            and adding
+            and searches
+            and {*asked.tables} <= {*own.tables}
+        )
 
     def counts_like(self, other: Plan) -> bool:
         """Whether another plan counts the same, whichever candidates its search found."""
-        return replace(self, search=None) == replace(other, search=None)
+        return replace(self.counted(), search=None) == replace(other.counted(), search=None)
+
+    def counted(self) -> Plan:
+        """What it counts, wherever the spec says so, and however the data are written."""
+        return replace(_unplaced(self), texts=(), capped=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
         """The number of the key that holds a column as text, or cut at edges."""
         return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
+
+
+_ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=False)
+
+
+def _unplaced(value: Value) -> Value:
+    """A part of a plan in which no text of the spec says where it stands."""
+    plain: object = value
+    if isinstance(value, Text):
+        plain = Text(value.value, "", None, None)
+    elif isinstance(value, tuple):
+        plain = tuple(map(_unplaced, value))
+    elif isinstance(value, Mapping):
+        plain = {name: _unplaced(item) for name, item in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: _unplaced(getattr(value, part.name)) for part in fields(value)}
+        plain = replace(value, **parts)
+    return cast("Value", plain)
 
 
 def united(plans: Sequence[Plan]) -> Plan | None:
@@ -206,7 +244,7 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     adding = NOTHING_ADDED
     for single in plans:
         apart = first.scores or first.search
-        if _terms(single) != _terms(first) or (apart and single.keys != first.keys):
+        if _shared_terms(single) != _shared_terms(first) or (apart and single.keys != first.keys):
             return None
         adding += single.adding
         for key in single.keys:
@@ -230,22 +268,43 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     )
 
 
-def _terms(single: Plan) -> tuple[object, ...]:
-    """What all specs that share a pass have in common."""
-    rows = single.tokens, single.format, single.count, single.weight, value_of(single.filter)
-    # A table beside the cells has keys of its own, so it is shared as it stands.
+def _has_grouping(plan: Plan, column: str, keys: Iterable[Key]) -> bool:
+    """Whether one of a score's histograms is by all these columns."""
+    needed = {(key.column, key.is_cut) for key in keys}
+    groupings = plan.scores[column]
+    return any(needed <= {(key.column, key.is_cut) for key in grouping} for grouping in groupings)
+
+
+def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
+    """Whether a key of another plan, or a finer one, is among the keys."""
+    if key.edges is None:
+        return key in plan.keys
+    same_words = plan.unknown.get(key.column, ()) == of.unknown.get(key.column, ())
+    edges = [own.edges for own in plan.keys if own.column == key.column]
+    return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
+
+
+def _terms(plan: Plan) -> tuple[object, ...]:
+    """What decides who is counted, and as what."""
     return (
-        *rows,
-        single.cluster,
-        single.scores,
-        single.search,
-        single.tables,
-        single.rows,
-        single.models,
-        single.derived,
-        single.counts,
-        single.keys if single.tables else (),
+        plan.tokens,
+        plan.format,
+        plan.count,
+        plan.weight,
+        value_of(plan.filter),
+        plan.cluster,
+        plan.rows,
+        plan.models,
+        plan.derived,
+        plan.counts,
     )
+
+
+def _shared_terms(single: Plan) -> tuple[object, ...]:
+    """What all specs that share a pass have in common."""
+    # A table beside the cells has keys of its own, so it is shared as it stands.
+    beside = single.scores, single.search, single.tables, single.keys if single.tables else ()
+    return *_terms(single), *beside
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

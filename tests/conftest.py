@@ -89,8 +89,9 @@ def seeds(number: int, quick: int) -> list[Any]:
 
 
 def count_data(plan: Plan, data: Any) -> Counts:
-    """The counts of a file, a folder or a frame, by the default engine."""
-    source = Files((str(data),)) if isinstance(data, str | Path) else Frame(data)
+    """The counts of a file, a folder, several files or a frame, by the default engine."""
+    paths = [data] if isinstance(data, str | Path) else data
+    source = Files(tuple(map(str, paths))) if isinstance(paths, list) else Frame(data)
     (counts,) = engine.DEFAULT.count([plan], source, SILENT)
     if isinstance(counts, FairauditError):
         raise counts

@@ -62,7 +62,7 @@ class Request:
     @property
     def specs(self) -> tuple[str, ...]:
         """The audit specs that are named."""
-        return self.arguments if self.command == "run" else ()
+        return self.arguments if self.command in {"run", "check"} else ()
 
     @property
     def subject(self) -> str:

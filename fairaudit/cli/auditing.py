@@ -60,14 +60,14 @@ def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: 
 
 
 _SPECS_HERE = ("fairaudit.yaml", "fairaudit.yml")
-_Specs = Annotated[
+SpecsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="SPEC",
         help=f"The audit spec, a YAML file, or - (stdin); without it, {_SPECS_HERE[0]} here.",
     ),
 ]
-_Data = Annotated[
+DataOption = Annotated[
     str | None,
     typer.Option(help="Audit this file, folder or glob in place of the spec's, or - (stdin)."),
 ]
@@ -98,7 +98,7 @@ _Tolerance = Annotated[
     str | None, typer.Option(help="Tolerated worsening against the baseline: 0.01.")
 ]
 
-_Draws = Annotated[
+DrawsOption = Annotated[
     str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
 ]
 
@@ -106,8 +106,8 @@ _Draws = Annotated[
 @app.command()
 def run(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
-    spec: _Specs = None,
-    data: _Data = None,
+    spec: SpecsArgument = None,
+    data: DataOption = None,
     output: _Output = None,
     format_name: _Format = "terminal",
     fail_on: _FailFrom = _FailOn.FAIL,
@@ -115,7 +115,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     only: _Only = None,
     baseline: _Baseline = None,
     tolerance: _Tolerance = None,
-    draws: _Draws = None,
+    draws: DrawsOption = None,
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit import batch
 
     request: Request = context.obj
-    specs = _named_specs(spec, data)
+    specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
     if paths:
         request.outputs = clear_outputs(
@@ -164,7 +164,7 @@ def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:
         raise UsageError(what, "name the JSON report to compare with")
 
 
-def _named_specs(named: list[Path] | None, data: str | None) -> list[Path]:
+def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
     """The specs that are named, or that of this folder."""
     specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()][:1]
     if not specs:

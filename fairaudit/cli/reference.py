@@ -32,6 +32,7 @@ class _Schema(StrEnum):
     SPEC = "spec"
     RESULT = "result"
     COMPARISON = "comparison"
+    CHECK = "check"
 
 
 @app.command()
@@ -97,12 +98,12 @@ def _definitions() -> list[Definition]:
 
 @app.command()
 def schema(
-    of: Annotated[_Schema, typer.Argument(help="spec, result or comparison")] = _Schema.SPEC,
+    of: Annotated[_Schema, typer.Argument(help="spec, result, comparison or check")] = _Schema.SPEC,
     form: Annotated[_Form, typer.Option("--format", help="json, or markdown of the spec")] = (
         _Form.JSON
     ),
 ) -> None:
-    """Print the JSON Schema of the spec, of the JSON report, or of a comparison."""
+    """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
     from fairaudit import codec
     from fairaudit.spec import json_schema, schema_page
 
@@ -118,5 +119,6 @@ def schema(
         _Schema.SPEC: json_schema,
         _Schema.RESULT: codec.result_schema,
         _Schema.COMPARISON: codec.changes_schema,
+        _Schema.CHECK: codec.dry_run_schema,
     }
     sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")

@@ -2,22 +2,26 @@
 
 from fairaudit.codec.documents import (
     changes_schema,
+    dry_run_schema,
     parse,
     read_answers,
     read_result,
     result_schema,
     write_answers,
     write_changes,
+    write_dry_run,
     write_result,
 )
 
 __all__ = [
     "changes_schema",
+    "dry_run_schema",
     "parse",
     "read_answers",
     "read_result",
     "result_schema",
     "write_answers",
     "write_changes",
+    "write_dry_run",
     "write_result",
 ]

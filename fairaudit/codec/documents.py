@@ -18,7 +18,7 @@ from fairaudit.codec.values import Schema, Unreadable
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.json_marks import FLAT, RARE, Member
-from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, exit_code
 from fairaudit.version import version
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
@@ -107,7 +107,16 @@ class Comparison:
     changes: Annotated[Changes, FLAT]
 
 
-def _write(document: Result | Failure | Answers | Comparison) -> Tree:
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A dry run: what an audit would look at."""
+
+    head: Annotated[Head, FLAT]
+    version: Annotated[str, Member("tool.version")]
+    dry_run: Annotated[DryRun, FLAT]
+
+
+def _write(document: Result | Failure | Answers | Comparison | Preview) -> Tree:
     """A document as plain data, first what it is and what came of it."""
     cls: type = type(document)
     tree: Tree = one_of(cls).write(document)
@@ -123,6 +132,11 @@ def write_result(result: AuditResult) -> Tree:
 def write_changes(changes: Changes, code: int) -> Tree:
     """The comparison as plain data; `code` is the exit code of the command."""
     return _write(Comparison(HEAD, version(), code, changes))
+
+
+def write_dry_run(dry_run: DryRun) -> Tree:
+    """The dry run as plain data."""
+    return _write(Preview(HEAD, version(), dry_run))
 
 
 def write_answers(answers: Sequence[Answer]) -> Tree:
@@ -249,6 +263,10 @@ _ABOUT_COMPARISONS = (
     "What `fairaudit compare --format json` prints. Where there is no comparison it prints the "
     "error of the schema of results."
 )
+_ABOUT_DRY_RUNS = (
+    "What `fairaudit check --format json` prints. Where there is a fault it prints the error of "
+    "the schema of results."
+)
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
 _SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
 """The rows to which a report adds a `sentence`."""
@@ -266,3 +284,9 @@ def changes_schema() -> Schema:
     """The JSON Schema of a comparison."""
     schema = reference_to(Comparison, typed=True).schema
     return root("comparison", _ABOUT_COMPARISONS, schema)
+
+
+def dry_run_schema() -> Schema:
+    """The JSON Schema of a dry run."""
+    schema = reference_to(Preview, typed=True).schema
+    return root("check", _ABOUT_DRY_RUNS, schema)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from fairaudit.counts import Counts
-from fairaudit.errors import DataError, FairauditError
+from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import Cut, Quantile
@@ -20,6 +21,15 @@ class Files:
 
     entries: tuple[str, ...]
     base: Path = Path()
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether they hold counts, by their names, and not rows; some of each is an error."""
+        stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
+        if any(stored) and not all(stored):
+            what = "the data are files of rows and files of counts"
+            raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")
+        return any(stored)
 
 
 FRAME_NAME = "<data frame>"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from fairaudit.counts import (
+    MOST_ENTRIES,
+    CountedFile,
     Counts,
     RawAmounts,
     RawHistogram,
@@ -15,16 +16,14 @@ from fairaudit.counts import (
     RawScores,
     RawSearch,
     RawTable,
+    RawWeights,
+    choose_shift,
     unite_keys,
 )
-from fairaudit.cube import Ints, Sum
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.cube import Ints
 from fairaudit.engine.candidates import why_dropped
 from fairaudit.engine.partial_counts import (
     MOST_PEOPLE,
-    SQUARE_SCALES,
-    TINY,
-    WEIGHT_SCALES,
     HistogramPart,
     Level,
     Measures,
@@ -32,10 +31,9 @@ from fairaudit.engine.partial_counts import (
     ScoreHistograms,
     check_people,
 )
-from fairaudit.engine.scores import MOST_ENTRIES
 from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
-from fairaudit.histogram import Bins, coarsest
+from fairaudit.histogram import Bins
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, Key, Plan
 
@@ -62,7 +60,6 @@ def merge_counts(
     if len(rows) > MOST_CELLS:
         raise _too_many(plan, keys, len(rows))
     levels = _table_levels(plan, keys, parts)
-    weight, squares, weight_error = _merge_weights(plan, measures)
     return Counts(
         plan=plan,
         keys=keys,
@@ -70,49 +67,34 @@ def merge_counts(
         rows=rows,
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
-        files=tuple(checked.source.file for checked in ready),
+        sources=tuple(
+            CountedFile(checked.source.file, checked.records, checked.blank) for checked in ready
+        ),
         route=route,
-        weight=weight,
-        squares=squares,
-        weight_error=weight_error,
+        weights=_merge_weights(plan, measures),
         scores=dict(_merge_scores(plan, keys, parts)),
         amounts=_merge_amounts(plan, parts),
         searched=_merge_search(plan, parts, ready, route),
-        notices=tuple(_describe_skipped(ready)),
         tables=tuple(_merge_tables(plan, levels, parts)),
         table_levels=levels,
     )
 
 
-def _merge_weights(
-    plan: Plan, measures: Sequence[Measures]
-) -> tuple[Sum | None, Sum | None, float]:
-    """The sums of weights and of their squares, None without weights, and what was rounded."""
-    # Tiny weights, such as those that add up to 1, need the finer fixed point.
-    largest = max(measure.largest_weight for measure in measures)
-    fine = int(bool(plan.weight) and 0 < largest < TINY)
-    error = max(measure.weight_errors[fine] for measure in measures)
+def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | None:
+    """The sums of weights and of their squares; None without weights."""
     if not plan.weight:
-        return None, None, error
-    weight = [number for measure in measures for number in measure.weights[fine]]
-    squares = [number for measure in measures for number in measure.squares[fine]]
-    if sum(weight) // WEIGHT_SCALES[fine] >= MOST_PEOPLE:
+        return None
+    weights = RawWeights.join(
+        [
+            RawWeights(part.weights, part.squares, part.largest_weight, part.weight_errors)
+            for part in measures
+        ]
+    )
+    weight = weights.weight
+    if sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
         what = "the weights add up to more than 64 bits hold"
         raise DataError(what, "check the weight column, or divide all weights by the same number")
-    return Sum.exact(weight, WEIGHT_SCALES[fine]), Sum.exact(squares, SQUARE_SCALES[fine]), error
-
-
-def _describe_skipped(ready: Sequence[CheckedFile]) -> Iterator[Notice]:
-    """Notices on blank lines, and on files without a row."""
-    blank = sum(checked.blank for checked in ready)
-    if blank:
-        lines = (
-            "1 blank line is no record" if blank == 1 else f"{blank:,} blank lines are no records"
-        )
-        yield Notice(f"{lines} and not counted", Subjects.NOBODY)
-    for checked in ready:
-        if not checked.records and len(ready) > 1:
-            yield Notice(f"{checked.source.file.path} holds no row", Subjects.NEVER)
+    return weights
 
 
 def _table_levels(
@@ -208,15 +190,11 @@ def _merge_score(
     most: int,
 ) -> RawScores:
     """The histograms of all threads and files as one, with bins that the room for them chooses."""
-    low = [int(part.bins.codes[0]) << part.shift for part in parts if len(part.bins.codes)]
-    high = [int(part.bins.codes[-1]) << part.shift for part in parts if len(part.bins.codes)]
     places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
-    if not low:
+    if not any(len(part.bins.codes) for part in parts):
         empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
-    sizes = [math.prod(_size(keys[place]) for place in grouping) for grouping in places]
-    shifts = [part.shift for part in parts]
-    shift = coarsest(shifts, sum(sizes), min(low), max(high), most)
+    shift = choose_shift([(part.shift, part.bins) for part in parts], places, keys, most)
     bins = Bins.gather(
         np.concatenate([part.bins.codes >> (shift - part.shift) for part in parts]),
         np.concatenate([part.bins.low for part in parts]),
@@ -233,10 +211,6 @@ def _merge_score(
         bins,
         shift,
     )
-
-
-def _size(key: RawKey) -> int:
-    return len(key.levels) if key.key.edges is None else len(key.key.edges) + 2
 
 
 def _merge_histogram(

@@ -26,14 +26,9 @@ Codes = NDArray[np.integer]
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""
 
-WEIGHT_SCALES = (10**9, 10**18)
-"""The fixed point of weights: as a rule, and where all weights are tiny."""
-
 SQUARE_ROOTS = (10**6, 10**15)
-SQUARE_SCALES = (10**12, 10**30)
 """Weights are squared at a coarser fixed point; the squares have its square."""
 
-TINY = 1e-3
 LARGE = 1e6
 """From here on a double has no nine decimals left: weights are taken at six."""
 

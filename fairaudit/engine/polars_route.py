@@ -9,14 +9,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from fairaudit.counts import RawAmounts, RawKey
+from fairaudit.counts import TINY, WEIGHT_SCALES, RawAmounts, RawKey
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.partial_counts import (
     LARGE,
     SQUARE_ROOTS,
-    TINY,
-    WEIGHT_SCALES,
     Measures,
     PartialCounts,
     check_people,

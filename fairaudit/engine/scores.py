@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.counts import MOST_ENTRIES
 from fairaudit.engine.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
 from fairaudit.errors import DataError
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key, Plan
-
-MOST_ENTRIES = 64 * 2**20 // 8
-"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 _MOST_HERE = 4 * MOST_ENTRIES
 """Each thread keeps finer bins if need be, so that the result does not depend on the split."""

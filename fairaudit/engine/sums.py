@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fairaudit.counts import TINY, WEIGHT_SCALES
 from fairaudit.cube import Ints
 from fairaudit.engine.arrow_codes import NotServed, floats
 from fairaudit.engine.partial_counts import (
     LARGE,
     LARGEST_COUNT,
     SQUARE_ROOTS,
-    TINY,
-    WEIGHT_SCALES,
     Measures,
 )
 from fairaudit.plan import Plan

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, Ints
+from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
@@ -164,40 +164,79 @@ def find_detectable_gap(
 
     Of a comparison of two rates; a gap or least ratio is looked at from the highest group.
     """
-    disparity, values = evaluation.metric, evaluation.group_values
-    assert isinstance(disparity, Disparity)
-    if values is None:
+    seen = _DetectableGaps.of(evaluation)
+    if seen is None:
         return None
-    reference, judged = evaluation.reference_values, evaluation.judged
-    comparison = disparity.comparison
+    comparison = seen.disparity.comparison
     if evaluation.spread:
-        highest = np.maximum(evaluation.first, 0)
-        reference = _repeat_group(values, highest)
-        judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
         # Only how far the lowest group may lie below is a limit here.
         is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
         below, above = above, below
-    if reference is None:
-        return None
-    alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
-    sizes = (values.effective_n, reference.effective_n)
-    seen = proportions.smallest_detectable(reference.value, *sizes, alpha, comparisons)
-    allowed = [_allow_gap(bound, reference.value, comparison) for bound in (below, above)]
-    # Of too few clusters there is no size, and so nothing to say of what it would show.
-    known = judged & ~np.isnan(reference.value) & ~np.isnan(sizes[0]) & ~np.isnan(sizes[1])
-    excesses = [_exceed(gap, wide) for gap, wide in zip(seen, allowed, strict=True)]
-    excess = np.where(known, np.maximum(*excesses), -np.inf)
-    if not excess.size or excess.max() <= _NEAR:
-        return None
-    smallest = int(np.argmax(np.where(excess > _NEAR, -values.effective_n, -np.inf)))
-    z, g = np.unravel_index(smallest, excess.shape)
-    down, up = (float(np.broadcast_to(side, excess.shape)[z, g]) for side in seen)
-    n, m = (int(np.broadcast_to(size, excess.shape)[z, g]) for size in sizes)
-    table = evaluation.table
-    level = float(alpha / comparisons[z, 0])
-    return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
+    allowed = [_allow_gap(bound, seen.share, comparison) for bound in (below, above)]
+    excesses = [_exceed(gap, wide) for gap, wide in zip((seen.down, seen.up), allowed, strict=True)]
+    excess = np.where(seen.known, np.maximum(*excesses), -np.inf)
+    return seen.at_smallest(excess > _NEAR)
+
+
+def find_gap_of_smallest(evaluation: Evaluation) -> DetectableGap | None:
+    """The smallest gaps that a test finds of the smallest group compared, whatever the limit."""
+    seen = _DetectableGaps.of(evaluation)
+    return None if seen is None else seen.at_smallest(seen.known)
+
+
+@dataclass(frozen=True, slots=True)
+class _DetectableGaps:
+    """The smallest gaps that are found of each group [Z, G], with the samples behind them.
+
+    `share` is the rate of the reference, `known` marks the groups that are judged.
+    """
+
+    evaluation: Evaluation
+    disparity: Disparity
+    share: Floats
+    n: Floats
+    m: Floats
+    down: Floats
+    up: Floats
+    comparisons: Floats
+    known: Marks
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> _DetectableGaps | None:
+        """None where no rates of groups are compared."""
+        disparity, values = evaluation.metric, evaluation.group_values
+        assert isinstance(disparity, Disparity)
+        if values is None:
+            return None
+        reference, judged = evaluation.reference_values, evaluation.judged
+        if evaluation.spread:
+            highest = np.maximum(evaluation.first, 0)
+            reference = _repeat_group(values, highest)
+            judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
+        if reference is None:
+            return None
+        alpha, comparisons = evaluation.terms.inference.alpha, _count_comparisons(evaluation)
+        n, m = values.effective_n, reference.effective_n
+        seen = proportions.smallest_detectable(reference.value, n, m, alpha, comparisons)
+        # Of too few clusters there is no size, and so nothing to say of what it would show.
+        known = judged & ~np.isnan(reference.value) & ~np.isnan(n) & ~np.isnan(m)
+        return cls(evaluation, disparity, reference.value, n, m, *seen, comparisons, known)
+
+    def at_smallest(self, marks: Marks) -> DetectableGap | None:
+        """The gaps of the smallest group that is marked; None where none is."""
+        if not marks.any():
+            return None
+        smallest = int(np.argmax(np.where(marks, -self.n, -np.inf)))
+        z, g = np.unravel_index(smallest, marks.shape)
+        down, up = (
+            float(np.broadcast_to(side, marks.shape)[z, g]) for side in (self.down, self.up)
+        )
+        n, m = (int(np.broadcast_to(size, marks.shape)[z, g]) for size in (self.n, self.m))
+        table = self.evaluation.table
+        level = float(self.evaluation.terms.inference.alpha / self.comparisons[z, 0])
+        return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
 
 
 def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:

@@ -216,6 +216,10 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
 
     p, exact = smallest(None)
     names = _compare_two_sides(evaluation, values, values).names
+    if clusters.is_clustered(evaluation) and values.binomial:
+        # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
+        of_few = name_share_test(exact=True, inference=inference, weighted=True)
+        names = (*names, f"{of_few}, {CLUSTER_ROBUST}")
     return Tests(
         p,
         tuple(f"{name} over pairs" for name in names),

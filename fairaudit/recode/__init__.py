@@ -81,7 +81,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     refuse_nothing(counts)
     findings = Findings()
-    axes = _axes(counts, spec, findings)
+    axes = build_axes(counts, spec, findings)
     axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
     features = feature_recodings(counts, spec, findings)
@@ -135,7 +135,7 @@ def _people_one_by_one(counts: Counts, axes: Sequence[Axis]) -> Rows | None:
     return audited_rows(counts, counts.rows_read, places)
 
 
-def _axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
+def build_axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
     """The groups, strata and classes of a spec."""
     axes = [
         group_axis(attribute, Role.PROTECTED, counts, spec, findings)
@@ -158,7 +158,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
         return {}
     cubes = {}
     for name, table in counts.searched.tables.items():
-        axes = _axes(table, needed, Findings())
+        axes = build_axes(table, needed, Findings())
         axes += number_axes(table, needed)
         candidate = candidate_axis(table.keys[-1])
         # In the order of the whole cube, so that each row leaves for the same reason.

@@ -9,8 +9,17 @@ from fairaudit.result.audit import (
     Provenance,
     Verdict,
     exit_code,
+    is_open,
 )
 from fairaudit.result.definitions import Definition, definition
+from fairaudit.result.dry_run import (
+    CheckPreview,
+    ColumnPreview,
+    Cost,
+    DryRun,
+    GroupingPreview,
+    LevelPreview,
+)
 from fairaudit.result.rows import (
     Calibration,
     ComparisonRow,
@@ -34,16 +43,22 @@ __all__ = [
     "Answer",
     "AuditResult",
     "Calibration",
+    "CheckPreview",
+    "ColumnPreview",
     "ComparisonRow",
+    "Cost",
     "Curve",
     "DataFile",
     "Definition",
+    "DryRun",
     "EpsilonReading",
     "FailOn",
     "FeatureRow",
     "GroupRow",
+    "GroupingPreview",
     "LatticeEntry",
     "LatticeRow",
+    "LevelPreview",
     "LocalRate",
     "LocalRates",
     "ModelChange",
@@ -55,4 +70,5 @@ __all__ = [
     "Verdict",
     "definition",
     "exit_code",
+    "is_open",
 ]

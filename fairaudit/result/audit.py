@@ -227,7 +227,7 @@ class AuditResult:
             return Verdict.NONE
         if tally[Status.FAIL] or (self.fail_on is FailOn.WARN and tally[Status.WARN]):
             return Verdict.FAIL
-        if tally[Status.INCONCLUSIVE] or all(map(_is_open, self.findings)):
+        if tally[Status.INCONCLUSIVE] or all(map(is_open, self.findings)):
             return Verdict.INCONCLUSIVE
         return Verdict.PASS
 
@@ -235,7 +235,7 @@ class AuditResult:
     @member("summary.exit_code")
     def exit_code(self) -> int:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
-        if self.findings and all(map(_is_open, self.findings)):
+        if self.findings and all(map(is_open, self.findings)):
             return 3
         if self.fail_on is FailOn.NEVER:
             return 0
@@ -327,7 +327,7 @@ class AuditResult:
         return frames.table(self, by)
 
 
-def _is_open(finding: Finding) -> bool:
+def is_open(finding: Finding) -> bool:
     """Whether a check could not be evaluated at all, whatever that is to mean."""
     warned = (
         finding.status is Status.WARN

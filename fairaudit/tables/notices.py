@@ -59,6 +59,7 @@ def write_notices(
     yield from spec.notices
     yield from _unpaired(spec)
     yield from counts.notices
+    yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
     yield from write_row_notices(spec, cubes.rows, tables)

@@ -23,7 +23,7 @@ from fairaudit.verdict.findings import (
     NotEvaluated,
     Waived,
 )
-from fairaudit.verdict.judging import judge
+from fairaudit.verdict.judging import compares_shares, judge
 from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "SubgroupCheck",
     "Waived",
     "collect_entries",
+    "compares_shares",
     "judge",
     "judge_reversals",
     "judge_subgroups",

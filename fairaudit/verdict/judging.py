@@ -177,13 +177,7 @@ def _why_infinite(value: float) -> str:
 def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
     """The finding with its gap told in people, and a pass with what it may have missed."""
     metric, limit = evaluation.metric, finding.limit
-    is_one_pair = (
-        isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
-    )
-    crowd = finding.parts[0].second.crowd if is_one_pair and finding.parts[0].second else None
-    are_apart = is_one_pair and crowd not in INCLUDING_GROUP
-    values = evaluation.group_values
-    if not are_apart or values is None or not values.binomial or not isinstance(limit, Limit):
+    if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
         return finding
     assert isinstance(metric, Disparity)
     detectable = None
@@ -199,6 +193,17 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
         if people is not None and evaluation.table.clusters is not None:
             people = adjust_for_clusters(people, finding.estimate.significance)
     return replace(finding, practice=people, detectable=detectable)
+
+
+def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
+    """Whether its value is of the shares of two groups, neither of which is a part of the other."""
+    metric, values = evaluation.metric, evaluation.group_values
+    is_one_pair = (
+        isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
+    )
+    crowd = finding.parts[0].second.crowd if is_one_pair and finding.parts[0].second else None
+    is_apart = is_one_pair and crowd not in INCLUDING_GROUP
+    return is_apart and values is not None and bool(values.binomial)
 
 
 def _find_better(evaluation: Evaluation, part: int = 0) -> Better:

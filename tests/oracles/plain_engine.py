@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairaudit.counts import Counts, RawKey
+from fairaudit.counts import CountedFile, Counts, RawKey
 from fairaudit.engine import Data, Files, Outcome, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
@@ -91,7 +91,7 @@ def _count(plan: Plan, paths: Sequence[Path]) -> Outcome:
         rows=np.array([rows for rows, _ in cells.values()], dtype=np.int64),
         people=np.array([people for _, people in cells.values()], dtype=np.int64),
         read=len(rows),
-        files=tuple(map(_describe, paths)),
+        sources=tuple(map(_describe, paths)),
         route="plain Python",
     )
 
@@ -124,8 +124,9 @@ def _people(row: Row, plan: Plan) -> int:
     return 1 if plan.count is None else int(row[plan.count])
 
 
-def _describe(path: Path) -> DataFile:
+def _describe(path: Path) -> CountedFile:
     stat = path.stat()
     modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
     lines = path.read_bytes().count(b"\n")
-    return DataFile(name_file(path), stat.st_size, modified, lines)
+    file = DataFile(name_file(path), stat.st_size, modified, lines)
+    return CountedFile(file, sum(1 for _ in _rows(path)))

@@ -57,7 +57,7 @@ def test_counts_of_two_files_add_up_to_those_of_both(
                 assert np.array_equal(getattr(own, part), getattr(other, part))
 
 
-def test_tiny_weights_and_others_add_up_exactly(tmp_path: Path) -> None:
+def test_tiny_weights_and_others_add_up_as_in_one_pass(tmp_path: Path) -> None:
     mapping = {
         "columns": {
             "protected": ["g"],
@@ -70,9 +70,15 @@ def test_tiny_weights_and_others_add_up_exactly(tmp_path: Path) -> None:
     (tmp_path / "tiny.csv").write_text("g,y,w\na,1,0.0000000001\nb,0,0.0000000002\n")
     (tmp_path / "large.csv").write_text("g,y,w\na,1,2.5\nb,1,1\n")
     total = counts_of(spec, tmp_path / "tiny.csv") + counts_of(spec, tmp_path / "large.csv")
-    assert total.weight is not None
-    assert sum(total.weight.values.tolist()) == 3_500_000_000_300_000_000
-    assert total.weight.scale == 10**18
+    whole = count_data(plan(spec), [tmp_path / "tiny.csv", tmp_path / "large.csv"])
+    for counts in (total, whole):
+        assert counts.weight is not None
+        assert counts.weight.scale == 10**9
+        assert sum(counts.weight.values.tolist()) == 3_500_000_000
+        assert counts.weight_error == 2e-10
+    tiny = counts_of(spec, tmp_path / "tiny.csv").weight
+    assert tiny is not None
+    assert (sum(tiny.values.tolist()), tiny.scale) == (300_000_000, 10**18)
 
 
 def test_counts_of_other_plans_are_refused(halves: tuple[Path, Path, Path]) -> None:

@@ -240,6 +240,20 @@ def test_three_groups_are_no_surer_than_their_worst_pair() -> None:
     assert three.low <= two.low
 
 
+def test_few_expected_in_clusters_are_tested_exactly_at_their_effective_sizes() -> None:
+    many = [(g, f"{g}{n}", int(n % 20 < k)) for g, k in (("a", 2), ("b", 1)) for n in range(200)]
+    few = [("few", f"few{n // 2}", int(n < 1)) for n in range(40)]
+    result = audit([*many, *few], {"metric": "impact_ratio", "fail": {"below": 0.8}})
+    tests = {row.group[0][1]: row.estimate.significance for row in result.comparisons if row.group}
+    few_test, other = tests["few"], tests["b"]
+    assert few_test is not None
+    assert other is not None
+    assert few_test.test == "Fisher, effective counts, cluster-robust over pairs"
+    assert other.test == "z, cluster-robust over pairs"
+    # Effective people are never more than those there are, so that no test of people is less sure.
+    assert few_test.p > stats.fisher_exact([[1, 39], [20, 180]]).pvalue
+
+
 def test_everybody_else_is_compared_by_their_clusters() -> None:
     """Of two groups the rest is the other one."""
     rows = drawn(5, shared=True)

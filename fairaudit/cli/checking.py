@@ -1,0 +1,104 @@
+"""`fairaudit check`: what a run would look at, and whether it can; without data, the spec alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairaudit import names
+from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
+from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs
+from fairaudit.cli.color import Color
+from fairaudit.cli.ending import error_text
+from fairaudit.cli.output import (
+    PageFormat,
+    check_page_outputs,
+    format_named,
+    print_document,
+    print_text,
+)
+from fairaudit.cli.streams import silenced, write_line
+from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.report import Format
+    from fairaudit.result import DryRun
+
+_NoData = Annotated[
+    bool, typer.Option("--no-data", help="Check the specs alone, as a pre-commit hook does.")
+]
+
+
+@app.command()
+def check(  # the options of the command
+    context: typer.Context,
+    spec: SpecsArgument = None,
+    data: DataOption = None,
+    no_data: _NoData = False,
+    draws: DrawsOption = None,
+    format_name: PageFormat = "terminal",
+    verbose: Verbose = False,
+    color: ColorChoice = Color.AUTO,
+    debug: Debug = False,
+) -> None:
+    """Check a spec against its data without an audit: levels, groups, what can be judged.
+
+    Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
+    """
+    from fairaudit import batch, dry_run
+
+    request: Request = context.obj
+    check_page_outputs(format_name, [], "a dry run")
+    specs = name_specs(spec, data)
+    request.arguments = tuple(map(str, specs))
+    if no_data and data is not None:
+        raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")
+    listed = [(str(path), None) for path in specs] if no_data else batch.list_audits(specs, data)
+    form = format_named(format_name)
+    if form.name == "json" and len(listed) > 1:
+        raise UsageError(
+            "a JSON document is of one dry run", "name one spec, and data of one audit"
+        )
+    codes = []
+    for path, file in listed:
+        started = time.monotonic()
+        with silenced(debug=debug):
+            found = dry_run.preview(Path(path), file, draws=draws, reads_data=not no_data)
+        if isinstance(found, FairauditError) and len(listed) == 1:
+            raise found
+        question = f"spec={names.copied(Path(path).name)}"
+        question += "" if file is None or len(listed) == 1 else f" data={names.copied(file)}"
+        if isinstance(found, FairauditError):
+            write_line(f"{error_text(found)}\n{found.verdict.upper()}  {question}")
+            codes.append(found.exit_code)
+            continue
+        _print(found, form, color, all_rows=verbose, is_brief=no_data)
+        write_line(f"{_ending(found)}  {question}  {time.monotonic() - started:.1f}s")
+        codes.append(found.exit_code)
+    raise typer.Exit(min(codes, key=WORST_FIRST.index))
+
+
+def _print(found: DryRun, form: Format, color: Color, *, all_rows: bool, is_brief: bool) -> None:
+    """Prints a dry run; of specs alone nothing but the last line, where it is for a terminal."""
+    from fairaudit.report import dry_run as pages
+
+    if form.name == "json":
+        from fairaudit import codec
+        from fairaudit.report import json
+
+        print_text(json.written(codec.write_dry_run(found)), form)
+    elif form.page is not None and form.name != "terminal":
+        print_text(form.page(pages.document(found, all_rows=all_rows)), form)
+    elif not is_brief or all_rows:
+        print_document(pages.document(found, all_rows=all_rows), color)
+
+
+def _ending(found: DryRun) -> str:
+    """The last line: whether a run is worth its while."""
+    from fairaudit.report import dry_run as pages
+
+    word = "OK" if not found.exit_code else "NOTHING"
+    return f"{word}  {pages.line(found)}"

@@ -1,0 +1,476 @@
+"""Counts in a file: one Parquet file that any reader of Parquet opens, without a row of the data.
+
+`docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from fairaudit.arrays import Floats, Ints
+from fairaudit.counts import (
+    CountedFile,
+    Counts,
+    Median,
+    RawAmounts,
+    RawHistogram,
+    RawKey,
+    RawScores,
+    RawSearch,
+    RawTable,
+    RawWeights,
+    unite_levels,
+)
+from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.errors import DataError, UsageError
+from fairaudit.histogram import Bins
+from fairaudit.names import copied
+from fairaudit.plan import Key, Plan
+from fairaudit.spec import Cut
+from fairaudit.version import version
+
+_VERSION = 1
+_HEADER = b"fairaudit.counts"
+_CELLS = "cells"
+_WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
+_MOMENTS = ("n", "total", "roots", "squares")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What a header says of counts: those of the cells, or those beside a candidate."""
+
+    read: int
+    route: str
+    sources: tuple[CountedFile, ...]
+    notices: tuple[_Sentence, ...]
+    largest_weight: float = 0.0
+    weight_errors: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What stands in the file beside its columns; `digest` is of both.
+
+    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
+    each key that only tables beside the cells have.
+    """
+
+    version: int
+    made_by: str
+    plan: Plan
+    cuts: tuple[tuple[str, Fraction, Cut], ...]
+    side: _Side
+    shifts: dict[str, int]
+    medians: dict[str, Median]
+    table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
+    candidates: dict[str, _Side]
+    left_out: dict[str, str]
+    digest: str = ""
+
+
+@cache
+def _adapter() -> TypeAdapter[_Header]:
+    return TypeAdapter(_Header)
+
+
+def write(counts: Counts) -> bytes:
+    """What a file of counts holds; raises `UsageError` for counts that no file may hold."""
+    if counts.plan.rows is not None:
+        what = "the spec has measures of people one by one, which no counts hold"
+        raise UsageError(what, "leave those measures out, or audit the data itself")
+    if counts.plan.models:
+        what = "the spec has strata by a model, which is fitted to all people together"
+        raise UsageError(what, "leave `propensity` and `clusters` out, or audit the data itself")
+    counts = counts.compact()
+    tables = [*_write_tables(counts)]
+    header = _header_of(counts)
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+    header = replace(header, digest=_digest(header, table))
+    metadata = {_HEADER: _adapter().dump_json(header)}
+    target = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
+    return bytes(target.getvalue())
+
+
+def _header_of(counts: Counts) -> _Header:
+    searched = counts.searched
+    return _Header(
+        version=_VERSION,
+        made_by=f"fairaudit {version()}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=_side_of(counts),
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        candidates={}
+        if searched is None
+        else {name: _side_of(table) for name, table in searched.tables.items()},
+        left_out={} if searched is None else {**searched.left_out},
+    )
+
+
+def _side_of(counts: Counts) -> _Side:
+    weights = counts.weights
+    return _Side(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            _Sentence(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )
+
+
+def _write_tables(counts: Counts) -> Iterator[pa.Table]:
+    yield _write_cells(_CELLS, counts)
+    for column, scores in counts.scores.items():
+        bins = scores.bins
+        yield _table(_name("bins", column), {"bin": bins.codes, "low": bins.low, "high": bins.high})
+        for number, histogram in enumerate(scores.histograms):
+            keys = [counts.keys[place] for place in histogram.keys]
+            entries = {"bin": bins.codes[histogram.bins], "people": histogram.people}
+            coded = zip(keys, histogram.codes.T, strict=True)
+            yield _table(_name("score", column, number), _write_keys(coded) | entries)
+            cells: dict[str, Any] = {"low": histogram.low, "high": histogram.high}
+            for name, sums in zip(_MOMENTS, histogram.sums or (), strict=False):
+                cells[name] = _texts(sums)
+            coded = zip(keys, histogram.cells.T, strict=True)
+            yield _table(_name("score range", column, number), _write_keys(coded) | cells)
+    for number, table in enumerate(counts.tables):
+        keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
+        coded = zip(keys, table.codes.T, strict=True)
+        yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
+    if counts.searched is not None:
+        for name, beside in counts.searched.tables.items():
+            yield _write_cells(_name("search", name), beside)
+
+
+def _write_cells(name: str, counts: Counts) -> pa.Table:
+    columns = _write_keys((key, key.codes) for key in counts.keys)
+    columns |= {"kept": counts.kept, "rows": counts.rows, "people": counts.people}
+    if counts.weights is not None:
+        sums = (*counts.weights.weights, *counts.weights.squares)
+        columns |= {name: _texts(part) for name, part in zip(_WEIGHTS, sums, strict=True) if part}
+    for title, amounts in _amounts_of(counts):
+        columns[title] = _texts(amounts)
+    return _table(name, columns)
+
+
+def _amounts_of(counts: Counts) -> Iterator[tuple[str, Sequence[int]]]:
+    amounts = counts.amounts
+    if amounts is not None:
+        for name, sums in amounts.columns.items():
+            yield _name("sum", name), sums
+        for pair, sums in amounts.products.items():
+            yield _name("product", *pair), sums
+        for pair, sums in amounts.distances.items():
+            yield _name("distance", *pair), sums
+
+
+def _name(kind: str, *of: str | int) -> str:
+    """The name of a column, or of a part of the file, that is of some columns of the data."""
+    return f"{kind}:{json.dumps(of, ensure_ascii=False)}"
+
+
+def _title(key: Key) -> str:
+    return f"{'interval' if key.is_cut else 'level'}:{key.column}"
+
+
+def _write_keys(keys: Iterable[tuple[RawKey, Ints]]) -> dict[str, Any]:
+    """Levels as texts, null where they are missing; of a number how many edges it has passed."""
+    columns: dict[str, Any] = {}
+    for key, codes in keys:
+        if key.key.is_cut:
+            columns[_title(key.key)] = codes
+            continue
+        levels = np.array([*key.levels, None], dtype=object)  # an array of objects, even of none
+        columns[_title(key.key)] = pa.array(levels[codes], pa.string())
+    return columns
+
+
+def _texts(numbers: Sequence[int]) -> pa.Array:
+    """Whole numbers of any size, as digits."""
+    return pa.array(map(str, numbers), pa.string())
+
+
+def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
+    length = max((len(values) for values in columns.values()), default=0)
+    return pa.table({"part": pa.array([part] * length, pa.string()), **columns})
+
+
+def _digest(header: _Header, table: pa.Table) -> str:
+    """A fingerprint of all that the file says, by its values: it tells damage."""
+    fingerprint = hashlib.sha256(_adapter().dump_json(replace(header, digest="")))
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        fingerprint.update(f"{name}\0{values.type}\0".encode())
+        fingerprint.update(np.packbits(np.asarray(pc.is_null(values))).tobytes())
+        if pa.types.is_string(values.type):
+            fingerprint.update("\0".join(pc.fill_null(values, "").to_pylist()).encode())
+        else:
+            fingerprint.update(np.asarray(pc.fill_null(values, 0)).tobytes())
+    return fingerprint.hexdigest()
+
+
+def read(path: Path) -> Counts:
+    """The counts in a file; raises `DataError` where it holds none, or is damaged."""
+    name = copied(str(path))
+    hint = "count the data again: fairaudit count SPEC -o part.counts"
+    try:
+        table = pq.read_table(pa.BufferReader(path.read_bytes()))
+        header = (table.schema.metadata or {}).get(_HEADER)
+        if header is None:
+            raise DataError(f"{name} holds no counts", hint)
+        found = json.loads(header).get("version")
+        if found != _VERSION:
+            what = f"{name} has version {found} of counts, this is version {_VERSION}"
+            raise DataError(what, "count with the same fairaudit as you audit with")
+        read_header = _adapter().validate_json(header)
+        if _digest(read_header, table.combine_chunks()) != read_header.digest:
+            raise DataError(f"{name} is damaged: its fingerprint is another", hint)
+        return _Reader(read_header, table).counts()
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
+    except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{name} is damaged, or holds no counts", hint) from error
+
+
+class _Reader:
+    """Takes the counts from the columns of a file, which are proven to be as they were written."""
+
+    def __init__(self, header: _Header, table: pa.Table) -> None:
+        self._header = header
+        self._plan = replace(
+            header.plan, cuts={(column, share): cut for column, share, cut in header.cuts}
+        )
+        parts = table["part"].combine_chunks().dictionary_encode()
+        self._parts = {
+            part: table.filter(pc.equal(table["part"], part)).combine_chunks()
+            for part in parts.dictionary.to_pylist()
+        }
+        self._empty = table.slice(0, 0)
+
+    def counts(self) -> Counts:
+        """All that was written."""
+        header, plan = self._header, self._plan
+        counts = self._cells(_CELLS, plan, header.side)
+        levels = {key: counts.keys[number].levels for number, key in enumerate(plan.keys)}
+        levels |= dict(header.table_levels)
+        beside = {name: plan.beside(name) for name in header.candidates}
+        return replace(
+            counts,
+            scores={column: self._scores(column, counts.keys) for column in plan.scores},
+            medians=header.medians,
+            amounts=self._amounts(plan),
+            searched=None
+            if plan.search is None
+            else RawSearch(
+                {
+                    name: self._cells(_name("search", name), beside[name], side)
+                    for name, side in header.candidates.items()
+                },
+                header.left_out,
+            ),
+            tables=tuple(
+                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
+            ),
+            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
+        )
+
+    def _cells(self, part: str, plan: Plan, side: _Side) -> Counts:
+        table = self._part(part)
+        keys = tuple(self._key(table, key) for key in plan.keys)
+        return Counts(
+            plan=plan,
+            keys=keys,
+            kept=_ints(table, "kept"),
+            rows=_ints(table, "rows"),
+            people=_ints(table, "people"),
+            read=side.read,
+            sources=side.sources,
+            route=side.route,
+            weights=self._weights(table, side) if plan.weight else None,
+            notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
+        )
+
+    def _part(self, name: str) -> pa.Table:
+        return self._parts.get(name, self._empty)
+
+    def _weights(self, table: pa.Table, side: _Side) -> RawWeights:
+        weight, fine, square, square_fine = (_digits(table, name) for name in _WEIGHTS)
+        return RawWeights(
+            (weight, fine), (square, square_fine), side.largest_weight, side.weight_errors
+        )
+
+    def _key(self, table: pa.Table, key: Key) -> RawKey:
+        if key.is_cut:
+            return RawKey(key, _ints(table, _title(key)))
+        texts = table[_title(key)].combine_chunks()
+        levels = unite_levels([pc.unique(texts).to_pylist()])
+        return RawKey(key, _codes(texts, levels), levels)
+
+    def _coded(self, table: pa.Table, keys: Sequence[tuple[Key, Sequence[str | None]]]) -> Ints:
+        """Codes [E, K] of entries by keys with these levels."""
+        columns = [
+            _ints(table, _title(key))
+            if key.is_cut
+            else _codes(table[_title(key)].combine_chunks(), levels)
+            for key, levels in keys
+        ]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
+
+    def _amounts(self, plan: Plan) -> RawAmounts | None:
+        if not plan.adding.columns:
+            return None
+        cells, adding = self._part(_CELLS), plan.adding
+        return RawAmounts(
+            {name: _digits(cells, _name("sum", name)) for name in adding.columns},
+            {pair: _digits(cells, _name("product", *pair)) for pair in adding.products},
+            {pair: _digits(cells, _name("distance", *pair)) for pair in adding.distances},
+        )
+
+    def _scores(self, column: str, keys: Sequence[RawKey]) -> RawScores:
+        table = self._part(_name("bins", column))
+        bins = Bins(_ints(table, "bin"), _floats(table, "low"), _floats(table, "high"))
+        histograms = (
+            self._histogram(column, number, grouping, bins, keys)
+            for number, grouping in enumerate(self._plan.scores[column])
+        )
+        return RawScores(tuple(histograms), bins, self._header.shifts[column])
+
+    def _histogram(
+        self,
+        column: str,
+        number: int,
+        grouping: Sequence[Key],
+        bins: Bins,
+        keys: Sequence[RawKey],
+    ) -> RawHistogram:
+        places = tuple(self._plan.keys.index(key) for key in grouping)
+        coded = [(keys[place].key, keys[place].levels) for place in places]
+        entries = self._part(_name("score", column, number))
+        cells = self._part(_name("score range", column, number))
+        has_sums = not len(cells) or not cells[_MOMENTS[0]].null_count
+        return RawHistogram(
+            keys=places,
+            codes=self._coded(entries, coded),
+            bins=np.searchsorted(bins.codes, _ints(entries, "bin")),
+            people=_ints(entries, "people"),
+            cells=self._coded(cells, coded),
+            low=_floats(cells, "low"),
+            high=_floats(cells, "high"),
+            sums=tuple(_digits(cells, name) for name in _MOMENTS) if has_sums else None,
+        )
+
+    def _table(
+        self, number: int, keys: tuple[Key, ...], levels: Mapping[Key, Sequence[str | None]]
+    ) -> RawTable:
+        table = self._part(_name("table", number))
+        codes = self._coded(table, [(key, levels.get(key, ())) for key in keys])
+        return RawTable(keys, codes, _ints(table, "people"))
+
+
+def _ints(table: pa.Table, name: str) -> Ints:
+    return np.asarray(table[name].combine_chunks().cast(pa.int64()), dtype=np.int64)
+
+
+def _floats(table: pa.Table, name: str) -> Floats:
+    return np.asarray(table[name].combine_chunks(), dtype=np.float64)
+
+
+def _digits(table: pa.Table, name: str) -> list[int]:
+    """Whole numbers of any size; none where no part of the file has the column."""
+    has_column = name in table.column_names and not table[name].null_count
+    return [int(text) for text in table[name].to_pylist()] if has_column else []
+
+
+def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
+    """The place of each text among the levels; `KeyError` where it is none of them."""
+    place = {level: code for code, level in enumerate(levels)}
+    encoded = texts.dictionary_encode(null_encoding="encode")
+    lookup = np.array([place[text] for text in encoded.dictionary.to_pylist()], dtype=np.int64)
+    return lookup[np.asarray(encoded.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
+
+
+def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
+    """The counts of several files as one.
+
+    Raises `DataError` for counts of other plans, and where a data file was counted twice, unless
+    `repeated` says that this is meant.
+    """
+    total = read(paths[0])
+    for path in paths[1:]:
+        part = read(path)
+        if not total.plan.counts_like(part.plan):
+            what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
+            raise DataError(f"{what}: {_differences(total.plan, part.plan)}", "count both alike")
+        if not repeated:
+            _refuse_twice(total.sources, part.sources, path)
+        total = (total + part).compact()
+    return total
+
+
+def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
+    """Raises `DataError` where two parts are of files of the same content."""
+    known = {source.sha256: source.file.path for source in counted if source.sha256}
+    for source in more:
+        if source.sha256 in known:
+            raise DataError(
+                f"{copied(str(path))}: {source.file.path} is counted already, "
+                f"as {known[source.sha256]}: the same bytes",
+                "leave it out; if two files are equal by chance: --repeated",
+            )
+
+
+def _differences(first: Plan, second: Plan) -> str:
+    """Which parts of two plans are not the same."""
+    own, other = first.counted(), second.counted()
+    names = [
+        name
+        for name in Plan.__slots__
+        if name != "search" and getattr(own, name) != getattr(other, name)
+    ]
+    return ", ".join(names)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
+    """The counts with the SHA-256 of each of their files, which lie at these paths."""
+    sources = tuple(
+        replace(source, sha256=hash_file(path))
+        for source, path in zip(counts.sources, paths, strict=True)
+    )
+    return replace(counts, sources=sources)

@@ -1,0 +1,266 @@
+"""A dry run: what an audit would look at, from the counts of its own pass, without its results.
+
+It goes the whole way of a run, so that whatever it accepts a run accepts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from fairaudit import names
+from fairaudit.counts import Counts
+from fairaudit.cube import Grouping
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine import DEFAULT, Engine
+from fairaudit.errors import FairauditError
+from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
+from fairaudit.judgement import evaluate_check
+from fairaudit.metrics import Eligibility
+from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
+from fairaudit.progress import SILENT, Progress
+from fairaudit.question import Question
+from fairaudit.recode import build_axes
+from fairaudit.recode.axes import Axis, Findings
+from fairaudit.recode.level_previews import preview_levels
+from fairaudit.result import (
+    AuditResult,
+    CheckPreview,
+    ColumnPreview,
+    Cost,
+    DryRun,
+    GroupingPreview,
+    GroupRow,
+    LevelPreview,
+    is_open,
+)
+from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
+from fairaudit.verdict import AnyCheck, Check, Finding, Limit, compares_shares
+
+RARE = 30
+"""A group of fewer people is rare where the spec sets no `min_size`."""
+
+
+def preview(
+    spec: Path,
+    data: str | None = None,
+    *,
+    draws: str | None = None,
+    reads_data: bool = True,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> DryRun | FairauditError:
+    """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
+
+    An error is that of the run.
+    """
+    try:
+        question = Question.read(spec, draws=draws)
+    except FairauditError as error:
+        return error
+    if not reads_data:
+        return _preview_spec(question)
+    return catch_errors(
+        question,
+        lambda: _preview_counts(question, count(question, data, progress=progress, engine=engine)),
+        locate_in(question, data, engine),
+    )
+
+
+def _preview_spec(question: Question) -> DryRun:
+    """What a spec says without data."""
+    spec = question.spec
+    return DryRun(
+        spec=spec.path,
+        title=spec.title,
+        data=spec.data,
+        columns=tuple(_list_columns(spec, {})),
+        checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
+    )
+
+
+def _preview_counts(question: Question, counts: Counts) -> DryRun:
+    """What the counts tell; of a report to publish, what that publishes."""
+    recoded = Recoded.of(question, counts)
+    result, spec = conclude(question, counts, recoded), recoded.spec
+    own = {*spec.notices, *counts.notices, *recoded.cubes.notices}
+    levels = {
+        axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
+        for axis in build_axes(counts, spec, Findings())
+    }
+    groupings = tuple(_preview_groupings(result, recoded))
+    return DryRun(
+        spec=spec.path,
+        title=spec.title,
+        data=tuple(file.path for file in result.provenance.files),
+        columns=tuple(_list_columns(spec, levels)),
+        checks=tuple(_preview_check(finding, recoded) for finding in result.findings),
+        groupings=groupings,
+        notices=(
+            *(notice for notice in result.notices if notice in own),
+            *_tell_rare_groups(groupings, spec),
+        ),
+        cost=Cost(
+            rows=result.provenance.rows,
+            bytes=sum(file.bytes for file in result.provenance.files) or None,
+            cells=len(counts.rows) if spec.suppress_below is None else None,
+            route=counts.route,
+            further_passes=tuple(_list_passes(question)),
+        ),
+    )
+
+
+def _list_columns(
+    spec: Spec, levels: Mapping[str, tuple[LevelPreview, ...]]
+) -> Iterator[ColumnPreview]:
+    """The columns of a spec by role, as they are read."""
+    roles = (("protected", spec.protected), ("stratum", spec.strata), ("feature", spec.features))
+    for role, attributes in roles:
+        for attribute in attributes:
+            columns = tuple(text.value for text in attribute.texts)
+            own = levels.get(attribute.name, ())
+            yield ColumnPreview(attribute.name, role, columns, _reading(attribute), own)
+    for outcome in spec.outcomes:
+        role = "label" if outcome is spec.label else "number" if outcome in spec.numbers else ""
+        texts = (outcome.column,) if outcome.counts is None else outcome.counts.texts
+        if outcome.score is not None and outcome.kind is not OutcomeKind.SCORE:
+            texts = (*texts, outcome.score)
+        columns = tuple(text.value for text in texts)
+        yield ColumnPreview(
+            outcome.name,
+            role or "outcome",
+            columns,
+            _reading_of_outcome(outcome),
+            levels.get(outcome.name, ()),
+        )
+    others = (("count", spec.count), ("weight", spec.weight), ("cluster", spec.cluster))
+    for role, text in others:
+        if text is not None and not (role == "count" and spec.counts is not None):
+            yield ColumnPreview(text.value, role, (text.value,), "rows that belong together"
+                                if role == "cluster" else "a number")  # fmt: skip
+
+
+def _reading(attribute: Protected) -> str:
+    """How an attribute is read: by its levels, or as a number that is cut."""
+    if attribute.bins or attribute.quantiles:
+        edges = ", ".join(map(str, attribute.bins)) or f"{attribute.quantiles} quantiles"
+        return f"a number, cut at {edges}" if attribute.bins else f"a number, in {edges}"
+    return "strata of a model" if attribute.model is not None else "levels"
+
+
+def _reading_of_outcome(outcome: Outcome) -> str:
+    if outcome.counts is not None:
+        return "counts side by side"
+    if outcome.kind is OutcomeKind.CLASSES:
+        return "a number, cut in two" if outcome.is_cut else "classes"
+    return "a number" if outcome.kind is OutcomeKind.NUMBER else "a score"
+
+
+def _publish_levels(
+    axis: Axis, counts: Counts, spec: Spec, result: AuditResult
+) -> Iterator[LevelPreview]:
+    """The levels of a column; where small counts are hidden, with the counts that are published."""
+    columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
+    is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
+    attributes = {attribute.name for attribute in spec.groupable}
+    published = {
+        row.group[0][1]: row.n
+        for row in reversed(_rows_of(result))
+        if row.by == (axis.key.name,) and not row.stratum
+    }
+    least = spec.minimum.size or RARE
+    for level in preview_levels(axis, counts, is_cut=is_cut):
+        n = level.n if spec.suppress_below is None else published.get(level.level)
+        is_group = axis.key.name in attributes and not level.role
+        is_rare = is_group and spec.suppress_below is None and n is not None and n < least
+        yield LevelPreview(level.level, n, level.sources, level.role, is_rare)
+
+
+def _rows_of(result: AuditResult) -> list[GroupRow]:
+    """The groups of the outcome that is listed first."""
+    of = next((row.of for row in result.groups), "")
+    return [row for row in result.groups if row.of == of and row.group]
+
+
+def _preview_groupings(result: AuditResult, recoded: Recoded) -> Iterator[GroupingPreview]:
+    """The groupings of attributes that are listed, each with its known groups."""
+    levels = {key.name: len(key.levels) - len(key.unknown) for key in recoded.cubes.cube.keys}
+    rows_of: dict[Grouping, list[GroupRow]] = {}
+    for row in _rows_of(result):
+        if not row.stratum and row.standing is not Eligibility.UNKNOWN:
+            rows_of.setdefault(row.by, []).append(row)
+    for by, rows in rows_of.items():
+        known = [row for row in rows if row.n != 0]
+        if not known:
+            continue
+        smallest = min(known, key=lambda row: math.inf if row.n is None else row.n)
+        is_told = all(row.n is not None for row in known)
+        yield GroupingPreview(
+            by=by,
+            of=smallest.of,
+            groups=len(known),
+            empty=math.prod(levels[name] for name in by) - len(known),
+            standings=Counter(row.standing for row in known),
+            smallest=smallest.group if is_told else (),
+            n=smallest.n if is_told else None,
+        )
+
+
+def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Iterator[Notice]:
+    """A notice where small groups are compared, since the spec does not say what is small."""
+    rare = [
+        " × ".join(map(names.name, row.by))
+        for row in groupings
+        if row.n is not None and row.n < RARE
+    ]
+    if rare and spec.minimum.size is None:
+        what = (
+            f"there are groups of fewer than {RARE} people in {', '.join(rare)}, and they are "
+            f"compared: `groups: {{min_size: {RARE}}}` lists them and leaves them out"
+        )
+        yield Notice(what, Subjects.ANYBODY)
+
+
+def _preview_check(finding: Finding, recoded: Recoded) -> CheckPreview:
+    """A check without its value and its status."""
+    preview = CheckPreview(
+        check=finding.check,
+        limit=_limit_of(finding.check),
+        is_evaluable=not is_open(finding),
+        why=finding.why,
+        not_judged=tuple(item for item in finding.not_evaluated if not item.blocks),
+    )
+    check, limit = finding.check, finding.check.fail or finding.check.warn
+    if not isinstance(check, Check) or not isinstance(limit, Limit):
+        return preview
+    evaluation = evaluate_check(check, recoded.tables)
+    is_told = recoded.spec.suppress_below is None and evaluation.table.clusters is None
+    if not is_told or not compares_shares(finding, evaluation):
+        return preview
+    return replace(
+        preview,
+        detectable=find_gap_of_smallest(evaluation),
+        finds_limit=find_detectable_gap(evaluation, limit.below, limit.above) is None,
+    )
+
+
+def _limit_of(check: AnyCheck) -> str:
+    """Its limits in words."""
+    limits = (("warn", check.warn), ("fail", check.fail))
+    return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
+
+
+def _list_passes(question: Question) -> Iterator[str]:
+    """What is read before, or after, the pass that counts."""
+    columns = list(dict.fromkeys(column for column, _ in question.quantiles))
+    if columns:
+        yield f"the quantiles of {', '.join(columns)}"
+    if question.spec.modelled:
+        yield f"the models of {', '.join(stratum.name for stratum in question.spec.modelled)}"
+    if question.plan.medians:
+        yield f"the exact medians of {', '.join(question.plan.medians)}"
+    if question.plan.search is not None:
+        yield "the columns that a search for reversals may condition on"

@@ -1,0 +1,12 @@
+/* What the files of the native kernel know of each other. */
+#ifndef FAIRAUDIT_KERNEL_H
+#define FAIRAUDIT_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+PyObject *page_headers(PyObject *module, PyObject *chunk);
+PyObject *first_header(PyObject *module, PyObject *content);
+PyObject *count_parquet(PyObject *module, PyObject *arguments);
+
+#endif

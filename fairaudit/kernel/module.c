@@ -1,0 +1,23 @@
+/* The module `fairaudit._kernel`: what Python calls. Each function is written in the file of its
+   format, on bytes that nobody has checked before it. */
+#include "kernel.h"
+
+static PyMethodDef methods[] = {
+    {"page_headers", page_headers, METH_O, "The headers of all pages in the bytes of a column."},
+    {"first_header", first_header, METH_O, "The header of the page that the bytes begin with."},
+    {"count_parquet", count_parquet, METH_VARARGS,
+     "Adds the rows of a row group to the counts of cells; whether it is served."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "fairaudit._kernel",
+    .m_doc = "Counts the bytes of files, as the Polars route counts their rows.",
+    .m_size = 0,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) {
+    return PyModuleDef_Init(&definition);
+}

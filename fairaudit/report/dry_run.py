@@ -1,0 +1,196 @@
+"""A dry run in words: columns and levels, groups, which checks can be judged, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairaudit import names
+from fairaudit.metrics import Eligibility
+from fairaudit.report import numbers
+from fairaudit.report.blocks import (
+    Block,
+    Cell,
+    Document,
+    Entries,
+    Facts,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+)
+from fairaudit.result import CheckPreview, DryRun, LevelPreview
+
+_MOST_LEVELS = 12
+_MOST_SOURCES = 4
+_NO_VALUE = "a missing value"
+
+
+def document(dry_run: DryRun, *, all_rows: bool = False) -> Document:
+    """The whole dry run; long lists of levels are cut unless `all_rows`."""
+    return tuple(_blocks(dry_run, all_rows=all_rows))
+
+
+def line(dry_run: DryRun) -> str:
+    """How many checks can be evaluated, as the last line of the command."""
+    count = numbers.counted(len(dry_run.checks), "check")
+    if not dry_run.checks:
+        return "no check: nothing would be judged"
+    if dry_run.cost is None:
+        return f"{count}, no data read"
+    closed = len(dry_run.checks) - dry_run.evaluable
+    return f"{count}: {dry_run.evaluable} can be evaluated, {closed} cannot"
+
+
+def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
+    yield Heading(names.line(dry_run.title))
+    yield Facts([*_facts(dry_run)])
+    yield Heading("Columns")
+    yield Table(
+        "What is read",
+        ("name", "role", "column", "as"),
+        [
+            [
+                *map(
+                    Cell,
+                    (names.name(column.name), column.role, _join(column.columns), column.reading),
+                )
+            ]
+            for column in dry_run.columns
+        ],
+        (False, False, False, False),
+    )
+    if any(column.levels for column in dry_run.columns):
+        yield _levels(dry_run, all_rows=all_rows)
+    if dry_run.groupings:
+        yield Heading("Groups")
+        yield _groups(dry_run)
+    yield Heading("Checks")
+    yield from _checks(dry_run.checks)
+    if dry_run.notices:
+        yield Heading("Notices")
+        yield Entries([(Cell("note", Tone.WARN), str(notice)) for notice in dry_run.notices])
+
+
+def _facts(dry_run: DryRun) -> Iterator[tuple[str, str]]:
+    yield "spec", names.copied(dry_run.spec)
+    yield "data", numbers.first_few([*map(names.copied, dry_run.data)]) or "none named"
+    cost = dry_run.cost
+    if cost is None:
+        yield "run costs", "not known: no data was read"
+        return
+    size = numbers.SUPPRESSED if cost.bytes is None else f"{cost.bytes / 1e6:,.3g} MB"
+    yield "rows", f"{numbers.whole(cost.rows)} ({size})"
+    cells = "cells" if cost.cells is None else numbers.counted(cost.cells, "cell")
+    further = "".join(f"; a further pass: {names.line(purpose)}" for purpose in cost.further_passes)
+    yield "run costs", f"one pass that counts {cells}, by {cost.route}{further}"
+
+
+def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:
+    """The levels of all columns and what they are in the data."""
+    rows = []
+    for column in dry_run.columns:
+        shown = column.levels if all_rows else column.levels[:_MOST_LEVELS]
+        first, rest = names.name(column.name), len(column.levels) - len(shown)
+        for level in shown:
+            rows.append([Cell(first), *_level(level)])
+            first = ""
+        if rest:
+            rows.append([*map(Cell, ("", f"{numbers.counted(rest, 'more level')}", "", "", ""))])
+    return Table(
+        "Levels, as they are audited",
+        ("name", "level", "people", "in the data", ""),
+        rows,
+        (False, False, True, False, False),
+    )
+
+
+def _level(level: LevelPreview) -> Iterator[Cell]:
+    yield Cell(names.name(level.level) if level.level else "no level")
+    yield Cell(numbers.whole(level.n))
+    sources = [_NO_VALUE if text is None else names.quoted(text) for text in level.sources]
+    is_same = level.sources == (level.level,)
+    yield Cell("" if is_same else numbers.first_few(sources, _MOST_SOURCES))
+    yield Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role)
+
+
+def _groups(dry_run: DryRun) -> Table:
+    """The groupings by size: how many groups, how many compared, and the smallest."""
+    rows = []
+    for grouping in dry_run.groupings:
+        hidden = grouping.standings.get(Eligibility.SUPPRESSED, 0)
+        compared = grouping.standings.get(Eligibility.ELIGIBLE, 0)
+        rows.append(
+            [
+                Cell(numbers.subset(grouping.by)),
+                Cell(numbers.whole(grouping.groups)),
+                Cell(numbers.whole(grouping.empty)),
+                Cell(numbers.SUPPRESSED if hidden else numbers.whole(compared)),
+                Cell(numbers.whole(grouping.n)),
+                Cell(numbers.group(grouping.smallest) if grouping.smallest else ""),
+            ]
+        )
+    return Table(
+        f"People of a known {names.name(dry_run.groupings[0].of)}, by group",
+        ("grouping", "groups", "empty", "compared", "smallest", "which is"),
+        rows,
+        (False, True, True, True, True, False),
+    )
+
+
+def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
+    """Each check with the gap that it can show, then why some cannot be evaluated."""
+    if not checks:
+        yield Paragraph("The spec sets no limit: rates are reported, and nothing is judged.")
+        return
+    if checks[0].is_evaluable is None:
+        rows = [[Cell(names.copied(check.check.id)), Cell(check.limit)] for check in checks]
+        yield Table("What is judged", ("check", "limit"), rows, (False, False))
+        return
+    yield Table(
+        "What a test finds in four of five such samples, of the smallest group",
+        ("", "check", "limit", "smallest gap", "of"),
+        [[*_check(check)] for check in checks],
+        (False, False, False, True, False),
+    )
+    remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
+    if remarks:
+        yield Entries(remarks, is_titled=True)
+
+
+def _word(check: CheckPreview) -> Cell:
+    return Cell("ready", Tone.GOOD) if check.is_evaluable else Cell("open", Tone.WARN)
+
+
+def _check(check: CheckPreview) -> Iterator[Cell]:
+    gap = check.detectable
+    yield _word(check)
+    yield Cell(names.copied(check.check.id))
+    yield Cell(check.limit)
+    if gap is None:
+        yield from (Cell(""), Cell(""))
+        return
+    sides = [distance for distance in (gap.down, gap.up) if not math.isnan(distance)]
+    points = " or ".join(dict.fromkeys(map(numbers.points, sides)))
+    yield Cell(f"{points} points" if points else "none at all")
+    of = numbers.group_in(gap.group, gap.stratum)
+    yield Cell(f"{of}, {numbers.whole(gap.n)} against {numbers.whole(gap.m)}")
+
+
+def _remarks(check: CheckPreview) -> Iterator[str]:
+    """Why a check cannot be evaluated, whom it leaves out, what it may miss."""
+    name = names.copied(check.check.id)
+    if check.why:
+        yield f"{name}: {check.why}"
+    groups_by: dict[str, list[str]] = {}
+    for item in check.not_judged:
+        groups_by.setdefault(item.reason, []).append(numbers.group_in(item.group, item.stratum))
+    for reason, groups in groups_by.items():
+        listed = numbers.first_few([*filter(None, groups)])
+        yield f"{name}: not judged: {listed + ': ' if listed else ''}{reason}"
+    if check.finds_limit is False:
+        yield f"{name}: of so few people a gap beyond the limit may go unseen"
+
+
+def _join(columns: Sequence[str]) -> str:
+    return ", ".join(map(names.name, columns))

@@ -1,0 +1,120 @@
+"""What a dry run tells of a spec and its data: levels, groups, what can be judged, what it costs.
+
+It tells no rate, no value and no verdict. Of a report to publish it holds what that publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from fairaudit.cube import Group, Grouping
+from fairaudit.disclosure import Notice
+from fairaudit.evidence.people_affected import DetectableGap
+from fairaudit.json_marks import FLAT, Member, member
+from fairaudit.metrics import Eligibility
+from fairaudit.verdict import AnyCheck, NotEvaluated
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPreview:
+    """A level as it is audited: its rows and people, and the levels of the data that become it.
+
+    `sources` is empty where it is a part of a number; None among them is a missing value. `role` is
+    positive or negative for a class, else what becomes of its rows if they are no group. `n` is
+    None where it is suppressed. `is_rare` where a group so small is not compared, or better not.
+    """
+
+    level: str
+    n: int | None
+    sources: tuple[str | None, ...] = ()
+    role: str = ""
+    is_rare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPreview:
+    """A column of the spec: its role, where it is read and how, and its levels if it has such."""
+
+    name: str
+    role: str
+    columns: tuple[str, ...]
+    reading: str
+    levels: tuple[LevelPreview, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingPreview:
+    """The known groups of a grouping: how many, how many by standing, and the smallest one.
+
+    `empty` are combinations of levels that nobody has. The smallest one has `n` people of a known
+    outcome `of`, None where that is suppressed.
+    """
+
+    by: Grouping
+    of: str
+    groups: int
+    empty: int
+    standings: Mapping[Eligibility, int]
+    smallest: Group
+    n: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPreview:
+    """A check before it is judged: whether it can be, and if not, why.
+
+    `is_evaluable` is None without data. `not_judged` are the groups that it leaves out.
+    `detectable` is the gap that the test finds of the smallest group, None where none is told, and
+    `finds_limit` whether a gap as wide as the limit allows would be found of every group.
+    """
+
+    check: Annotated[AnyCheck, FLAT]
+    limit: str
+    is_evaluable: bool | None = None
+    why: Annotated[str, Member("reason")] = ""
+    not_judged: tuple[NotEvaluated, ...] = ()
+    detectable: DetectableGap | None = None
+    finds_limit: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the audit takes: rows and bytes to read, cells to count, and passes over the data.
+
+    `further_passes` are those before or after the one that counts, with what they are for. What is
+    suppressed is None.
+    """
+
+    rows: int | None
+    bytes: int | None
+    cells: int | None
+    route: str
+    further_passes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run would do, without its results; `cost` is None where no data was looked at."""
+
+    spec: str
+    title: str
+    data: tuple[str, ...]
+    columns: tuple[ColumnPreview, ...]
+    checks: tuple[CheckPreview, ...]
+    groupings: tuple[GroupingPreview, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    cost: Cost | None = None
+
+    @property
+    @member("summary.evaluable")
+    def evaluable(self) -> int:
+        """How many checks can be evaluated."""
+        return sum(check.is_evaluable is True for check in self.checks)
+
+    @property
+    @member("summary.exit_code")
+    def exit_code(self) -> int:
+        """0, or 3 where there are checks and none can be evaluated, as of a run."""
+        return 3 if self.cost is not None and self.checks and not self.evaluable else 0

@@ -1,0 +1,70 @@
+"""`fairaudit count`, `merge`, and `run` on what they wrote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import run
+from conftest import ROOT
+
+LOANS = "audit_specs/loans.yaml"
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The sample loans in two parts, counted."""
+    folder = tmp_path_factory.mktemp("sites")
+    header, *lines = (ROOT / "sample_data" / "loans.csv").read_text().splitlines()
+    counted = []
+    for name, part in (("a", lines[:7000]), ("b", lines[7000:])):
+        (folder / f"{name}.csv").write_text("\n".join([header, *part]) + "\n")
+        counted.append(folder / f"{name}.counts")
+        done = run("count", LOANS, "--data", folder / f"{name}.csv", "-o", counted[-1])
+        assert (done.returncode, done.stdout) == (0, "")
+        assert f"COUNTED  {len(part):,} rows, {len(part):,} people of 1 file" in done.stderr
+    return counted
+
+
+def test_the_report_of_merged_counts_is_that_of_the_rows(sites: list[Path], tmp_path: Path) -> None:
+    merged = tmp_path / "all.counts"
+    assert run("merge", *sites, "-o", merged).returncode == 0
+    reports = []
+    for data in (None, merged, sites[0].parent / "*.counts"):
+        named: list[str | Path] = [] if data is None else ["--data", data]
+        done = run("run", LOANS, *named, "--format", "json", SOURCE_DATE_EPOCH="1700000000")
+        assert done.returncode == 1
+        tree = json.loads(done.stdout)
+        for member in ("route", "files"):
+            del tree["data"][member]
+        reports.append({name: tree[name] for name in tree if name != "asked"})
+    assert reports[0] == reports[1] == reports[2]
+
+
+def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: Path) -> None:
+    target = tmp_path / "all.counts"
+    target.write_text("of an earlier run")
+    again = run("merge", sites[0], tmp_path / "copy.counts", "-o", target)
+    assert again.returncode == 2
+    (tmp_path / "copy.counts").write_bytes(sites[0].read_bytes())
+    again = run("merge", sites[0], tmp_path / "copy.counts", "-o", target)
+    assert again.returncode == 2
+    assert "is counted already" in again.stderr
+    assert not target.exists()
+    assert run("merge", sites[0], sites[0], "-o", target).returncode == 0  # one file, named twice
+    mistakes: list[tuple[list[str | Path], str]] = [
+        (["count", LOANS, "-o", tmp_path / "part.json"], "a file of counts ends with .counts"),
+        (["merge", sites[0], "-o", sites[0]], "the command reads"),
+        (["count", LOANS, "--data", sites[0], "-o", target], "are counts already"),
+        (["merge", ROOT / "sample_data" / "loans.csv", "-o", target], "holds no counts"),
+        (
+            ["count", "audit_specs/loans_propensity.yaml", "-o", target],
+            "one by one, which no counts hold",
+        ),
+    ]
+    for arguments, words in mistakes:
+        done = run(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
+    assert sites[0].stat().st_size > 1000
