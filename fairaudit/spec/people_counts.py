@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from fairaudit.metrics import NO_MINIMUM, Disparity, Minimum, PeopleCount
+from fairaudit.metrics import NO_MINIMUM, Minimum, PeopleCount, find_metric
 from fairaudit.spec.entry import Entry
 
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
-
-
-def counts_people(entry: Entry) -> bool:
-    """Whether an entry is of counts of people, or compares them."""
-    metric = entry.metric
-    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
-    return any(isinstance(part, PeopleCount) for part in parts)
 
 
 def find_minimum(entry: Entry) -> Minimum:
@@ -24,7 +17,7 @@ def find_minimum(entry: Entry) -> Minimum:
 
 def refuse_people_count(entry: Entry) -> None:
     """Adds the faults of an entry that counts people."""
-    if not counts_people(entry):
+    if not isinstance(find_metric(entry.shape.metric), PeopleCount):
         return
     shape, name = entry.shape, entry.metric.id
     if shape.compare is not None and shape.compare not in _COMPARISONS:

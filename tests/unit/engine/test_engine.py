@@ -15,7 +15,7 @@ import pytest
 
 import fairaudit
 from fairaudit.engine import plain_csv
-from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
 TEXT = "race,note,y\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
