@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import traceback
 from typing import Annotated
 
 import typer
@@ -27,6 +26,7 @@ from fairaudit.cli import (
     results,
     scaffolding,
     streams,
+    verifying,
 )
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
@@ -44,6 +44,7 @@ __all__ = [
     "reference",
     "results",
     "scaffolding",
+    "verifying",
 ]
 
 
@@ -83,6 +84,8 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
         if request.debug:
+            import traceback
+
             streams.write_line(traceback.format_exc())
         if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
             streams.write_line(interrupts.WORDS)
