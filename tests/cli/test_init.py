@@ -307,8 +307,8 @@ def test_whatever_a_file_holds_there_is_a_message(
 ) -> None:
     file = tmp_path_factory.mktemp("odd") / "odd.csv"
     file.write_text(text, "utf-8", newline="")
-    for line in (["init", file, "--protected", "a", *options], ["verify", file]):
-        done = run(*line)
+    line = [str(file), "--protected", "a", *options]
+    for done in (run("init", *line), run("verify", file)):
         assert done.returncode in {0, 1, 2, 3}
         assert "fairaudit itself failed" not in done.stderr, done.stderr
 
@@ -317,8 +317,8 @@ def test_whatever_a_file_holds_there_is_a_message(
 def test_endless_fields_are_told(field: str, tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text(f"sex,n,selected\nF,{field},1\nM,2,1\n", "utf-8")
-    for line in (["init", file, "--protected", "sex", "--score", "n"], ["verify", file]):
-        assert "fairaudit itself failed" not in run(*line).stderr
+    for done in (run("init", file, "--protected", "sex", "--score", "n"), run("verify", file)):
+        assert "fairaudit itself failed" not in done.stderr
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
