@@ -79,7 +79,7 @@ def _facts(dry_run: DryRun) -> Iterator[tuple[str, str]]:
     if cost is None:
         yield "run costs", "not known: no data was read"
         return
-    size = numbers.SUPPRESSED if cost.bytes is None else f"{cost.bytes / 1e6:,.3g} MB"
+    size = numbers.SUPPRESSED if cost.bytes is None else f"{cost.bytes / 1e3:,.1f} kB"
     yield "rows", f"{numbers.whole(cost.rows)} ({size})"
     cells = "cells" if cost.cells is None else numbers.counted(cost.cells, "cell")
     further = "".join(f"; a further pass: {names.line(purpose)}" for purpose in cost.further_passes)

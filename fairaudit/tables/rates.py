@@ -118,8 +118,9 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
             if not people[z][g]:
                 continue
             estimate = _estimate_rate(evaluation, z, g)
-            if (z, g) in tests:
-                estimate = replace(estimate, significance=tests[z, g])
+            significance = tests.at(z, g)
+            if significance is not None:
+                estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
                     metric=rate.id,
@@ -231,7 +232,7 @@ def _comparison_rows(
                 group=None if spread else table.groups[w],
                 reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
-                estimate=write_estimate(evaluation, z, w, intervals, tests.get((z, w))),
+                estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
                 parts=find_parts(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),
