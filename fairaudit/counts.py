@@ -31,10 +31,6 @@ MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 
-SUFFIX = ".counts"
-"""By its last suffix a file is known to hold counts."""
-
-
 @dataclass(frozen=True, slots=True)
 class CountedFile:
     """A file that was counted: its records, and blank lines, which are none.

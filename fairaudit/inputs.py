@@ -26,6 +26,9 @@ SPEC = 2_000_000
 REPORT = 500_000_000
 """So many bytes a stored report may have."""
 
+COUNTS_SUFFIX = ".counts"
+"""By its last suffix a file is known to hold counts."""
+
 _NOT_REGULAR = "not a regular file"
 _SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
 """By what its first bytes are, how a spooled file is called; another one is CSV."""

@@ -6,7 +6,6 @@ of writing, ten thousand letters, or words of our own. Here it becomes one line 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -140,6 +139,8 @@ def _shortened(signs: list[str], text: str, most: int, mark: str = "") -> str:
     """The signs between quotation marks, without the middle where they take too much room."""
     if sum(map(width, signs)) <= most:
         return f"{mark}{''.join(signs)}{mark}"
+    import hashlib
+
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     room = most - len("…#") - len(digest)
     first = _beginning(signs, room - room // 3)

@@ -11,14 +11,23 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import traceback
 from typing import Annotated
 
 import typer
 from typer.completion import shell_complete
 
 from fairaudit import inputs, interrupts, memory
-from fairaudit.cli import auditing, checking, comparing, counting, reference, results, streams
+from fairaudit.cli import (
+    auditing,
+    checking,
+    comparing,
+    counting,
+    reference,
+    results,
+    scaffolding,
+    streams,
+    verifying,
+)
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
@@ -26,7 +35,17 @@ from fairaudit.version import version
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
-__all__ = ["auditing", "checking", "comparing", "counting", "main", "reference", "results"]
+__all__ = [
+    "auditing",
+    "checking",
+    "comparing",
+    "counting",
+    "main",
+    "reference",
+    "results",
+    "scaffolding",
+    "verifying",
+]
 
 
 def main(arguments: list[str]) -> int:
@@ -65,6 +84,8 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
         if request.debug:
+            import traceback
+
             streams.write_line(traceback.format_exc())
         if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
             streams.write_line(interrupts.WORDS)

@@ -13,8 +13,8 @@ from fairaudit.cli.app import Debug, Request, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
-from fairaudit.counts import SUFFIX
 from fairaudit.errors import UsageError
+from fairaudit.inputs import COUNTS_SUFFIX
 
 if TYPE_CHECKING:
     from fairaudit.counts import Counts
@@ -23,7 +23,9 @@ _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a Y
 _Data = Annotated[
     str | None, typer.Option(help="Count this file, folder or glob in place of the spec's.")
 ]
-_Output = Annotated[str, typer.Option("-o", "--output", help=f"Where to write: part{SUFFIX}.")]
+_Output = Annotated[
+    str, typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}.")
+]
 _Parts = Annotated[list[str], typer.Argument(metavar="PART.counts", help="Files of counts, globs.")]
 _Repeated = Annotated[
     bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
@@ -76,9 +78,9 @@ def merge(
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
     """The output, cleared of what an earlier run left; refuses one that is no file of counts."""
-    if not output.lower().endswith(SUFFIX):
-        what = f"-o {names.copied(output)}: a file of counts ends with {SUFFIX}"
-        raise UsageError(what, f"-o part{SUFFIX}")
+    if not output.lower().endswith(COUNTS_SUFFIX):
+        what = f"-o {names.copied(output)}: a file of counts ends with {COUNTS_SUFFIX}"
+        raise UsageError(what, f"-o part{COUNTS_SUFFIX}")
     return clear_outputs([Path(output)], inputs)
 
 

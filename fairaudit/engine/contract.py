@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from fairaudit.counts import SUFFIX, Counts
+from fairaudit.counts import Counts
 from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import Cut, Quantile
@@ -24,7 +25,7 @@ class Files:
     @property
     def are_counts(self) -> bool:
         """Whether they hold counts, by their names, and not rows; some of each is an error."""
-        stored = [entry.lower().endswith(SUFFIX) for entry in self.entries]
+        stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
         if any(stored) and not all(stored):
             what = "the data are files of rows and files of counts"
             raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")

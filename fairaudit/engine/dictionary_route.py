@@ -74,7 +74,7 @@ def count(
     if not tasks:
         return {}
     work = _Work(tasks, plan, progress)
-    threads = min(_thread_count(), len(tasks))
+    threads = min(thread_count(), len(tasks))
     pool = ThreadPoolExecutor(threads)
     try:
         for done in [pool.submit(work.run) for _ in range(threads)]:
@@ -131,7 +131,7 @@ def _columns(plan: Plan) -> list[str]:
     return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *candidates]))
 
 
-def _thread_count() -> int:
+def thread_count() -> int:
     """As many threads as Polars takes: the machine's, or as its variable says."""
     setting = os.environ.get("POLARS_MAX_THREADS", "")
     return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1

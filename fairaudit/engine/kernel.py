@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
@@ -17,9 +18,16 @@ def is_lazy() -> bool:
     return _forced_route() == "lazy"
 
 
-def is_native() -> bool:
-    """Whether the environment asks for the kernel alone: what it declines is an error then."""
-    return _forced_route() == "native"
+def is_forced() -> bool:
+    """Whether the environment asks for one route alone."""
+    return bool(_forced_route())
+
+
+def refuse_others(names: Sequence[str]) -> None:
+    """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
+    if names and _forced_route() == "native":
+        what = f"{_ROUTE} is native, and the kernel does not serve {quoted(names[0])} as it is"
+        raise UsageError(what, f"unset {_ROUTE}")
 
 
 def load() -> ModuleType | None:
@@ -29,7 +37,7 @@ def load() -> ModuleType | None:
     try:
         return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
     except ImportError as error:
-        if is_native():
+        if _forced_route() == "native":
             what = f"{_ROUTE} is native, and this installation has no kernel"
             raise UsageError(what, "install with a C compiler, or unset it") from error
         return None

@@ -37,7 +37,8 @@ _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
 """The bytes of a value by its physical type; of a text those of its length."""
 
 _FIXED = 7
-_DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
+DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
+"""The kinds of pages."""
 
 DELTA_TEXTS = frozenset({6, 7})
 """The encodings that store texts by their lengths, or by what they share."""
@@ -48,23 +49,34 @@ TEXT = 6
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column as it is stored: its path, physical type, width, and whether it repeats in a row."""
+    """A column as it is stored: its path, physical type, width, and whether it repeats in a row.
+
+    `is_optional` says whether it may be null, if it stands in no other.
+    """
 
     path: tuple[str, ...]
     kind: int
     width: int
     repeats: bool
+    is_optional: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A column in a row group: how many values, in which encodings, and where its bytes are."""
+    """A column in a row group: how many values, in which encodings, and where its bytes are.
+
+    `extremes` are the smallest and the largest value by their bytes, where the file tells them:
+    nobody has checked them.
+    """
 
     leaf: Leaf
     values: int
     encodings: frozenset[int]
     start: int
     stop: int
+    codec: int
+    unpacked: int
+    extremes: tuple[bytes, bytes] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +194,8 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
         if not isinstance(name, bytes):
             raise _Damaged
         path = (*path, name.decode())
-        repeats = repeats or _int(element.get(3), 3) == 2  # required, optional, repeated
+        repetition = _int(element.get(3), 3)  # required, optional, repeated
+        repeats = repeats or repetition == 2
         if children:
             open_.append((path, children, repeats))
         elif 1 in element:
@@ -190,7 +203,7 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
             width = _WIDTHS.get(kind, 0)
             if kind == _FIXED:
                 width = _int(element.get(2), _INT)
-            leaves.append(Leaf(path, kind, width, repeats))
+            leaves.append(Leaf(path, kind, width, repeats, is_optional=repetition == 1))
         elif 5 not in element:
             raise _Damaged
     if any(children_left for _, children_left, _ in open_):
@@ -220,9 +233,17 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     stop = start + _int(meta.get(7), end + 1)
     if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
         raise _Damaged
-    _int(meta.get(4), 8)  # the codec
+    codec, unpacked = _int(meta.get(4), 8), _int(meta.get(6), _LARGEST)
     encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
-    return Chunk(leaf, values, encodings, start, stop)
+    return Chunk(leaf, values, encodings, start, stop, codec, unpacked, _extremes(meta.get(12)))
+
+
+def _extremes(statistics: Value) -> tuple[bytes, bytes] | None:
+    """The smallest and the largest value of a column, where its statistics tell both."""
+    if not isinstance(statistics, dict):
+        return None
+    low, high = statistics.get(6), statistics.get(5)
+    return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
 def _check_chunk(file: int, chunk: Chunk) -> None:
@@ -233,9 +254,9 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
         offset = start + _int(header.get(3), chunk.stop - start + 1)
         unpacked = _int(header.get(2), _INT)
         kind = _int(header.get(1), 4)
-        if kind in {_DATA, _DATA_V2}:
+        if kind in {DATA, DATA_V2}:
             values += _data(_struct(header.get(8 if kind else 5)), chunk, offset - start)
-        elif kind == _DICTIONARY:
+        elif kind == DICTIONARY:
             entries = _int(_struct(header.get(7)).get(1), _INT)
             if entries * chunk.leaf.width > unpacked:
                 raise _Damaged

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from fairaudit.counts import Counts
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine import kernel
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
 from fairaudit.engine.contract import FRAME_NAME, Data, Files, Frame, Outcome
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
 
 Value = TypeVar("Value")
+ParquetRoute: TypeAlias = Callable[
+    [Mapping[str, SourceFile], Plan, Progress], Mapping[str, Sequence[PartialCounts]]
+]
 Name = TypeVar("Name")
 
 
@@ -315,24 +320,38 @@ def _count_by_route(
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
-    if tables:
-        from fairaudit.engine import dictionary_route
-
-        for name, parts in dictionary_route.count(tables, plan, progress).items():
-            parts_of[name] = [*parts]
-    routes = ["dictionary codes of Parquet"] if parts_of else []
-    is_stored = not plan.models and not plan.is_derived
+    routes: list[str] = []
+    for route, count_tables in _parquet_routes() if tables else ():
+        left = {name: file for name, file in tables.items() if name not in parts_of}
+        if left and (parts_by_name := count_tables(left, plan, progress)):
+            routes.append(route)
+            parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
+    is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
     if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
         routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
+        kernel.refuse_others([file.file.path for file in rest])
         from fairaudit.engine import scan
 
         routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
         for name, part in scan.count(rest, plan, progress, apart=apart).items():
             parts_of[name] = [part]
     return parts_of, "; ".join(routes)
+
+
+def _parquet_routes() -> Iterator[tuple[str, ParquetRoute]]:
+    """The routes for Parquet alone, the fastest first; each serves some files, or none."""
+    native = kernel.load()
+    if native is not None:
+        from fairaudit.engine import native_parquet
+
+        yield "the native kernel over parquet", partial(native_parquet.count, native)
+    if not kernel.is_forced():
+        from fairaudit.engine import dictionary_route
+
+        yield "dictionary codes of Parquet", dictionary_route.count
 
 
 def _count_by_fields(

@@ -5,4 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+PyObject *page_headers(PyObject *module, PyObject *chunk);
+PyObject *first_header(PyObject *module, PyObject *content);
+PyObject *count_parquet(PyObject *module, PyObject *arguments);
+
 #endif

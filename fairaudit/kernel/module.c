@@ -3,6 +3,10 @@
 #include "kernel.h"
 
 static PyMethodDef methods[] = {
+    {"page_headers", page_headers, METH_O, "The headers of all pages in the bytes of a column."},
+    {"first_header", first_header, METH_O, "The header of the page that the bytes begin with."},
+    {"count_parquet", count_parquet, METH_VARARGS,
+     "Adds the rows of a row group to the counts of cells; whether it is served."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -22,8 +22,9 @@ from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 from fairaudit.rows.consistency import LEAST, LEAST_PROFILES, NOTHING, Mean, consistency, widen
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
-from fairaudit.rows.neighbours import find_neighbours, locate
+from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
+from fairaudit.rows.space import locate
 from fairaudit.sampling import ASKED_SEED, hash_rows
 from fairaudit.stats import proportions
 

@@ -13,7 +13,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
 from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
-from fairaudit.rows.neighbours import locate
+from fairaudit.rows.space import locate, square_distances
 from fairaudit.sampling import PAIRS_SEED, hash_rows
 
 MOST_IN_PAIRS = 2_000
@@ -74,11 +74,9 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
 
 def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[int, Floats, Floats]]:
     """Some people at a time beside all of them: how far their scores and features are apart."""
-    from scipy.spatial.distance import cdist  # SciPy waits until it is called
-
     space = locate(features)
-    points, values = space.points[space.profile[people]], score[people]
+    points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):
         chunk = slice(start, start + _CHUNK)
         gap = np.abs(values[chunk, None] - values)
-        yield start, gap, np.asarray(cdist(points[chunk], points), dtype=np.float64)
+        yield start, gap, np.sqrt(square_distances(points.take(chunk), points))

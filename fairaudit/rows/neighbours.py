@@ -1,88 +1,27 @@
-"""The nearest neighbours of people, all who tie at the k-th distance among them.
-
-The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
-a category that differs counts as much as a number that is one standard deviation away. People who
-are equal in every feature are one profile, so crowds of equals cost no more than one of them.
-"""
+"""The nearest neighbours of people, all who tie at the k-th distance among them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from hashlib import blake2b
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
 from fairaudit.memoize import memoize
-
-_MATCH = 0.5**0.5
-"""The length of an indicator: two people of different levels are at the distance 1."""
+from fairaudit.rows.nearest import NearestPoints
+from fairaudit.rows.space import Space, locate
 
 _SAME = 1e-9
 """Distances that differ by less, relatively, are equal: rounding must not break a tie."""
 
 _CHUNK = 4096
-_MOST_HELD = 3
+_MOST_HELD = 2
 """Searches are remembered among so many times all people together."""
 
 MOST_LINKS = 2 * 10**7
 """So many neighbours are held at a time."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Space:
-    """Where people stand: the profile of each of [N] people, and the points [P, D] of profiles.
-
-    `constant` features do not vary and so count for nothing.
-    """
-
-    profile: Ints
-    points: Floats
-    constant: tuple[str, ...]
-
-
-@memoize
-def locate(features: Features) -> Space:
-    """Where people with complete features stand, standardised by all of them."""
-    columns, widths, constant = list[Ints](), list[int](), list[str]()
-    scaled = list[Floats | None]()
-    for index, name in enumerate(features.names):
-        is_number = index < len(features.number_names)
-        column = (
-            features.numbers[:, index]
-            if is_number
-            else features.codes[:, index - len(features.number_names)]
-        )
-        values, codes = np.unique(column, return_inverse=True)
-        if len(values) < 2:
-            constant.append(name)
-            continue
-        columns.append(codes)
-        scaled.append((values - values[0]) / float(np.std(column)) if is_number else None)
-        widths.append(1 if is_number else len(values))
-    profile, first = find_profiles(columns, len(features))
-    points, start = np.zeros((len(first), max(sum(widths), 1))), 0
-    for codes, scale, width in zip(columns, scaled, widths, strict=True):
-        if scale is not None:
-            points[:, start] = scale[codes[first]]
-        else:
-            points[np.arange(len(first)), start + codes[first]] = _MATCH
-        start += width
-    return Space(profile, points, tuple(constant))
-
-
-def find_profiles(columns: list[Ints], size: int) -> tuple[Ints, Ints]:
-    """The profile of each of so many people by the codes of their columns, and one person of each.
-
-    >>> find_profiles([np.array([0, 1, 0]), np.array([2, 2, 2])], 3)[0].tolist()
-    [0, 1, 0]
-    """
-    profile, first = np.zeros(size, dtype=np.int64), np.arange(min(size, 1))
-    for codes in columns:
-        joined = profile * (int(codes.max(initial=0)) + 1) + codes
-        _, first, profile = np.unique(joined, return_index=True, return_inverse=True)
-    return profile, first
 
 
 @dataclass(slots=True, eq=False)
@@ -98,17 +37,17 @@ class Neighbours:
     base: Ints
     k: int
     without_self: bool
+    nearest: NearestPoints | None = None
     among: Ints = field(init=False)
     people: Ints = field(init=False)
     row: Ints = field(init=False)
     starts: Ints = field(init=False)
     links: Ints = field(init=False)
     sizes: Ints = field(init=False)
-    _tree: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.among, self.people = np.unique(self.space.profile[self.base], return_counts=True)
-        self.row = np.full(len(self.space.points), -1, dtype=np.int64)
+        self.row = np.full(len(self.space.person), -1, dtype=np.int64)
         self.starts = np.zeros(1, dtype=np.int64)
         self.links = np.zeros(0, dtype=np.int64)
         self.sizes = np.zeros(0, dtype=np.int64)
@@ -134,35 +73,31 @@ class Neighbours:
 
     def _search(self, profiles: Ints) -> int:
         """Finds the neighbours of some profiles, the first if not all can be held; of how many."""
-        from scipy.spatial import cKDTree  # SciPy waits until it is called
-
-        if self._tree is None:
-            every = len(self.among) == len(self.space.points)
-            self._tree = cKDTree(self.space.points if every else self.space.points[self.among])
-        points, most = self.space.points[profiles], min(len(self.among), self.k + 2)
-        distance, link = self._tree.query(points, k=most, workers=-1)
-        distance, link = distance.reshape(len(points), -1), link.reshape(len(points), -1)
+        if self.nearest is None:
+            self.nearest = NearestPoints(self.space.points(self.among))
+        points, most = self.space.points(profiles), min(len(self.among), self.k + 2)
+        squares, link = self.nearest.find(points, most)
         counts = self.people[link]
         if self.without_self:
             counts = counts - (self.among[link] == profiles[:, None])
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
-        limit = distance[np.arange(len(points)), reached] * (1 + _SAME) + _SAME**2
-        within = distance <= limit[:, None]
+        limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
+        within = squares <= limit[:, None]
         # Where the last one found ties too, there may be more of them.
-        open_ = np.flatnonzero(within[:, -1] & (most < len(self.among)))
-        lengths = within.sum(axis=1)
-        if len(open_):
-            lengths[open_] = self._tree.query_ball_point(
-                points[open_], limit[open_], workers=-1, return_length=True
-            )
-        room = MOST_LINKS - len(self.links)
-        size = max(int(np.searchsorted(np.cumsum(lengths), room, side="right")), 1)
-        links = [row[marks] for row, marks in zip(link[:size], within[:size], strict=True)]
-        for profile in open_[open_ < size].tolist():
-            ball = self._tree.query_ball_point(points[profile], limit[profile])
-            links[profile] = np.array(sorted(ball), dtype=np.int64)
-        self._hold(profiles[:size], links)
-        return size
+        open_ = within[:, -1] & (most < len(self.among))
+        links, room = list[Ints](), MOST_LINKS - len(self.links)
+        for place in range(len(points)):
+            if open_[place]:
+                point = points.take(slice(place, place + 1))
+                found = self.nearest.list_within(point, float(limit[place]))
+            else:
+                found = link[place, within[place]]
+            room -= len(found)
+            if links and room < 0:
+                break
+            links.append(found)
+        self._hold(profiles[: len(links)], links)
+        return len(links)
 
     def _hold(self, profiles: Ints, links_of: list[Ints]) -> None:
         lengths = np.array([len(links) for links in links_of])
@@ -193,12 +128,15 @@ def _known(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # 
 
 def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
     """The neighbours of people among `base`; the latest searches are remembered."""
-    known, key = _known(features), (base.tobytes(), k, without_self)
-    search = known.pop(key, None) or Neighbours(locate(features), base, k, without_self)
-    known[key] = search
+    known, digest = _known(features), blake2b(base.tobytes(), digest_size=16).digest()
+    search = known.pop((digest, k, without_self), None)
+    if search is None:
+        alike = (other.nearest for key, other in known.items() if key[0] == digest)
+        search = Neighbours(locate(features), base, k, without_self, next(alike, None))
+    known[digest, k, without_self] = search
     held = sum(len(other.among) for other in known.values())
     for earlier in [*known]:
-        if held <= _MOST_HELD * len(search.space.points) or len(known) <= 2:
+        if held <= _MOST_HELD * len(search.space.person) or len(known) <= 2:
             break
         held -= len(known.pop(earlier).among)
     return search

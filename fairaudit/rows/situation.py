@@ -20,7 +20,8 @@ from fairaudit.rows.consistency import (
     estimate_variance,
     tells_too_little,
 )
-from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate
+from fairaudit.rows.neighbours import Neighbours, find_neighbours
+from fairaudit.rows.space import locate
 
 SAME = 1e-9
 """A gap that misses the threshold by less is at it: 3/5 - 1/5 is 2/5."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import dictionary_route
+from fairaudit.engine import dictionary_route, kernel
 from fairaudit.planning import plan
 
 SPEC: dict[str, Any] = {
@@ -43,6 +44,14 @@ ROWS = st.lists(
     max_size=60,
 )
 TYPES = {"a": [pa.string(), pa.large_string()], "b": [pa.int8(), pa.int64()], "y": [pa.int32()]}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_kernel() -> Iterator[None]:
+    """The route that serves where there is no kernel, or the kernel declines."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "load", lambda: None)
+        yield
 
 
 def tally(cells: Counts) -> Counter[tuple[str | None, ...]]:

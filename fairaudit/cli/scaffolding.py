@@ -1,0 +1,198 @@
+"""`fairaudit init`: writes a first spec for a data file, and asks what it cannot know."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairaudit import names
+from fairaudit.cli.app import Debug, app
+from fairaudit.cli.files import Identity, Outputs
+from fairaudit.cli.streams import silenced, write_line
+from fairaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.engine.profiles import FileProfile
+    from fairaudit.scaffold import Choices
+
+_Columns = Annotated[
+    list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")
+]
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+_Positives = Annotated[
+    list[str] | None,
+    typer.Option("--positive", help="The positive value of an outcome, or a cut: '>=0.5'."),
+]
+_Counts = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LEVEL=COLUMN", help="A column of counts: selected=n_selected, then total=n."
+    ),
+]
+_Strata = Annotated[list[str] | None, typer.Option(help="Factors to condition on: branch.")]
+_Output = Annotated[Path | None, typer.Option("-o", "--output", help="Where the spec is written.")]
+_Force = Annotated[bool, typer.Option("--force", help="Write over a spec that is there.")]
+_Header = Annotated[
+    str | None, typer.Option(help="The names of the columns, of a file without a header: a,b,c.")
+]
+_HasHeader = Annotated[
+    bool | None,
+    typer.Option("--has-header/--no-header", help="Whether the first line names the columns."),
+]
+
+
+@app.command("init")
+def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    output: _Output = None,
+    force: _Force = False,
+    protected: _Columns = None,
+    label: _Column = None,
+    prediction: _Column = None,
+    decision: _Column = None,
+    score: _Column = None,
+    positive: _Positives = None,
+    count: _Column = None,
+    weight: _Column = None,
+    counts: _Counts = None,
+    strata: _Strata = None,
+    title: Annotated[str | None, typer.Option(help="What is audited.")] = None,
+    header: _Header = None,
+    has_header: _HasHeader = None,
+    separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a first spec for a data file: commented, runnable, and without a limit.
+
+    Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
+    or said by --protected.
+    """
+    _refuse(data, output, force=force)
+    from fairaudit import scaffold as first_spec
+    from fairaudit.engine import profiles
+    from fairaudit.scaffold import Role
+    from fairaudit.spec import parse
+
+    with silenced(debug=debug):
+        form = profiles.guess_format(
+            data,
+            separator=separator,
+            decimal=decimal,
+            encoding=encoding,
+            header=_split([header] if header else []),
+            has_header=has_header,
+        )
+        profile = profiles.profile_file(data, form, first_spec.is_like_count)
+    named = {
+        Role.LABEL: label,
+        Role.PREDICTION: prediction,
+        Role.DECISION: decision,
+        Role.SCORE: score,
+        Role.COUNT: count,
+        Role.WEIGHT: weight,
+    }
+    choices = first_spec.Choices(
+        protected=_split(protected or ()),
+        columns={role: name for role, name in named.items() if name is not None},
+        counts=_read_counts(counts or ()),
+        positives=tuple(positive or ()),
+        strata=_split(strata or ()),
+    )
+    if not choices.protected and _can_ask():
+        choices = _ask(choices, profile)
+    choices = first_spec.complete(choices, profile)
+    text = first_spec.write_spec(
+        profile, form, choices, data=_relative(data, output), title=title or data.name
+    )
+    parse(text, str(output or "spec.yaml"))
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        Outputs((output,)).write(output, text)
+    spec = names.copied(str(output)) if output else "SPEC"
+    written = f"{spec} is written; " if output else ""
+    write_line(f"{written}next: fairaudit check {spec}, then fairaudit run {spec}")
+
+
+def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
+    """Raises `UsageError` for what is no single file, and for what would be written over."""
+    if data.is_dir():
+        raise UsageError(f"{data} is a folder", "name one of its files; `data:` may name them all")
+    if output is None:
+        return
+    if output.is_dir() or not output.parent.is_dir():
+        raise UsageError(f"-o {output}: this is no place for a file", "name a file")
+    if output.exists() and not force:
+        raise UsageError(f"-o {output}: there is such a file", "--force writes over it")
+    if output.exists() and Identity.of(output) == Identity.of(data):
+        raise UsageError(f"-o {output}: this is the data", "name another file")
+
+
+def _relative(data: Path, output: Path | None) -> str:
+    """The data as the spec names it: relative to where that lies."""
+    base = Path.cwd() if output is None else output.parent.absolute()
+    return os.path.relpath(data.absolute(), base) if not data.is_absolute() else str(data)
+
+
+def _split(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names between commas; one that holds a comma stands in quotes."""
+    return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
+
+
+def _read_counts(texts: Iterable[str]) -> dict[str, str]:
+    """The columns of counts by level."""
+    pairs = [text.partition("=") for text in texts]
+    if any(not sign for _, sign, _ in pairs):
+        raise UsageError(
+            "--counts is LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
+        )
+    return {level: column for level, _, column in pairs}
+
+
+def _can_ask() -> bool:
+    """Whether somebody sits at a terminal to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(choices: Choices, profile: FileProfile) -> Choices:
+    """The choices with what somebody answers: the protected columns, then each outcome."""
+    from fairaudit import scaffold as first_spec
+    from fairaudit.scaffold import Role, find_candidates
+
+    listed = ", ".join(names.name(column.name) for column in profile.columns)
+    write_line(f"{profile.rows:,} rows, columns: {listed}")
+    found = find_candidates(profile, Role.PROTECTED)
+    write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
+    answer = typer.prompt("protected columns, between commas", err=True)
+    choices = replace(choices, protected=_split([answer]))
+    for name in choices.protected:
+        first_spec.find_column(profile, name)
+    columns, positives = dict(choices.columns), list(choices.positives)
+    for role in (*first_spec.OUTCOMES, Role.SCORE):
+        if role in columns or choices.counts:
+            continue
+        taken = {*choices.protected, *columns.values()}
+        rows = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        name = typer.prompt(
+            f"{role} (- for none)", default=rows[0].column.name if rows else "-", err=True
+        )
+        if name == "-":
+            continue
+        columns[role] = name
+        column = first_spec.find_column(profile, name)
+        if role is not Role.SCORE:
+            likely = first_spec.guess_positive(column)
+            positives.append(
+                typer.prompt(f"positive value of {names.name(name)}", default=likely, err=True)
+            )
+    return replace(choices, columns=columns, positives=tuple(positives))

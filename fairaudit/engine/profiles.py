@@ -1,0 +1,223 @@
+"""What a file holds, column by column: for a first spec, from its first rows and one pass.
+
+Memory does not grow with the rows: distinct values are counted by HyperLogLog, texts and their
+counts are of the first rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from fairaudit.engine.formats import format_of
+from fairaudit.engine.numbers import own
+from fairaudit.engine.opening import begin_pass, open_file
+from fairaudit.engine.polars_route import collect
+from fairaudit.engine.scan import batches
+from fairaudit.engine.sources import inspect_file, open_bytes
+from fairaudit.errors import DataError, UsageError
+from fairaudit.plan import is_finite_number
+from fairaudit.spec import CsvFormat
+
+_SAMPLE = 50_000
+_MOST_VALUES = 60
+_MOST_DISTINCT = 5_000
+_HEAD_BYTES = 200_000
+_HEAD_LINES = 20
+_SEPARATORS = (",", ";", "\t", "|", " ")
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProfile:
+    """A column: how many values it has, how many of them are numbers, and which are common.
+
+    `distinct` is about right where it is large. `values` are the commonest of the first rows,
+    each with its count; `is_whole` tells that no other value is known. Of `numbers` so many values
+    are `whole`; they lie between `low` and `high`.
+    """
+
+    name: str
+    is_unique: bool
+    present: int
+    distinct: int
+    values: tuple[tuple[str, int], ...]
+    is_whole: bool
+    numbers: int = 0
+    whole: int = 0
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileProfile:
+    """A file: its rows and columns. `count` is a column of counts, where one row is one group."""
+
+    rows: int
+    columns: tuple[ColumnProfile, ...]
+    count: str | None
+
+
+def guess_format(
+    path: Path,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    header: Sequence[str] = (),
+    has_header: bool | None = None,
+) -> CsvFormat:
+    """How a CSV file is written, where that is not given: from its first lines.
+
+    A first line that holds a number is a row; columns without names are `column_1` and so on.
+    """
+    form = format_of(path)
+    if form is None or not form.is_text:
+        return CsvFormat(",", ".", "utf-8", multiline=False)
+    head = _read_head(path)
+    encoding = encoding or _guess_encoding(head)
+    try:
+        text = head.decode(encoding, "replace")
+    except LookupError as error:
+        raise UsageError(f"--encoding {encoding!r} is not known", "utf-8, latin-1") from error
+    lines = [line for line in text.lstrip("\ufeff").splitlines()[:_HEAD_LINES] if line]
+    separator = separator or _guess_separator(lines)
+    rows = [*csv.reader(io.StringIO("\n".join(lines)), delimiter=separator)] if lines else []
+    if decimal is None:
+        has_comma = separator != "," and any(
+            _DECIMAL_COMMA.fullmatch(field) for row in rows[1:] for field in row
+        )
+        decimal = "," if has_comma else "."
+    names = tuple(header)
+    is_row = not has_header if has_header is not None else _is_row(rows)
+    if not names and rows and is_row:
+        names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
+    return CsvFormat(separator, decimal, encoding, multiline=False, header=names)
+
+
+def _read_head(path: Path) -> bytes:
+    """The first bytes of a text, up to a line end; raises `DataError` where there are none."""
+    inspect_file(path, str(path))
+    try:
+        with open_bytes(path) as stream:
+            head = stream.read(_HEAD_BYTES)
+    except (OSError, ValueError) as error:
+        raise DataError.unreadable(str(path), "damaged or truncated") from error
+    return head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1]
+
+
+def _guess_encoding(head: bytes) -> str:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    try:
+        head.decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def _guess_separator(lines: Sequence[str]) -> str:
+    """The sign that cuts every line into as many fields, more than one; else a comma."""
+    for sign in _SEPARATORS:
+        try:
+            widths = {len(row) for row in csv.reader(lines, delimiter=sign)}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and widths != {1}:
+            return sign
+    return ","
+
+
+def _is_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line is one of numbers like the others."""
+    return any(
+        is_finite_number(field) and all(is_finite_number(row[place]) for row in rows[1:] if row)
+        for place, field in enumerate(rows[0] if rows else ())
+        if all(place < len(row) for row in rows[1:])
+    )
+
+
+def profile_file(path: Path, form: CsvFormat, is_like_count: Callable[[str], bool]) -> FileProfile:
+    """The profile of a file; raises `DataError` where it cannot be read."""
+    with begin_pass([path]) as copies:
+        file = open_file(path, form, copies)
+        (batch,) = batches([file], form.separator)
+        names = [name for name, dtype in batch.frame.collect_schema().items() if _is_flat(dtype)]
+        written = dict(zip(batch.frame.collect_schema().names(), file.header, strict=False))
+        texts = batch.frame.select(pl.col(name).cast(pl.String) for name in names)
+        sample = collect(texts.head(_SAMPLE), batch)
+        is_cut = sample.height == _SAMPLE
+        facts = collect(_measure(texts, sample, form), batch).row(0, named=True)
+    columns = []
+    for place, name in enumerate(names):
+        counted = sample[name].drop_nulls().value_counts()
+        values = sorted(counted.iter_rows(), key=lambda row: (-row[1], row[0]))
+        values = [(text, n) for text, n in values if text]
+        distinct = facts.get(f"{place}d", len(values)) if is_cut else len(values)
+        columns.append(
+            ColumnProfile(
+                name=written[name],
+                is_unique=[*file.header].count(written[name]) == 1,
+                present=facts[f"{place}p"],
+                distinct=max(distinct, len(values)),
+                values=tuple(values[:_MOST_VALUES]),
+                is_whole=len(values) <= _MOST_VALUES and distinct <= len(values) + 1,
+                numbers=facts.get(f"{place}n", 0),
+                whole=facts.get(f"{place}w", 0),
+                low=facts.get(f"{place}l"),
+                high=facts.get(f"{place}h"),
+            )
+        )
+    count = next((name for name in names if is_like_count(name) and _is_table(sample, name)), None)
+    return FileProfile(facts["rows"], tuple(columns), count)
+
+
+def _is_table(sample: pl.DataFrame, count: str) -> bool:
+    """Whether each row is a combination of few levels, which stands nowhere else."""
+    others = sample.drop(count)
+    if not others.width:
+        return False
+    few = all(others[name].n_unique() <= sample.height / 2 + 1 for name in others.columns)
+    return few and bool(others.is_unique().all())
+
+
+def _is_flat(dtype: pl.DataType) -> bool:
+    """Whether values of a type are texts, numbers, dates: none is made of others."""
+    return not dtype.is_nested() and dtype not in {pl.Binary, pl.Null, pl.Object}
+
+
+def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.LazyFrame:
+    """One row with what is counted of each column, by its place.
+
+    Numbers are looked for where the first rows have some, distinct values where those repeat.
+    """
+    facts, numbers = [pl.len().alias("rows")], list[pl.Expr]()
+    for place, name in enumerate(sample.columns):
+        first = _as_number(pl.col(name), form)
+        facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
+        if sample[name].n_unique() < _MOST_DISTINCT:
+            facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
+        if sample.select(first.is_not_null().any()).item():
+            number = pl.col(own(f"number{place}"))
+            numbers.append(first.alias(own(f"number{place}")))
+            facts += [
+                number.is_not_null().sum().alias(f"{place}n"),
+                (number == number.round()).sum().alias(f"{place}w"),
+                number.min().alias(f"{place}l"),
+                number.max().alias(f"{place}h"),
+            ]
+    return texts.with_columns(numbers).select(facts)
+
+
+def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
+    """A text as a finite number; null where it is none."""
+    bare = text.str.strip_chars()
+    bare = bare.str.replace(",", ".", literal=True) if form.decimal == "," else bare
+    number = bare.cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite()).then(number)

@@ -1,0 +1,118 @@
+"""What a first spec is made of: the columns that are named, completed by what the file proposes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from fairaudit import names
+from fairaudit.engine.profiles import ColumnProfile, FileProfile
+from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.recode.levels import canonical
+from fairaudit.scaffold.roles import (
+    MOST_GROUPS,
+    Candidate,
+    Role,
+    find_candidates,
+    guess_positive,
+    is_date,
+    is_many,
+    is_number,
+    list_known,
+)
+
+OUTCOMES = (Role.LABEL, Role.PREDICTION, Role.DECISION)
+_CUT = re.compile(r"\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)\s*")
+_BOUNDS = {">=": "at_least", ">": "above", "<=": "at_most", "<": "below"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The columns of an audit by role; `counts` are columns of people by the level they count.
+
+    `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it.
+    """
+
+    protected: tuple[str, ...] = ()
+    columns: Mapping[Role, str] = field(default_factory=dict)
+    counts: Mapping[str, str] = field(default_factory=dict)
+    positives: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+    proposed: frozenset[Role] = frozenset()
+
+
+def find_column(profile: FileProfile, name: str) -> ColumnProfile:
+    """The column of that name; raises `UsageError` where there is none, or there are several."""
+    found = [column for column in profile.columns if column.name == name]
+    if not found:
+        known = [column.name for column in profile.columns]
+        near = did_you_mean(name, known)
+        listed = ", ".join(map(names.quoted, known[:MOST_GROUPS]))
+        raise UsageError(f"no column {names.quoted(name)}{near}", f"there are {listed}")
+    if len(found) > 1 or not name:
+        what = f"{len(found)} columns are named {names.quoted(name)}"
+        raise UsageError(what if name else "a column has no name", "rename it in the file")
+    return found[0]
+
+
+def complete(choices: Choices, profile: FileProfile) -> Choices:
+    """The choices with what the file proposes where nothing is named, but for protected columns.
+
+    Raises `UsageError` naming candidates, where there is nothing to audit, or too much.
+    """
+    named = (*choices.protected, *choices.strata, *choices.columns.values())
+    for name in (*named, *choices.counts.values()):
+        find_column(profile, name)
+    if not choices.protected:
+        found = find_candidates(profile, Role.PROTECTED)
+        raise UsageError(
+            "which columns are protected is yours to say: --protected",
+            f"candidates: {describe(found) or 'none by name'}",
+        )
+    for name in choices.protected:
+        _refuse_ids(find_column(profile, name))
+    proposals: dict[Role, str] = {}
+    is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
+    for role in (*OUTCOMES, Role.SCORE) if is_open else ():
+        taken = {*named, *proposals.values()}
+        found = [row for row in find_candidates(profile, role) if row.column.name not in taken]
+        if found and not (role is Role.DECISION and Role.PREDICTION in proposals):
+            proposals[role] = found[0].column.name
+    if is_open and not proposals:
+        what = "no column looks like an outcome: --label, --prediction, --decision or --score"
+        listed = ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
+        raise UsageError(what, f"there are {listed}")
+    if Role.COUNT not in choices.columns and not choices.counts:
+        tables = [row.column.name for row in find_candidates(profile, Role.COUNT)]
+        proposals.update((Role.COUNT, name) for name in tables if name not in named)
+    return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
+
+
+def describe(candidates: Iterable[Candidate]) -> str:
+    """Candidates with their reasons: `sex (its name and its levels), race (its name)`."""
+    return ", ".join(f"{names.name(row.column.name)} ({row.reason})" for row in candidates)
+
+
+def _refuse_ids(column: ColumnProfile) -> None:
+    """Raises `UsageError` for a column whose values are no groups of people."""
+    if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
+        what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"
+        raise UsageError(f"{what}: no groups of people", "name another column")
+
+
+def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
+    """The positive value of an outcome, or its cut; raises `UsageError` where it is not known."""
+    known = {canonical(text): text for text in list_known(column)}
+    named = [text for text in positives if canonical(text) in known]
+    if named and not is_many(column):
+        return known[canonical(named[0])]
+    cut = next(filter(None, map(_CUT.fullmatch, positives)), None)
+    if cut is not None and is_number(column):
+        return {_BOUNDS[cut[1]]: cut[2]}
+    likely = guess_positive(column)
+    if likely is None:
+        there = ", ".join(map(names.quoted, [*known.values()][:10]))
+        what = f"which value of {names.quoted(column.name)} is positive? it holds {there}"
+        raise UsageError(what, "--positive VALUE, or of a number --positive '>=0.5'")
+    return likely

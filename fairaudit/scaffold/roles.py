@@ -1,0 +1,166 @@
+"""Which columns may be what to an audit: candidates by name and by shape, each with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fairaudit.engine.profiles import ColumnProfile, FileProfile
+from fairaudit.recode.levels import canonical, is_like_missing
+
+MOST_GROUPS = 50
+"""More levels than that are hardly groups of people."""
+
+_MANY = 12
+"""From so many numbers on, a column is cut rather than taken by its values."""
+
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class Role(StrEnum):
+    """What a column may be to an audit."""
+
+    PROTECTED = "protected"
+    LABEL = "label"
+    PREDICTION = "prediction"
+    DECISION = "decision"
+    SCORE = "score"
+    COUNT = "count"
+    WEIGHT = "weight"
+
+
+_WORDS = {
+    Role.PROTECTED: "sex gender race ethnic ethnicity origin nationality citizen citizenship age"
+    " dob birth birthdate religion disability disabled marital pregnant pregnancy veteran foreign"
+    " language hispanic latino skin caste tribe orientation native group",
+    Role.LABEL: "label y target truth true actual outcome recid repaid default defaulted income"
+    " rearrested ytrue",
+    Role.PREDICTION: "prediction predicted predict pred preds yhat ypred forecast classified",
+    Role.DECISION: "decision decided approved approval hired selected admitted admission accepted"
+    " granted offer offered invited action sentence fate outcome",
+    Role.SCORE: "score scores prob proba probability risk decile",
+    Role.COUNT: "n count counts freq frequency people persons number cases",
+    Role.WEIGHT: "weight weights wgt wt fnlwgt pweight",
+}
+_LEVELS = (
+    "male female m f man woman men women white black asian hispanic latino latina caucasian"
+    " african-american"
+)
+_KNOWN_LEVELS = frozenset(_LEVELS.split())
+_POSITIVES = (
+    "1 yes y true approved approve hired selected admitted accepted granted originated survived"
+    " positive pass passed invited offer"
+)
+_POSITIVE = frozenset(_POSITIVES.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A column that may have a role, and why."""
+
+    column: ColumnProfile
+    reason: str
+
+
+def find_candidates(profile: FileProfile, role: Role) -> list[Candidate]:
+    """The columns that may have a role, in their order; none that a spec cannot name."""
+    found = []
+    for column in profile.columns:
+        if column.is_unique and column.name and column.distinct > 1:
+            reasons = [*_reasons(column, role, profile)]
+            if reasons:
+                found.append(Candidate(column, " and ".join(reasons)))
+    return found
+
+
+def _reasons(column: ColumnProfile, role: Role, profile: FileProfile) -> Iterator[str]:
+    """Why a column may have a role; nothing where its shape speaks against it."""
+    if not _SHAPES[role](column, profile):
+        return
+    if role is Role.COUNT:
+        yield "its name, and each row is another group"
+    elif {*_words(column.name)} & {*_WORDS[role].split()}:
+        yield "its name"
+    if role is Role.PROTECTED:
+        values = {text.strip().casefold() for text, _ in column.values}
+        if len(values & _KNOWN_LEVELS) > 1:
+            yield "its levels"
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name, and all of them as one."""
+    words = _WORD.findall(_CAMEL.sub(" ", name).lower())
+    return [*words, "".join(words)]
+
+
+def is_like_count(name: str) -> bool:
+    """Whether a column is called as one of counts is."""
+    words = _words(name)[:-1]
+    return bool(words) and words[-1 if words[0] != "n" else 0] in _WORDS[Role.COUNT].split()
+
+
+def is_number(column: ColumnProfile) -> bool:
+    """Whether all values are numbers, but for words that mean missing."""
+    missing = sum(n for text, n in column.values if is_like_missing(text))
+    return column.numbers > 0 and column.numbers + missing >= column.present
+
+
+def is_many(column: ColumnProfile) -> bool:
+    """Whether it holds so many numbers that a cut, not a value, makes groups of it."""
+    return is_number(column) and column.distinct > _MANY
+
+
+def is_date(column: ColumnProfile) -> bool:
+    """Whether its values are dates."""
+    return bool(column.values) and all(_DATE.fullmatch(text) for text, _ in column.values)
+
+
+def is_code(column: ColumnProfile) -> bool:
+    """Whether its values are codes: they tell nothing without a codebook."""
+    known = list_known(column)
+    return bool(known) and all(re.fullmatch(r"[A-Za-z]{0,2}\d+", text) for text in known)
+
+
+def list_known(column: ColumnProfile) -> list[str]:
+    """The values that do not mean missing, the commonest first."""
+    return [text for text, _ in column.values if not is_like_missing(text)]
+
+
+def guess_positive(column: ColumnProfile) -> str | None:
+    """The value of two that is likely the positive; None where both may be."""
+    known = list_known(column)
+    likely = [text for text in known if canonical(text.strip().lower()) in _POSITIVE]
+    return likely[0] if len(known) == 2 and len(likely) == 1 and column.is_whole else None
+
+
+def _is_group(column: ColumnProfile, profile: FileProfile) -> bool:
+    is_id = column.distinct > 0.9 * profile.rows and profile.rows > MOST_GROUPS
+    return is_date(column) or (not is_id and (is_many(column) or column.distinct <= MOST_GROUPS))
+
+
+def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
+    return column.is_whole and len(list_known(column)) in {2, 3, 4, 5}
+
+
+def _is_positive_number(column: ColumnProfile, _: FileProfile) -> bool:
+    return is_number(column) and column.low is not None and column.low >= 0
+
+
+def _is_whole(column: ColumnProfile) -> bool:
+    """Whether all values are whole numbers from 0 on."""
+    return column.whole == column.present and column.low is not None and column.low >= 0
+
+
+_SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
+    Role.PROTECTED: _is_group,
+    Role.LABEL: _has_classes,
+    Role.PREDICTION: _has_classes,
+    Role.DECISION: _has_classes,
+    Role.SCORE: lambda column, _: is_number(column) and column.distinct > 5,
+    Role.COUNT: lambda column, profile: column.name == profile.count and _is_whole(column),
+    Role.WEIGHT: _is_positive_number,
+}

@@ -1,0 +1,102 @@
+/* One input of the fuzzer: the headers of a chunk, or columns of pages to count. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parquet.h"
+
+/* Input that is still to be taken; what is not there is zero. */
+typedef struct {
+    const uint8_t *at;
+    size_t left;
+} Input;
+
+static uint64_t take(Input *input, size_t size) {
+    uint64_t number = 0;
+    for (size_t place = 0; place < size && input->left; place++, input->at++, input->left--)
+        number |= (uint64_t)*input->at << (8 * place);
+    return number;
+}
+
+/* Bytes in memory of exactly their size, so that a sanitizer sees what is read beyond them. */
+static Bytes take_bytes(Input *input, size_t size) {
+    if (size > input->left) size = input->left;
+    uint8_t *copy = malloc(size);
+    if (size) memcpy(copy, input->at, size);
+    input->at += size;
+    input->left -= size;
+    return (Bytes){copy, copy + size};
+}
+
+/* The terms of a table, at most 32 of them: each column has a radix of its own. */
+static uint32_t *make_terms(size_t count, uint32_t stride) {
+    uint32_t *terms = malloc(count * sizeof *terms + 1);
+    for (size_t place = 0; place < count; place++) terms[place] = (uint32_t)(place % 32 + 1) * stride;
+    return terms;
+}
+
+static int walk_headers(Input *input) {
+    Bytes all = take_bytes(input, input->left), bytes = all;
+    PageHeader header;
+    while (bytes.at < bytes.end && read_page_header(&bytes, &header) == SOUND) {
+        if (header.size > bytes.end - bytes.at) break;
+        bytes.at += header.size;
+    }
+    if (bytes.at > bytes.end) abort();
+    free((void *)all.at);
+    return 0;
+}
+
+static int count_columns(Input *input) {
+    enum { COLUMNS = 3, PAGES = 4, CELLS = 40000 };
+    Column columns[COLUMNS] = {{0}};
+    Page pages[COLUMNS][PAGES] = {{{0}}};
+    static uint64_t cells[CELLS];
+    size_t column_count = take(input, 1) % (COLUMNS + 1), cell_count = 1;
+    uint64_t rows = take(input, 2);
+    for (size_t number = 0; number < column_count; number++) {
+        Column *column = &columns[number];
+        column->is_optional = take(input, 1) & 1;
+        column->term_count = take(input, 1) % 256;
+        column->plain_count = take(input, 1) % 256;
+        column->plain_kind = take(input, 1) % (INT64 + 1);
+        column->base = (int8_t)take(input, 1);
+        column->page_count = take(input, 1) % (PAGES + 1);
+        column->pages = pages[number];
+        column->terms = make_terms(column->term_count, (uint32_t)cell_count);
+        column->plain_terms = make_terms(column->plain_count, (uint32_t)cell_count);
+        cell_count *= 34;
+    }
+    for (size_t number = 0; number < column_count; number++) {
+        for (size_t place = 0; place < columns[number].page_count; place++) {
+            Page *page = &pages[number][place];
+            page->is_second = take(input, 1) & 1;
+            page->encoding = (int64_t)take(input, 1);
+            page->values = take(input, 2);
+            size_t levels = take(input, 2), body = take(input, 2);
+            page->levels = take_bytes(input, levels);
+            page->body = take_bytes(input, body);
+        }
+    }
+    if (column_count == 3) cell_count = 34 * 34 * 34 + 34;
+    memset(cells, 0, cell_count * sizeof *cells);
+    Status status = count_rows(columns, column_count, rows, cells, cell_count);
+    uint64_t counted = 0;
+    for (size_t cell = 0; cell < cell_count; cell++) counted += cells[cell];
+    if (status == SOUND && counted != rows) abort();
+    for (size_t number = 0; number < column_count; number++) {
+        free((void *)columns[number].terms);
+        free((void *)columns[number].plain_terms);
+        for (size_t place = 0; place < columns[number].page_count; place++) {
+            free((void *)pages[number][place].levels.at);
+            free((void *)pages[number][place].body.at);
+        }
+    }
+    return status == SOUND;
+}
+
+/* As libFuzzer calls it; 1 where an input was counted. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Input input = {data, size};
+    return take(&input, 1) & 1 ? count_columns(&input) : walk_headers(&input);
+}

@@ -1,0 +1,322 @@
+"""`fairaudit init`: a first spec of a file that check and run accept, and that decides nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from commands import run
+from conftest import ROOT, SAMPLES, SHARED
+
+from fairaudit.cli import scaffolding
+from fairaudit.engine.profiles import guess_format, profile_file
+from fairaudit.scaffold import is_like_count
+from fairaudit.scaffold.writing import quote
+
+SAMPLE_ARGUMENTS = {
+    "adult_counts.csv": "--protected race,gender,nationality --label income --positive >50K",
+    "berkeley_admissions.csv": "--protected gender --strata department",
+    "berkeley_wide.csv": "--protected gender --counts admitted=admitted --counts rejected=rejected",
+    "compas_scores.csv": "--protected race --label rearrested --score decile",
+    "fairlearn_page.csv": "--protected group",
+    "florida_1976.csv": "--protected victim,defendant --decision sentence --positive other",
+    "florida_1987.csv": "--protected defendant --decision sentence --positive other",
+    "kidney_admissions.csv": "--protected gender,race",
+    "loans.csv": "--protected gender,race,age",
+    "loans.parquet": "--protected gender,race,age --prediction score --positive >=0.5",
+    "loans_theta.csv": "--protected gender,race --decision outcome --weight probability",
+    "mortgages.csv": "--protected derived_race,birth_date --decision action_taken "
+    "--positive originated",
+    "published_rates.csv": "--protected sex,race --counts selected=selected --counts "
+    "total=applicants",
+    "titanic.csv": "--protected class,sex,age",
+}
+GERMAN = (
+    "checking,months,history,purpose,amount,savings,employed,installment,status_sex,debtors,"
+    "residence,property,age,other_plans,housing,credits,job,dependents,telephone,foreign,risk"
+)
+SHARED_ARGUMENTS = {
+    "german.data": f"--header {GERMAN} --protected status_sex,age,foreign --decision risk "
+    "--positive 1",
+    "adult_train.csv": "--protected race,sex,age --label income --positive >50K",
+    "compas-scores-two-years.csv": "--protected sex,race,age --label two_year_recid "
+    "--prediction score_text --positive High",
+}
+
+
+def test_all_samples_are_tried() -> None:
+    assert {*SAMPLE_ARGUMENTS} == {path.name for path in SAMPLES.glob("*.*") if is_data(path)}
+
+
+def is_data(path: Path) -> bool:
+    return path.suffix in {".csv", ".parquet"}
+
+
+def round_trip(data: Path, arguments: str, folder: Path) -> str:
+    """The spec that is written, once check and run accepted it."""
+    spec = folder / "spec.yaml"
+    written = run("init", data, "-o", spec, *arguments.split(" "))
+    assert written.returncode == 0, written.stderr
+    assert written.stdout == ""
+    assert "fairaudit check" in written.stderr
+    checked = run("check", spec)
+    assert checked.returncode == 0, checked.stderr
+    done = run("run", spec, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("NONE  ")
+    return spec.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", SAMPLE_ARGUMENTS)
+def test_samples_go_from_init_to_run(name: str, tmp_path: Path) -> None:
+    round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", SHARED_ARGUMENTS)
+def test_published_files_go_from_init_to_run(name: str, tmp_path: Path) -> None:
+    if not (SHARED / name).exists():
+        pytest.skip(f"needs {name}")
+    round_trip(SHARED / name, SHARED_ARGUMENTS[name], tmp_path)
+
+
+def test_tables_of_counts_are_seen(tmp_path: Path) -> None:
+    text = round_trip(SAMPLES / "titanic.csv", SAMPLE_ARGUMENTS["titanic.csv"], tmp_path)
+    tree = yaml.safe_load(text)
+    assert tree["columns"]["count"] == "n"
+    assert tree["columns"]["decision"] == {
+        "column": "fate",
+        "positive": "survived",
+        "negative": ["died"],
+    }
+    other = run("init", SAMPLES / "loans.csv", "--protected", "race").stdout
+    assert "count" not in yaml.safe_load(other)["columns"]
+
+
+def test_it_starts_with_the_schema_and_sets_no_limit() -> None:
+    done = run("init", "sample_data/loans.csv", "--protected", "gender")
+    assert done.stdout.startswith("# yaml-language-server: $schema=")
+    tree = yaml.safe_load(done.stdout)
+    assert all(isinstance(metric, str) for metric in tree["metrics"])
+    assert tree["data"] == "sample_data/loans.csv"
+    assert [*tree["columns"]["protected"]] == ["gender"]
+    assert "    # race: {}  # its name and its levels" in done.stdout
+
+
+def test_protected_columns_are_not_decided_alone() -> None:
+    done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "gender (its name and its levels)" in done.stderr
+    assert "application_id" not in done.stderr
+
+
+def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("race, gender\n\nyes\n-\n\nyes\n-\n"))
+    done = run("init", "sample_data/loans.csv")
+    assert done.returncode == 0, done.stderr
+    columns = yaml.safe_load(done.stdout)["columns"]
+    assert [*columns["protected"]] == ["race", "gender"]
+    assert columns["label"]["column"] == "repaid"
+    assert columns["decision"]["column"] == "approved"
+    assert "score" not in columns
+
+
+def test_a_positive_that_nobody_can_guess_is_asked() -> None:
+    done = run("init", "sample_data/florida_1976.csv", "--protected", "victim")
+    assert done.returncode == 2
+    assert "'death penalty'" in done.stderr
+    assert "--positive" in done.stderr
+
+
+def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:
+    file = tmp_path / "coded.csv"
+    rows = [("A1", "yes")] * 60 + [("A2", "no")] * 60 + [("A3", "no")] * 3 + [("A4", "no")] * 2
+    rows += [("?", "yes")] * 4
+    file.write_text("\n".join(["sex,hired", *map(",".join, rows), ""]), "utf-8")
+    text = round_trip(file, "--protected sex", tmp_path)
+    stubs = [line.strip() for line in text.splitlines() if line.startswith("    # sex: {")]
+    assert [stub.rpartition("  # ")[0] for stub in stubs] == [
+        '# sex: {unknown: ["?"]}',
+        "# sex: {labels: {A1: A1, A2: A2, A3: A3, A4: A4}}",
+        "# sex: {merge: {Other: [A3, A4]}}",
+    ]
+
+
+@pytest.mark.parametrize("name", ["loans.csv", "compas_scores.csv", "titanic.csv"])
+def test_proposals_may_be_taken_as_they_are(name: str, tmp_path: Path) -> None:
+    text = round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
+    proposal = re.compile(r"^( *)# (- \{|strata:|groups:|suppress_below:)", re.MULTILINE)
+    taken = proposal.sub(r"\1\2", text)
+    assert len(yaml.safe_load(taken)["metrics"]) > len(yaml.safe_load(text)["metrics"])
+    (tmp_path / "taken.yaml").write_text(taken, "utf-8")
+    checked = run("check", tmp_path / "taken.yaml")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_files_are_read_as_they_are_written(tmp_path: Path) -> None:
+    file = tmp_path / "latin.csv"
+    lines = ["Geschlecht;Größe;bewilligt", *["männlich;1,75;ja", "weiblich;1,62;nein"] * 20, ""]
+    file.write_bytes("\n".join(lines).encode("latin-1"))
+    text = round_trip(
+        file, "--protected Geschlecht --decision bewilligt --positive ja --score Größe", tmp_path
+    )
+    assert yaml.safe_load(text)["format"] == {
+        "separator": ";",
+        "decimal": ",",
+        "encoding": "latin-1",
+    }
+
+
+def test_columns_of_a_file_without_names_are_numbered(tmp_path: Path) -> None:
+    file = tmp_path / "rows.data"
+    file.write_text("\n".join(["F 31 1", "M 44 0", "F 52 0", "M 25 1"] * 10) + "\n", "utf-8")
+    text = round_trip(file, "--protected column_1,column_2 --decision column_3", tmp_path)
+    assert yaml.safe_load(text)["format"]["header"] == ["column_1", "column_2", "column_3"]
+
+
+def test_missing_outcomes_are_set_aside(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    lines = ["sex,approved,score", *["F,yes,0.5", "M,no,0.1", "F,,", "M,NA,NA"] * 9, ""]
+    file.write_text("\n".join(lines), "utf-8")
+    text = round_trip(file, "--protected sex --decision approved --score score", tmp_path)
+    assert yaml.safe_load(text)["missing"] == {
+        "tokens": ["", "NA"],
+        "decision": "aside",
+        "score": "aside",
+    }
+
+
+HOSTILE = [
+    *('a"b', "a'b", "a: b", "- a", "a # b", "{a}", "[a]", "&a", "*a", "!a", "|", ">", "%a", "@a"),
+    *(
+        "yes",
+        "null",
+        "1",
+        "1e3",
+        "label",
+        "all",
+        "prediction",
+        "x-a",
+        "a * b",
+        "ünï→😀",
+        "a\\b",
+        "=1",
+    ),
+    *("a\tb", "a, b", "\x7f", "\u2028", "?", "a\u202eb", "<<", "~", " lead", "trail "),
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_written_so_that_a_run_reads_them(name: str, tmp_path: Path) -> None:
+    file, text = tmp_path / "people.csv", io.StringIO()
+    rows = [("F", "1"), ("M", "0"), ("F", "0"), ("M", "1")] * 9
+    csv.writer(text, lineterminator="\n").writerows([(name, "hired"), *rows])
+    file.write_text(text.getvalue(), "utf-8")
+    field = io.StringIO()
+    csv.writer(field, lineterminator="", quoting=csv.QUOTE_ALL).writerow([name])
+    spec = tmp_path / "spec.yaml"
+    done = run("init", file, "-o", spec, "--protected", field.getvalue(), "--has-header")
+    assert done.returncode == 0, done.stderr
+    (attribute,) = yaml.safe_load(spec.read_text("utf-8"))["columns"]["protected"].items()
+    assert attribute[1].get("column", attribute[0]) == name
+    checked = run("run", spec)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("level", ["a\nb", 'say "x"', "no", "#", "a: b", "\x1b", "😀", "[x"])
+def test_hostile_levels_stay_what_they_are(level: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.parquet"
+    frame = pl.DataFrame({"sex": ["F", "M"] * 40, "y": [level, "other", "other", level] * 20})
+    frame.write_parquet(file)
+    spec = tmp_path / "spec.yaml"
+    done = run("init", file, "-o", spec, "--protected", "sex", "--label", "y", "--positive", level)
+    assert done.returncode == 0, done.stderr
+    assert yaml.safe_load(spec.read_text("utf-8"))["columns"]["label"]["positive"] == level
+    assert run("run", spec).returncode == 0
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "", "\0", "\ud83d\ude00", "\x1b[31m", "a" * 300])
+def test_what_is_quoted_is_read_again(text: str) -> None:
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16")
+    assert yaml.load(f"x: [{quote(text)}]", yaml.BaseLoader) == {"x": [text]}  # noqa: S506  # plain texts
+
+
+def test_a_thousand_columns(tmp_path: Path) -> None:
+    file = tmp_path / "wide.csv"
+    names = [f"c{number}" for number in range(1000)]
+    lines = [",".join([*names, "sex", "hired"])]
+    lines += [",".join(["3"] * 1000 + [sex, hired]) for sex in "FM" for hired in "01" for _ in "ab"]
+    file.write_text("\n".join([*lines, ""]), "utf-8")
+    round_trip(file, "--protected sex --has-header", tmp_path)
+
+
+BROKEN = {
+    "no rows": "sex,hired\n",
+    "nothing": "",
+    "no name": ",hired\nF,1\nM,0\n",
+    "twice": "sex,sex,hired\nF,F,1\nM,M,0\n",
+    "ragged": "sex,hired\nF,1,2,3\nM\n",
+    "binary": "\0\1\2\n",
+    "an open quote": 'sex,hired\n"F,1\n',
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_files_end_with_a_message(fault: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(BROKEN[fault], "utf-8")
+    done = run("init", file, "--protected", "sex", "--decision", "hired", "--positive", "1")
+    assert done.returncode == 2
+    assert (done.stdout, "failed" in done.stderr) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sample_data"], "is a folder"),
+        (["nowhere.csv"], "No such file"),
+        (["README.md"], "not known what kind of file"),
+        (["sample_data/loans.csv", "--protected", "gendr"], "did you mean 'gender'?"),
+        (["sample_data/loans.csv", "--protected", "application_id"], "no groups of people"),
+        (["sample_data/loans.csv", "--encoding", "klingon"], "--encoding"),
+        (["sample_data/loans.csv", "-o", "nowhere/spec.yaml"], "no place for a file"),
+        (["sample_data/titanic.csv", "--protected", "sex", "--counts", "n"], "LEVEL=COLUMN"),
+    ],
+)
+def test_wrong_usage_is_told(arguments: list[str], message: str) -> None:
+    done = run("init", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    data = tmp_path / "people.csv"
+    data.write_bytes((ROOT / "sample_data" / "titanic.csv").read_bytes())
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("mine", "utf-8")
+    line = ("init", data, "--protected", "sex")
+    assert run(*line, "-o", spec).returncode == 2
+    assert spec.read_text("utf-8") == "mine"
+    assert run(*line, "-o", spec, "--force").returncode == 0
+    assert spec.read_text("utf-8") != "mine"
+    before = data.read_bytes()
+    assert run(*line, "-o", data, "--force").returncode == 2
+    assert data.read_bytes() == before
+
+
+def test_a_large_file_is_profiled_by_its_first_rows_and_one_pass(tmp_path: Path) -> None:
+    """The levels that come late are counted, if not named."""
+    file = tmp_path / "late.csv"
+    early, late = "\n".join(["a,1"] * 60_000), "\n".join(f"b{n},0" for n in range(40_000))
+    file.write_text(f"group,hired\n{early}\n{late}\n", "utf-8")
+    form = guess_format(file)
+    group, hired = profile_file(file, form, is_like_count).columns
+    assert group.values == (("a", 50_000),)
+    assert not group.is_whole
+    assert group.distinct == pytest.approx(40_001, rel=0.1)
+    assert (hired.low, hired.high) == (0, 1)

@@ -1,0 +1,238 @@
+"""The native kernel for Parquet: equal counts to the lazy route and to the rows, on every file."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import count_data, examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairaudit import spec as specs
+from fairaudit.counts import Counts
+from fairaudit.errors import DataError, UsageError
+from fairaudit.planning import plan
+
+pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
+
+NATIVE = "the native kernel over parquet"
+LAZY = "Polars streaming over parquet"
+COLUMNS = ("a", "b", "c", "y")
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": ["a", "b", "c"],
+        "decision": {"column": "y", "positive": 1, "negative": 0},
+    },
+    "missing": {"prediction": "aside"},
+    "metrics": ["selection_rate"],
+}
+PLAN = plan(specs.of_mapping(SPEC))
+TYPES = {
+    "b": [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32()],
+    "a": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
+}
+TEXTS = ["x", "y", "zz", "", "ä", "a longer text than the others"]
+
+
+def counted(route: str, data: Path | list[Path]) -> Counts:
+    """The counts of files by one route."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", route)
+        return count_data(PLAN, data)
+
+
+def tally(counts: Counts) -> Counter[tuple[str | None, ...]]:
+    """Rows by raw levels."""
+    rows_of: Counter[tuple[str | None, ...]] = Counter()
+    for cell, rows in enumerate(counts.rows.tolist()):
+        rows_of[tuple(key.levels[key.codes[cell]] for key in counts.keys)] += rows
+    return rows_of
+
+
+def as_level(value: object) -> str | None:
+    """A value as a level is written."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def expected(rows: list[dict[str, Any]]) -> Counter[tuple[str | None, ...]]:
+    """Rows by raw levels, from the rows themselves."""
+    return Counter(tuple(as_level(row[key.column]) for key in PLAN.keys) for row in rows)
+
+
+def write(path: Path, rows: list[dict[str, Any]], types: dict[str, Any], **options: Any) -> None:
+    fields = {"a": types["a"], "b": types["b"], "c": pa.bool_(), "y": pa.int32()}
+    nullable = types.get("nullable", True)
+    schema = pa.schema([pa.field(name, kind, nullable=nullable) for name, kind in fields.items()])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, **options)
+
+
+@st.composite
+def generated_rows(draw: st.DrawFn, *, nulls: bool = True) -> list[dict[str, Any]]:
+    """Rows in runs, as sorted data have them, and by chance; nulls rare, often, or always."""
+    chance = random.Random(draw(st.integers(0, 2**32)))
+    size = draw(st.integers(1, 600))
+    texts = chance.sample(TEXTS, draw(st.integers(1, len(TEXTS))))
+    texts += [f"level {number}" for number in range(draw(st.sampled_from([0, 0, 20, 300])))]
+    numbers = range(draw(st.sampled_from([1, 2, 100])))
+    null_share = draw(st.sampled_from([0, 0.01, 0.5, 1])) if nulls else 0
+    longest = draw(st.sampled_from([1, 1, 9, 100]))
+
+    def column(values: list[Any]) -> list[Any]:
+        runs = (
+            [None if chance.random() < null_share else chance.choice(values)]
+            * chance.randint(1, longest)
+            for _ in itertools.count()
+        )
+        return list(itertools.islice(itertools.chain.from_iterable(runs), size))
+
+    columns = column(texts), column([*numbers]), column([True, False]), column([0, 1])
+    return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@given(
+    rows=generated_rows(),
+    text=st.sampled_from(TYPES["a"]),
+    number=st.sampled_from(TYPES["b"]),
+    coded=st.sampled_from([True, True, False, ["a", "y"]]),
+    group=st.sampled_from([7, 64, 250, 1000]),
+    page=st.sampled_from([1, 100, 2**20]),
+    batch=st.sampled_from([1, 8, 77]),
+    dictionary=st.sampled_from([1, 30, 2**20]),
+    version=st.sampled_from(["1.0", "2.0"]),
+    codec=st.sampled_from(["none", "snappy", "gzip", "zstd", "lz4"]),
+)
+@examples(150)
+def test_counts_equal_those_of_the_rows_and_of_the_lazy_route(
+    rows: list[dict[str, Any]],
+    text: pa.DataType,
+    number: pa.DataType,
+    coded: bool | list[str],
+    group: int,
+    page: int,
+    batch: int,
+    dictionary: int,
+    version: str,
+    codec: str,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rows.parquet"
+    write(
+        path,
+        rows,
+        {"a": text, "b": number},
+        row_group_size=group,
+        use_dictionary=coded,
+        dictionary_pagesize_limit=dictionary,
+        data_page_size=page,
+        write_batch_size=batch,
+        data_page_version=version,
+        compression=codec,
+    )
+    by_any, by_polars = counted("", path), counted("lazy", path)
+    assert by_polars.route == LAZY
+    if codec != "lz4" and dictionary == 2**20 and coded is True:
+        assert by_any.route == NATIVE
+    if by_any.route == NATIVE:
+        assert tally(counted("native", path)) == expected(rows)
+    assert tally(by_any) == tally(by_polars) == expected(rows)
+    for key, other in zip(by_any.keys, by_polars.keys, strict=True):
+        assert set(key.levels) == set(other.levels)
+
+
+@given(rows=generated_rows(nulls=False), version=st.sampled_from(["1.0", "2.0"]))
+@examples(20)
+def test_columns_that_are_never_null(
+    rows: list[dict[str, Any]], version: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    types = {"a": pa.string(), "b": pa.int64(), "nullable": False}
+    write(path, rows, types, data_page_version=version, row_group_size=100)
+    assert tally(counted("native", path)) == expected(rows)
+
+
+@given(parts=st.lists(generated_rows(), min_size=2, max_size=4))
+@examples(20)
+def test_files_of_different_dictionaries(parts: list[list[dict[str, Any]]], tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.parquet" for number in range(len(parts))]
+    for path, rows, kind in zip(paths, parts, itertools.cycle(TYPES["a"]), strict=False):
+        write(path, rows, {"a": kind, "b": pa.int64()}, row_group_size=50)
+    counts = counted("native", paths)
+    assert counts.route == NATIVE
+    assert tally(counts) == expected([row for rows in parts for row in rows])
+
+
+@given(rows=generated_rows(), group=st.sampled_from([50, 1000]))
+@examples(20)
+def test_files_that_polars_wrote(rows: list[dict[str, Any]], group: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    kinds = {"a": pl.String, "b": pl.Int64, "c": pl.Boolean, "y": pl.Int32}
+    pl.DataFrame(rows, schema=kinds).write_parquet(path, row_group_size=group)
+    assert tally(counted("", path)) == tally(counted("lazy", path)) == expected(rows)
+
+
+def test_one_file_is_for_another_route(tmp_path: Path) -> None:
+    rows = [{"a": "x", "b": 1, "c": True, "y": number % 2} for number in range(40)]
+    paths = [tmp_path / "dictionary.parquet", tmp_path / "plain.parquet"]
+    for path, coded in zip(paths, (True, False), strict=True):
+        write(path, rows, {"a": pa.string(), "b": pa.int64()}, use_dictionary=coded)
+    counts = counted("", paths)
+    assert counts.route == f"{NATIVE}; dictionary codes of Parquet"
+    assert tally(counts) == expected(rows * 2)
+    with pytest.raises(UsageError, match="does not serve"):
+        counted("native", paths)
+
+
+def test_integers_without_a_dictionary(tmp_path: Path) -> None:
+    numbers = [-3, 500, None, 0, 17] * 50
+    rows = [{"a": "x", "b": number, "c": None, "y": 1} for number in numbers]
+    for kind in TYPES["b"][1:4]:
+        path = tmp_path / f"{kind}.parquet"
+        write(path, rows, {"a": pa.string(), "b": kind}, use_dictionary=["a", "y"])
+        assert tally(counted("native", path)) == expected(rows)
+
+
+def test_no_other_route_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write(path, [dict.fromkeys(COLUMNS)], {"a": pa.string(), "b": pa.int64()})
+    with pytest.raises(UsageError, match="FAIRAUDIT_ROUTE is 'fast'"):
+        counted("fast", path)
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_damaged_pages_are_refused_or_counted_to_the_last_row(
+    version: str, codec: str, tmp_path: Path
+) -> None:
+    chance = random.Random(f"{version}{codec}")
+    values: list[list[Any]] = [[*TEXTS, None], [1, 2, None], [True, False, None], [0, 1]]
+    columns = ([chance.choice(some) for _ in range(500)] for some in values)
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    path = tmp_path / "rows.parquet"
+    types = {"a": pa.string(), "b": pa.int64()}
+    options = {"row_group_size": 200, "data_page_size": 50, "write_batch_size": 20}
+    write(path, rows, types, data_page_version=version, compression=codec, **options)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    refused = 0
+    for _ in range(60):
+        damaged = bytearray(content)
+        for place in chance.choices(range(4, footer), k=chance.choice([1, 1, 4])):
+            damaged[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            counts = counted("", path)
+        except DataError:
+            refused += 1
+        else:
+            assert counts.rows.sum() == len(rows)
+    assert refused > 10
