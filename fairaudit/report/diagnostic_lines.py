@@ -111,7 +111,7 @@ def _side_rows(finding: Finding) -> list[_Row]:
     for part in parts:
         title = metric_titles.title(part.metric, finding.check.of) if len(parts) > 1 else ""
         for side in filter(None, (part.first, part.second)):
-            rate = numbers.rate(side.estimate, share=metric_titles.is_share(part.metric))
+            rate = metric_titles.rate(part.metric, side.estimate)
             value, _, counts = rate.partition(" (")
             if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
                 value, counts = "", numbers.counts(side.estimate)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import Place
 
-_NUMBER = re.compile(r"(-?)(\d{1,3}(?:,\d{3})+|\d*)(?:\.(\d*))?\s*(%?)")
+_NUMBER = re.compile(r"(-?)(\d{1,3}(?:,\d{3}){1,5}|\d{0,18})(?:\.(\d{0,18}))?\s*(%?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
