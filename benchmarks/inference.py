@@ -22,6 +22,7 @@ from fairaudit.metrics import (
     Metric,
     Reference,
     ReferencePolicy,
+    Terms,
     build_disparity,
     evaluate,
     find_comparison,
@@ -109,12 +110,12 @@ def asked() -> list[Metric]:
 
 def check_of(one: Metric, table: GroupTable) -> Check:
     """A gate on a measure, to the largest group where it needs one."""
-    to = (
+    reference = (
         Reference(ReferencePolicy.LARGEST)
         if isinstance(one, Disparity) and one.to_reference
         else None
     )
-    check = Check("", one, "prediction", table.by, reference=to, fail=WIDE)
+    check = Check("", one, "prediction", table.by, terms=Terms(reference=reference), fail=WIDE)
     return replace(check, id=f"{one.id}/{'+'.join(table.by)}")
 
 
@@ -124,7 +125,7 @@ def _slowest(evaluations: list[Evaluation]) -> None:
         for what, find_it in (("interval", find_intervals), ("tests", find_significances)):
             before = time.process_time()
             find_it(one)
-            cost[f"{what} of {one.asked.id}"] += time.process_time() - before
+            cost[f"{what} of {one.metric.id}"] += time.process_time() - before
     for name, seconds in cost.most_common(MOST_SHOWN):
         print(f"  {name}: {seconds:.2f} s")
 

@@ -42,6 +42,7 @@ def describe_provenance(
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
+        profiles=spec.profiles,
     )
 
 

@@ -26,6 +26,7 @@ from fairaudit.cli import (
     results,
     scaffolding,
     streams,
+    verifying,
 )
 from fairaudit.cli.app import Request, app, read_request
 from fairaudit.cli.ending import end_by_error
@@ -43,6 +44,7 @@ __all__ = [
     "reference",
     "results",
     "scaffolding",
+    "verifying",
 ]
 
 

@@ -146,7 +146,10 @@ def _relative(data: Path, output: Path | None) -> str:
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
     """Names between commas; one that holds a comma stands in quotes."""
-    return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
+    try:
+        return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
+    except csv.Error as error:
+        raise UsageError(f"names between commas: {error}", "quote a name that is odd") from error
 
 
 def _read_counts(texts: Iterable[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from fairaudit.codec.documents import (
     write_changes,
     write_dry_run,
     write_result,
+    write_verification,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "write_changes",
     "write_dry_run",
     "write_result",
+    "write_verification",
 ]

@@ -18,7 +18,7 @@ from fairaudit.codec.values import Schema, Unreadable
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.json_marks import FLAT, RARE, Member
-from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, exit_code
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
 from fairaudit.version import version
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
@@ -116,7 +116,16 @@ class Preview:
     dry_run: Annotated[DryRun, FLAT]
 
 
-def _write(document: Result | Failure | Answers | Comparison | Preview) -> Tree:
+@dataclass(frozen=True, slots=True)
+class VerifiedTables:
+    """What of published tables cannot be true."""
+
+    head: Annotated[Head, FLAT]
+    version: Annotated[str, Member("tool.version")]
+    verification: Annotated[Verification, FLAT]
+
+
+def _write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
     """A document as plain data, first what it is and what came of it."""
     cls: type = type(document)
     tree: Tree = one_of(cls).write(document)
@@ -137,6 +146,11 @@ def write_changes(changes: Changes, code: int) -> Tree:
 def write_dry_run(dry_run: DryRun) -> Tree:
     """The dry run as plain data."""
     return _write(Preview(HEAD, version(), dry_run))
+
+
+def write_verification(verification: Verification) -> Tree:
+    """The verification as plain data."""
+    return _write(VerifiedTables(HEAD, version(), verification))
 
 
 def write_answers(answers: Sequence[Answer]) -> Tree:

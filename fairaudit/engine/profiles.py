@@ -7,7 +7,6 @@ counts are of the first rows.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -88,7 +87,11 @@ def guess_format(
         raise UsageError(f"--encoding {encoding!r} is not known", "utf-8, latin-1") from error
     lines = [line for line in text.lstrip("\ufeff").splitlines()[:_HEAD_LINES] if line]
     separator = separator or _guess_separator(lines)
-    rows = [*csv.reader(io.StringIO("\n".join(lines)), delimiter=separator)] if lines else []
+    try:
+        rows = [*csv.reader(lines, delimiter=separator)]
+    except (csv.Error, TypeError, ValueError) as error:
+        what = f"--separator {separator!r}: the first lines of {path} cannot be cut by it"
+        raise UsageError(what, "it is one sign; is this a CSV file?") from error
     if decimal is None:
         has_comma = separator != "," and any(
             _DECIMAL_COMMA.fullmatch(field) for row in rows[1:] for field in row

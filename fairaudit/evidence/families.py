@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence.method_names import has_direct_test
-from fairaudit.evidence.tests import IsBeyond, TestKey, Tests
+from fairaudit.evidence.tests import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
@@ -175,22 +175,17 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     return tests.key, people, extreme, pooled
 
 
-def find_significances(evaluation: Evaluation) -> dict[tuple[int, int], Significance]:
-    """The tests of every group against its reference, by place; those of one table are a family.
+def find_significances(evaluation: Evaluation) -> CorrectedTests:
+    """The tests of every group against its reference; those of one table are a family.
 
     Only shares, means, ranks and classes are tested here: they have a test of their own.
     """
-    metric, correction = evaluation.metric, evaluation.terms.inference.correction
-    if evaluation.spread or evaluation.subtracts or not isinstance(metric, Disparity):
-        return {}
-    if not has_direct_test(metric):
-        return {}
-    tests = run_tests(evaluation)
-    return {
-        (z, w): significance
-        for z, judged in enumerate(evaluation.judged)
-        for w, significance in tests.correct_stratum(z, judged, correction).items()
-    }
+    metric, alone = evaluation.metric, evaluation.spread or evaluation.subtracts
+    if alone or not isinstance(metric, Disparity) or not has_direct_test(metric):
+        tests = Tests.none(evaluation, "")
+    else:
+        tests = run_tests(evaluation)
+    return tests.correct_strata(evaluation.judged, evaluation.terms.inference.correction)
 
 
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:

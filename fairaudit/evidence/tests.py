@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -98,21 +99,35 @@ class Tests:
         side, beside = self.side_test, None
         if side is not None and not np.isnan(side.p[z, w]):
             beside = Beside(side.name, side.hypothesis, float(side.p[z, w]))
+        name = self.names[0 if self.index is None else int(self.index[z, w])]
         return Significance(
-            self.names[int(self.name_index[z, w])], float(self.p[z, w]), adjusted, family,
+            name, float(self.p[z, w]), adjusted, family,
             correction, letter, value, freedom, beside,
         )  # fmt: skip
 
-    def correct_stratum(
-        self, z: int, among: Marks, correction: Correction
-    ) -> dict[int, Significance]:
-        """The tests of some values of one stratum, by index; they are a family of their own."""
-        p = np.where(among, self.p[z], np.nan)
-        adjusted, tested = correction.adjust(p).tolist(), np.flatnonzero(~np.isnan(p)).tolist()
-        return {
-            w: self.significance_at(z, w, adjusted[w], len(tested), correction.words)
-            for w in tested
-        }
+    def correct_strata(self, among: Marks, correction: Correction) -> CorrectedTests:
+        """The tests of the values that are `among` them: those of a stratum are one family."""
+        p = np.where(among, self.p, np.nan)
+        adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
+        families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
+        return CorrectedTests(self, adjusted, tuple(families), correction.words)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrectedTests:
+    """Tests that are adjusted in each stratum, [Z, W], for the size of its family."""
+
+    tests: Tests
+    adjusted: Floats
+    families: tuple[int, ...]
+    correction: str
+
+    def at(self, z: int, w: int) -> Significance | None:
+        """The test of one value; None where it has none."""
+        adjusted = float(self.adjusted[z, w])
+        if math.isnan(adjusted):
+            return None
+        return self.tests.significance_at(z, w, adjusted, self.families[z], self.correction)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,12 @@ def _value(finding: Finding) -> str:
     if finding.estimate is None:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
     if isinstance(finding.limit, Limit) and not finding.estimate.suppressed:
-        return numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
+        return numbers.against(
+            finding.estimate.value,
+            finding.limit,
+            finding.estimate.exact,
+            digits=metric_titles.decimals_of(finding, 4),
+        )
     return numbers.value_of(finding.estimate)
 
 

@@ -175,7 +175,12 @@ def _value(finding: Finding) -> str:
     signed = _signed(finding)
     assert signed.estimate is not None
     assert isinstance(signed.limit, Limit)
-    value = numbers.against(signed.estimate.value, signed.limit, signed.estimate.exact)
+    value = numbers.against(
+        signed.estimate.value,
+        signed.limit,
+        signed.estimate.exact,
+        digits=metric_titles.decimals_of(finding, 4),
+    )
     sides = f"{_sides(finding)}{numbers.in_stratum(finding.stratum)}".strip()
     if sides and (derivation := _derivation(finding)):
         sides += f" ({derivation})"
@@ -315,7 +320,7 @@ def _side(side: Side, metric: str) -> str:
     if metric in _DISTRIBUTIONS:
         counts = numbers.counts(side.estimate)
         return f"{group} ({counts})" if counts else group
-    return f"{group} {numbers.rate(side.estimate, share=metric_titles.is_share(metric))}"
+    return f"{group} {metric_titles.rate(metric, side.estimate)}"
 
 
 def _interval(finding: Finding) -> str:

@@ -77,6 +77,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _definitions(result.definitions),
         method.section(result),
         _meaning(),
+        provenance.profiles(result),
         provenance.provenance(result),
     )
     return inert(tuple(block for section in sections for block in section))

@@ -89,7 +89,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         return []
     rows = []
     for side, metric in sides:
-        rate = numbers.rate(side.estimate, share=metric_titles.is_share(metric))
+        rate = metric_titles.rate(metric, side.estimate)
         value, _, counts = rate.partition(" (")
         rows.append((headlines.side(side), value, counts.removesuffix(")")))
     widths = [max(map(names.width, column)) for column in zip(*rows, strict=True)]

@@ -52,7 +52,8 @@ def value(finding: Finding) -> str:
         return ""
     if estimate.suppressed:
         return numbers.SUPPRESSED
-    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=3)
+    digits = metric_titles.decimals_of(finding, 3)
+    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=digits)
 
 
 def bounds(finding: Finding) -> list[Decimal]:

@@ -66,6 +66,22 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     yield Facts(pairs)
 
 
+def profiles(result: AuditResult) -> Iterator[Block]:
+    """The profiles that the spec named, each in full."""
+    for profile in result.provenance.profiles:
+        yield Heading(f"Profile {names.name(profile.name)}")
+        said = {
+            "what": profile.title,
+            "as of": profile.date,
+            "source": profile.source,
+            "caution": profile.caution,
+        }
+        yield Facts([(name, names.line(text)) for name, text in said.items()])
+        lines = [names.line(line) for line in profile.text.splitlines()]
+        spaced = [line.replace("  ", "\u00a0\u00a0") for line in lines]
+        yield Table("", ("merged under the spec",), [[Cell(line)] for line in spaced], (False,))
+
+
 def _smallest(provenance: Provenance) -> Iterator[str]:
     """What a group must reach to be compared."""
     if provenance.minimum.size:

@@ -6,6 +6,7 @@ from fairaudit.result.audit import (
     AuditResult,
     DataFile,
     FailOn,
+    Profile,
     Provenance,
     Verdict,
     exit_code,
@@ -37,6 +38,7 @@ from fairaudit.result.rows import (
     Searched,
     Threshold,
 )
+from fairaudit.result.verification import TableFault, Verification
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -62,12 +64,15 @@ __all__ = [
     "LocalRate",
     "LocalRates",
     "ModelChange",
+    "Profile",
     "Provenance",
     "RateRow",
     "ScoreRow",
     "Searched",
+    "TableFault",
     "Threshold",
     "Verdict",
+    "Verification",
     "definition",
     "exit_code",
     "is_open",

@@ -74,9 +74,21 @@ class DataFile:
     lines: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A piece of a spec that the spec named: since when it holds, its source, and its `text`."""
+
+    name: str
+    title: str
+    date: str
+    source: str
+    caution: str
+    text: str
+
+
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags draws draws_sha256",
+    "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -87,7 +99,8 @@ class Provenance:
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
     `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
-    are the fair ranges that mark comparisons, `draws` the file of given probabilities.
+    are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
+    the pieces of the spec that it named.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -113,6 +126,7 @@ class Provenance:
     flags: Annotated[str | None, Member("options.flags", rare=True)] = None
     draws: Annotated[str | None, Member("data.draws", rare=True)] = None
     draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
+    profiles: Annotated[tuple[Profile, ...], Member("spec.profiles", rare=True)] = ()
 
 
 @declare_subjects(

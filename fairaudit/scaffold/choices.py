@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fairaudit import names
@@ -19,12 +19,21 @@ from fairaudit.scaffold.roles import (
     is_date,
     is_many,
     is_number,
+    is_positive_number,
+    is_whole,
     list_known,
 )
 
 OUTCOMES = (Role.LABEL, Role.PREDICTION, Role.DECISION)
 _CUT = re.compile(r"\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)\s*")
 _BOUNDS = {">=": "at_least", ">": "above", "<=": "at_most", "<": "below"}
+
+
+_NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
+    Role.SCORE: (is_number, "number"),
+    Role.COUNT: (is_whole, "whole number from 0 on"),
+    Role.WEIGHT: (is_positive_number, "number from 0 on"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,10 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         )
     for name in choices.protected:
         _refuse_ids(find_column(profile, name))
+    for role, (is_fit, words) in _NUMBERS.items():
+        if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
+            what = f"--{role} {choices.columns[role]}: the column holds what is no {words}"
+            raise UsageError(what, "name another column, or mend the data")
     proposals: dict[Role, str] = {}
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
     for role in (*OUTCOMES, Role.SCORE) if is_open else ():

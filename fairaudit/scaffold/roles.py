@@ -146,11 +146,12 @@ def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
     return column.is_whole and len(list_known(column)) in {2, 3, 4, 5}
 
 
-def _is_positive_number(column: ColumnProfile, _: FileProfile) -> bool:
-    return is_number(column) and column.low is not None and column.low >= 0
+def is_positive_number(column: ColumnProfile) -> bool:
+    """Whether all values are numbers from 0 on."""
+    return column.numbers == column.present and column.low is not None and column.low >= 0
 
 
-def _is_whole(column: ColumnProfile) -> bool:
+def is_whole(column: ColumnProfile) -> bool:
     """Whether all values are whole numbers from 0 on."""
     return column.whole == column.present and column.low is not None and column.low >= 0
 
@@ -161,6 +162,6 @@ _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
     Role.PREDICTION: _has_classes,
     Role.DECISION: _has_classes,
     Role.SCORE: lambda column, _: is_number(column) and column.distinct > 5,
-    Role.COUNT: lambda column, profile: column.name == profile.count and _is_whole(column),
-    Role.WEIGHT: _is_positive_number,
+    Role.COUNT: lambda column, profile: column.name == profile.count and is_whole(column),
+    Role.WEIGHT: lambda column, _: is_positive_number(column),
 }

@@ -44,6 +44,7 @@ from fairaudit.spec.model import (
     MissingPolicy,
     Spec,
 )
+from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.resolved import (
     Cut,
     Quantile,
@@ -97,7 +98,7 @@ def files_named(path: Path) -> list[str]:
 
 def parse(content: str, name: str = "spec") -> Spec:
     """The spec in a YAML text."""
-    document = text.read(content, name)
+    document = add_profile(text.read(content, name))
     return build(document, validate(document), content)
 
 
@@ -105,6 +106,7 @@ def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
     """The spec in a Python mapping of the same shape."""
     document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
+    document = add_profile(document)
     return build(document, validate(document), content)
 
 

@@ -102,6 +102,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         flags=shape.flags,
         describe=shape.describe,
         notices=notices,
+        profiles=draft.document.profiles,
     )
 
 

@@ -17,7 +17,7 @@ from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
 
 _NOT_YET: dict[str, frozenset[str]] = {
-    "AuditSpec": frozenset({"profile", "baseline"}),
+    "AuditSpec": frozenset({"baseline"}),
     "ProtectedColumn": frozenset({"levels"}),
     "Metric": frozenset({"min_size", "min_events"}),
     "Bound": frozenset({"significant", "conclusive"}),

@@ -20,6 +20,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.terms import Inference
+from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.column_model import (
     NO_SIMILARITY,
@@ -193,6 +194,7 @@ class Spec:
     draws: str | None = None
     flags: str | None = None
     describe: bool = False
+    profiles: tuple[Profile, ...] = ()
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

@@ -33,10 +33,14 @@ def expand_presets(
     """
     entries: list[tuple[Path, check_schema.Metric]] = []
     notices = []
+    left_out = []
     for path, shape in written:
         preset = find_preset(shape.metric)
         if preset is None:
-            entries.append((path, shape))
+            if _is_without_data(context, path, shape):
+                left_out.append(shape.metric)
+            else:
+                entries.append((path, shape))
             continue
         for key in sorted(shape.model_fields_set - _TAKEN):
             what = f"the preset {preset.name} takes no `{key}`: name its measures one by one"
@@ -48,7 +52,23 @@ def expand_presets(
             first = preset.metrics[0]
             what = f"the limit of {preset.name} is on {first}, which is not of this data"
             context.draft.fault((*path, "metric"), what)
+    profiles = context.draft.document.profiles
+    if left_out:
+        names = ", ".join(profile.name for profile in profiles)
+        what = f"of the profile {names} this data has nothing for {', '.join(left_out)}"
+        notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
+
+
+def _is_without_data(context: Context, path: Path, shape: check_schema.Metric) -> bool:
+    """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
+    metric = find_metric(shape.metric)
+    if context.draft.document.is_own(path) or metric is None or shape.warn or shape.fail:
+        return False
+    of = shape.of or next(
+        (outcome.name for outcome in context.columns.predictions), context.columns.first
+    )
+    return not _has_data(Entry(context, path, shape, metric), of)
 
 
 def _expand(

@@ -237,6 +237,12 @@ class AuditSpec(Strict):
 
     Example: `{system: loan model 3}`.
     """
+    profile: Text | None = None
+    """A piece of a spec that a rule or a practice asks for, merged under this one and printed in
+    every report: one that comes with fairaudit, or a file of your own beside the spec.
+
+    Examples: `nyc-ll144`, `four-fifths`.
+    """
     data: Texts | None = None
     """Files, globs or folders of CSV or Parquet, relative to the spec; `${env.NAME}` stands for a
     variable.

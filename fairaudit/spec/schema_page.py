@@ -25,7 +25,18 @@ stage: the text of the spec, then the columns of the data, then their levels. Ke
 _SECTIONS = {
     "Data": (
         "",
-        ("version", "title", "context", "data", "filter", "format", "expect", "columns", "missing"),
+        (
+            "version",
+            "title",
+            "context",
+            "profile",
+            "data",
+            "filter",
+            "format",
+            "expect",
+            "columns",
+            "missing",
+        ),
     ),
     "Files: `format`": ("FileFormat", ()),
     "What the data must hold: `expect`": ("Expected", ()),

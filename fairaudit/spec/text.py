@@ -18,6 +18,7 @@ import yaml
 
 from fairaudit import inputs
 from fairaudit.errors import Fault, Place, Quote, SpecError
+from fairaudit.result import Profile
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
 Path: TypeAlias = tuple[str | int, ...]
@@ -57,7 +58,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where."""
+    """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where.
+
+    Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
+    how many entries of `metrics` the spec has itself.
+    """
 
     name: str
     tree: Tree
@@ -65,6 +70,14 @@ class Document:
     keys: dict[Path, Place] = field(default_factory=dict)
     values: dict[Path, Place] = field(default_factory=dict)
     ends: dict[Path, Place] = field(default_factory=dict)
+    others: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    profiles: tuple[Profile, ...] = ()
+    own_metrics: int | None = None
+
+    def is_own(self, path: Path) -> bool:
+        """Whether an entry of `metrics` is the spec's own, and not of a profile."""
+        number = path[1] if path[:1] == ("metrics",) and len(path) > 1 else 0
+        return self.own_metrics is None or not isinstance(number, int) or number < self.own_metrics
 
     def place(self, path: Path, *, key: bool = False) -> Place | None:
         """Where a path stands, or the nearest of its parents."""
@@ -78,7 +91,8 @@ class Document:
     def fault(self, path: Path, message: str, *, key: bool = False) -> Fault:
         """A fault at a path, with its place and source line."""
         place = self.place(path, key=key)
-        source = self.lines[place.line - 1] if place and place.line <= len(self.lines) else None
+        lines = self.others.get(place.file, self.lines) if place else ()
+        source = lines[place.line - 1] if place and place.line <= len(lines) else None
         return Fault(message, written(path), place, source)
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
@@ -91,7 +105,9 @@ class Document:
         spot = inner[0] if is_narrow else path
         start = self.keys.get(spot) if is_narrow else self.values.get(spot)
         end = self.ends.get(spot)
-        if start is None or end is None or start.line > len(self.lines):
+        if start is None or end is None or start.file != self.name:
+            return None  # nowhere, or in a profile
+        if start.line > len(self.lines):
             return None
         text = self.lines[start.line - 1].rstrip()
         last = end.column if end.line == start.line else len(text) + 1

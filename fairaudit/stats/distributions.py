@@ -10,6 +10,8 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 
 _FEW = 100
+_MANY = 1000
+"""Beyond so many numbers SciPy is worth its import."""
 _FAR = 10_000.0
 """Beyond it no tail of few degrees of freedom is above 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -32,13 +34,14 @@ def normal_critical(alpha: Alpha) -> float | Floats:
     if np.ndim(alpha) == 0:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups; SciPy would take longer to import.
-    levels, index = np.unique(alpha, return_inverse=True)
-    if levels.size > _FEW:
+    some = np.ravel(alpha)[:: 1 + np.size(alpha) // _MANY]  # so that they need not all be sorted
+    if np.unique(some).size > _FEW or (levels := np.unique(alpha)).size > _FEW:
         from scipy.special import ndtri
 
         with np.errstate(all="ignore"):
             return np.asarray(0.0 - ndtri(np.asarray(alpha) / 2), dtype=np.float64)
-    return np.array([_critical(level) for level in levels.tolist()])[index].reshape(np.shape(alpha))
+    critical = np.array([_critical(level) for level in levels.tolist()])
+    return critical[np.searchsorted(levels, alpha)]
 
 
 def _critical(alpha: float) -> float:
@@ -54,7 +57,12 @@ def normal_two_sided(z: Floats) -> Floats:
     >>> float(normal_two_sided(np.array(1.959963984540054))).__round__(12)
     0.05
     """
-    return np.asarray(_erfc(np.abs(z) / math.sqrt(2)), dtype=np.float64)
+    apart = np.abs(z) / math.sqrt(2)
+    if np.size(apart) <= _MANY:
+        return np.asarray(_erfc(apart), dtype=np.float64)
+    from scipy.special import erfc
+
+    return np.asarray(erfc(apart), dtype=np.float64)
 
 
 def t_critical(df: Floats, alpha: Alpha) -> Floats:

@@ -58,16 +58,33 @@ def ratio(
     [1.2137, 4.430501]
     """
     (low, high), (other_low, other_high) = first_ends, second_ends
+    return (
+        lower_ratio(first, low, second, other_high, r),
+        upper_ratio(first, high, second, other_low, r),
+    )
+
+
+def lower_ratio(
+    first: Floats, low: Floats, second: Floats, other_high: Floats, r: Floats | None = None
+) -> Floats:
+    """The lower bound of `first / second`."""
     with np.errstate(all="ignore"):
         middle, root = _middle_and_root(first, np.subtract(first, low), second, other_high, r)
         # The paper's lower bound times its conjugate: no case in which it divides by zero.
         squares = low * (2 * first - low)
         bottom = np.where(squares == 0, 0.0, squares / (middle + root))
+    return np.where(np.isnan(middle), np.nan, bottom)
+
+
+def upper_ratio(
+    first: Floats, high: Floats, second: Floats, other_low: Floats, r: Floats | None = None
+) -> Floats:
+    """The upper bound of `first / second`."""
+    with np.errstate(all="ignore"):
         middle, root = _middle_and_root(first, np.subtract(high, first), second, other_low, r)
         squares = other_low * (2 * second - other_low)
         top = np.where(squares == 0, np.inf, (middle + root) / squares)
-    unknown = np.isnan(middle)
-    return np.where(unknown, np.nan, bottom), np.where(unknown | np.isnan(high), np.nan, top)
+    return np.where(np.isnan(middle) | np.isnan(high), np.nan, top)
 
 
 def _middle_and_root(

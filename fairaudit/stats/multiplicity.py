@@ -159,10 +159,10 @@ def smallest_ratio(
     low, high, few = proportions.tail_bounds(p, n, alpha)
     if alone or not few.any():
         i, j = _crossed(undominated(-p, -n), undominated(p, -n))
-        ends, _ = proportions.koopman(p[i], n[i], p[j], n[j], alpha)
+        lows = proportions.koopman_low(p[i], n[i], p[j], n[j], alpha)
         k, m = _crossed(undominated(-p, n), undominated(p, n))
-        _, tops = proportions.koopman(p[k], n[k], p[m], n[m], alpha)
-        return float(ends.min()), float(tops.min())
+        highs = proportions.koopman_high(p[k], n[k], p[m], n[m], alpha)
+        return float(lows.min()), float(highs.min())
     return _smallest_by_ends(p, low, high)
 
 
@@ -182,10 +182,10 @@ def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, floa
     """The smallest ends of a ratio over ordered pairs, from the ends of each share."""
     down, up = p - low, high - p
     i, j = _crossed(undominated(-p, down), undominated(p, up))
-    ends, _ = mover.ratio(p[i], (low[i], high[i]), p[j], (low[j], high[j]))
+    lows = mover.lower_ratio(p[i], low[i], p[j], high[j])
     k, m = _crossed(undominated(-p, -up), undominated(p, -down))
-    _, tops = mover.ratio(p[k], (low[k], high[k]), p[m], (low[m], high[m]))
-    return float(ends.min()), float(tops.min())
+    highs = mover.upper_ratio(p[k], high[k], p[m], low[m])
+    return float(lows.min()), float(highs.min())
 
 
 def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
@@ -227,15 +227,17 @@ def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, wa
     low, high, few = proportions.tail_bounds(p, n, alpha)
     exactly = len(members) > 2 and bool(few.any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
+    exact = (mover.lower_ratio, low, high), (mover.upper_ratio, high, low)
+    approximate = proportions.koopman_low, proportions.koopman_high
     for side, rival_reach in widths:
         rivals = undominated(way * p, way * rival_reach)
         own, rival = p[:, None], p[None, rivals]
         if exactly:
-            own_ends = low[:, None], high[:, None]
-            ends = mover.ratio(own, own_ends, rival, (low[None, rivals], high[None, rivals]))
+            find, end, other_end = exact[side]
+            ends = find(own, end[:, None], rival, other_end[None, rivals])
         else:
-            ends = proportions.koopman(own, n[:, None], rival, n[None, rivals], alpha)
-        apart = way * np.asarray(ends[side])
+            ends = approximate[side](own, n[:, None], rival, n[None, rivals], alpha)
+        apart = way * ends
         apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
         result[side, members] = way * apart.min(axis=1)
     return result[0], result[1]

@@ -135,12 +135,21 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     >>> round(float(low), 6), round(float(high), 6)
     (0.293345, 0.793865)
     """
-    z = normal_critical(alpha)
+    return koopman_low(p, n, q, m, alpha), koopman_high(p, n, q, m, alpha)
+
+
+def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
+    """Koopman's lower bound of the ratio `p / q`."""
     with np.errstate(all="ignore"):
-        low = 1 / _koopman_high(q, m, p, n, z)
-        high = _koopman_high(p, n, q, m, z)
-        plain = np.where(is_known(p, n, q, m), np.divide(p, q), np.nan)
-        return np.fmin(low, plain), np.fmax(high, plain)
+        low = 1 / _koopman_high(q, m, p, n, normal_critical(alpha))
+        return np.fmin(low, np.where(is_known(p, n, q, m), np.divide(p, q), np.nan))
+
+
+def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
+    """Koopman's upper bound of the ratio `p / q`."""
+    with np.errstate(all="ignore"):
+        high = _koopman_high(p, n, q, m, normal_critical(alpha))
+        return np.fmax(high, np.where(is_known(p, n, q, m), np.divide(p, q), np.nan))
 
 
 def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats) -> Floats:
@@ -159,7 +168,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The logarithm of the upper bound, by secants that halving rescues; all arrays of one axis."""
     data = np.stack([p, n, q, m, z])
     alpha = normal_two_sided(z)
-    _, start = mover.ratio(p, wilson(p, n, alpha), q, wilson(q, m, alpha))
+    start = mover.upper_ratio(p, wilson(p, n, alpha)[1], q, wilson(q, m, alpha)[0])
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)
     open_pairs = np.arange(p.size)

@@ -58,10 +58,10 @@ def _rows(
     counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
+    corrected = tests.correct_strata(
+        takes_part & (cells.sum(axis=0) > 0), request.terms.inference.correction
+    )
     for z, stratum in enumerate(table.strata):
-        significances = tests.correct_stratum(
-            z, takes_part[z] & (cells[:, z].sum(axis=0) > 0), request.terms.inference.correction
-        )
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
             total = both + first_only + second_only + neither
@@ -84,7 +84,7 @@ def _rows(
                 difference=0.0 - values[z][g],
                 low=0.0 - ends[1][z][g],
                 high=0.0 - ends[0][z][g],
-                significance=significances.get(g),
+                significance=corrected.at(z, g),
             )
 
 

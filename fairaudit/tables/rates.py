@@ -55,7 +55,8 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
     places = dict.fromkeys(
         (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
     )
-    minimum = next((request.terms.minimum for request in requests), NO_MINIMUM)
+    minima = (request.terms.minimum for request in requests)
+    minimum = next((minimum for minimum in minima if minimum != NO_MINIMUM), NO_MINIMUM)
     for of, by, given in places:
         cut = tables.table(by, given, of)
         by_class = cut.people.sum(axis=1)
@@ -117,8 +118,9 @@ def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> 
             if not people[z][g]:
                 continue
             estimate = _estimate_rate(evaluation, z, g)
-            if (z, g) in tests:
-                estimate = replace(estimate, significance=tests[z, g])
+            significance = tests.at(z, g)
+            if significance is not None:
+                estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
                     metric=rate.id,
@@ -230,7 +232,7 @@ def _comparison_rows(
                 group=None if spread else table.groups[w],
                 reference=str(policy.policy) if policy and not alone else None,
                 parameters=parameters,
-                estimate=write_estimate(evaluation, z, w, intervals, tests.get((z, w))),
+                estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
                 parts=find_parts(evaluation, z, w),
                 decided_by=evaluation.decided_by(z, w),
                 first=group_at(table, firsts[z][w]),

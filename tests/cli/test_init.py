@@ -12,6 +12,8 @@ import pytest
 import yaml
 from commands import run
 from conftest import ROOT, SAMPLES, SHARED
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairaudit.cli import scaffolding
 from fairaudit.engine.profiles import guess_format, profile_file
@@ -283,6 +285,8 @@ def test_broken_files_end_with_a_message(fault: str, tmp_path: Path) -> None:
         (["README.md"], "not known what kind of file"),
         (["sample_data/loans.csv", "--protected", "gendr"], "did you mean 'gender'?"),
         (["sample_data/loans.csv", "--protected", "application_id"], "no groups of people"),
+        (["sample_data/loans.csv", "--protected", "race", "--score", "branch"], "no number"),
+        (["sample_data/loans.csv", "--protected", "race", "--count", "score"], "no whole number"),
         (["sample_data/loans.csv", "--encoding", "klingon"], "--encoding"),
         (["sample_data/loans.csv", "-o", "nowhere/spec.yaml"], "no place for a file"),
         (["sample_data/titanic.csv", "--protected", "sex", "--counts", "n"], "LEVEL=COLUMN"),
@@ -292,6 +296,29 @@ def test_wrong_usage_is_told(arguments: list[str], message: str) -> None:
     done = run("init", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+odd = st.text(alphabet="a1,;\t \"'\n\r|.-?\0%=ü\x85", max_size=60)
+
+
+@given(odd, st.sampled_from([[], ["--separator", "ab"], ["--separator", ""], ["--decimal", "x"]]))
+def test_whatever_a_file_holds_there_is_a_message(
+    tmp_path_factory: pytest.TempPathFactory, text: str, options: list[str]
+) -> None:
+    file = tmp_path_factory.mktemp("odd") / "odd.csv"
+    file.write_text(text, "utf-8", newline="")
+    line = [str(file), "--protected", "a", *options]
+    for done in (run("init", *line), run("verify", file)):
+        assert done.returncode in {0, 1, 2, 3}
+        assert "fairaudit itself failed" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("field", ["9" * 5000, "a" * 200_000, "1e999"])
+def test_endless_fields_are_told(field: str, tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    file.write_text(f"sex,n,selected\nF,{field},1\nM,2,1\n", "utf-8")
+    for done in (run("init", file, "--protected", "sex", "--score", "n"), run("verify", file)):
+        assert "fairaudit itself failed" not in done.stderr
 
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:

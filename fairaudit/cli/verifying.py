@@ -1,0 +1,84 @@
+"""`fairaudit verify`: whether the numbers of a published table can be true."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from fairaudit.cli.app import ColorChoice, Debug, app
+from fairaudit.cli.color import Color
+from fairaudit.cli.output import (
+    PageFormat,
+    check_page_outputs,
+    format_named,
+    print_document,
+    print_text,
+)
+from fairaudit.cli.streams import write_line
+from fairaudit.errors import UsageError
+
+_Tables = Annotated[
+    list[str],
+    typer.Argument(metavar="TABLE.csv", help="Tables of groups, of the same people if several."),
+]
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+_By = Annotated[list[str] | None, typer.Option(help="A column of groups; else all that are left.")]
+_Excluded = Annotated[
+    str | None, typer.Option(help="Groups without a ratio must be below this share: 2%.")
+]
+
+
+@app.command()
+def verify(  # noqa: PLR0913, PLR0917  # the options of the command
+    tables: _Tables,
+    n: _Column = None,
+    selected: _Column = None,
+    rate: _Column = None,
+    ratio: _Column = None,
+    by: _By = None,
+    excluded_below: _Excluded = None,
+    format_name: PageFormat = "terminal",
+    color: ColorChoice = Color.AUTO,
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
+) -> None:
+    """Verify published tables: rates, ratios and totals that their own counts contradict.
+
+    The exit code is 1 where something cannot be true. An empty group column, or a total, is a row
+    of all its levels.
+    """
+    check_page_outputs(format_name, [], "a verification")
+    from fairaudit import codec
+    from fairaudit import verify as verifying
+    from fairaudit.report import json
+    from fairaudit.report import verification as pages
+    from fairaudit.result import Verification
+
+    columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
+    rows = [row for path in tables for row in verifying.read_table(path, columns)]
+    faults = verifying.find_faults(rows, _read_share(excluded_below))
+    found = Verification(tuple(tables), len(rows), faults)
+    form = format_named(format_name)
+    if form.name == "json":
+        print_text(json.written(codec.write_verification(found)), form)
+    elif form.page is not None and form.name != "terminal":
+        print_text(form.page(pages.document(found)), form)
+    else:
+        print_document(pages.document(found), color)
+    write_line(f"{'FAIL' if faults else 'OK'}  {pages.line(found)}")
+    raise typer.Exit(found.exit_code)
+
+
+def _read_share(text: str | None) -> Fraction | None:
+    """A share, `2%` or `0.02`; raises `UsageError` where it is none."""
+    if text is None:
+        return None
+    try:
+        share = Fraction(Decimal(text.removesuffix("%"))) / (100 if text.endswith("%") else 1)
+    except (InvalidOperation, ValueError, OverflowError):
+        share = Fraction(-1)
+    if not 0 < share < 1:
+        raise UsageError(f"--excluded-below {text!r} is no share", "such as 2% or 0.02")
+    return share

@@ -1,0 +1,34 @@
+"""What of published tables cannot be true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairaudit.cube import Group
+from fairaudit.errors import Place
+from fairaudit.json_marks import member
+
+
+@dataclass(frozen=True, slots=True)
+class TableFault:
+    """What cannot be true: by which rule, of which group, in which row, and why."""
+
+    rule: str
+    place: Place
+    group: Group
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Published tables, how many rows they have, and what cannot be true of them."""
+
+    tables: tuple[str, ...]
+    rows: int
+    faults: tuple[TableFault, ...]
+
+    @property
+    @member("summary.exit_code")
+    def exit_code(self) -> int:
+        """1 where something cannot be true."""
+        return int(bool(self.faults))

@@ -1,0 +1,167 @@
+"""Profiles: dated, sourced pieces of a spec, merged under the spec that names one.
+
+Mappings are merged by key, where the spec says more; its lists stand in place of a profile's, but
+for `metrics`, which are those of both. Each report prints the profiles that it used in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path as FilePath
+
+from fairaudit import inputs
+from fairaudit.errors import Place, SpecError, did_you_mean
+from fairaudit.result import Profile
+from fairaudit.spec.text import Document, Path, Tree, read
+
+_FOLDER = FilePath(__file__).parent / "profiles"
+_ABOUT = ("title", "date", "source", "caution")
+_OF_A_SPEC = ("profile", "data", "waivers", "draws", "title", "context")
+_DEEPEST = 5
+
+
+def list_profiles() -> list[str]:
+    """The names of the profiles that come with the tool."""
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def add_profile(document: Document) -> Document:
+    """The document with the profile that it names merged under it; raises `SpecError`.
+
+    `own_metrics` says how many entries of `metrics` are the spec's own.
+    """
+    tree = document.tree
+    named = tree.get("profile") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or not isinstance(named, str):
+        return document  # its shape is told where the spec is validated
+    own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
+    for profile, told in _read_all(document, ("profile",), named, ()):
+        own = _merge(own, profile, told)
+    return own
+
+
+def _read_all(
+    document: Document, path: Path, name: str, above: tuple[FilePath, ...]
+) -> Iterator[tuple[Document, Profile]]:
+    """A profile, and those that it extends: what stands first says more."""
+    file = _find(document, path, name)
+    if file in above or len(above) >= _DEEPEST:
+        raise SpecError([document.fault(path, f"{name} extends itself")])
+    try:
+        content = inputs.read(file, inputs.SPEC).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise SpecError(
+            [document.fault(path, f"the profile {name} cannot be read: {why}")]
+        ) from error
+    shown = file.name if file.parent == _FOLDER else str(file)
+    profile = read(content, shown, "the profile")
+    if not isinstance(profile.tree, dict):
+        raise SpecError([profile.fault((), "a profile is a mapping of keys, such as a spec has")])
+    faults = [
+        profile.fault((key,), "this is of a spec, and no profile has it", key=True)
+        for key in _OF_A_SPEC
+        if key in profile.tree
+    ]
+    about = profile.tree.get("about")
+    said = about if isinstance(about, dict) else {}
+    faults += [
+        profile.fault(("about",), f"a profile says its `{key}`: a text")
+        for key in _ABOUT
+        if not isinstance(said.get(key), str)
+    ]
+    faults += [
+        profile.fault(("about", key), f"unknown key; known here: {', '.join(_ABOUT)}", key=True)
+        for key in said
+        if key not in _ABOUT
+    ]
+    if not faults and not _is_day(str(said["date"])):
+        faults.append(profile.fault(("about", "date"), "expected a date, such as 2023-07-05"))
+    if faults:
+        raise SpecError(faults)
+    yield (
+        replace(
+            profile,
+            tree={
+                key: tree for key, tree in profile.tree.items() if key not in {"about", "extends"}
+            },
+        ),
+        Profile(name=file.stem, text=content, **{key: str(said[key]) for key in _ABOUT}),
+    )
+    further = profile.tree.get("extends")
+    if isinstance(further, str):
+        yield from _read_all(profile, ("extends",), further, (*above, file))
+    elif further is not None:
+        raise SpecError([profile.fault(("extends",), "expected the name of one profile")])
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _find(document: Document, path: Path, name: str) -> FilePath:
+    """The file of a profile: one of ours by its name, or any by its path beside the spec."""
+    shipped = list_profiles()
+    if name in shipped:
+        return _FOLDER / f"{name}.yaml"
+    if name.lower().endswith((".yaml", ".yml")):
+        # The name of a document is its path; one of ours has no folder.
+        return FilePath(document.name).parent / name
+    hint = did_you_mean(name, shipped) or f"; there is {', '.join(shipped)}"
+    what = f"no profile {name!r}{hint}; one of your own is named by its path: ours.yaml"
+    raise SpecError([document.fault(path, what)])
+
+
+def _listed(entries: Tree) -> list[Tree]:
+    return entries if isinstance(entries, list) else [] if entries is None else [entries]
+
+
+def _merge(own: Document, under: Document, profile: Profile) -> Document:
+    """A document with another one under it; what comes of that one keeps its places there."""
+    assert isinstance(own.tree, dict)
+    assert isinstance(under.tree, dict)
+    entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
+    tree = _united(own.tree, under.tree) | ({"metrics": entries + further} if further else {})
+    places: list[dict[Path, Place]] = []
+    for kind in ("keys", "values", "ends"):
+        known: dict[Path, Place] = getattr(own, kind)
+        added = {
+            _moved(path, len(entries)): place
+            for path, place in getattr(under, kind).items()
+            if path
+        }
+        places.append(added | known)
+    keys, values, ends = places
+    return replace(
+        own,
+        tree=tree,
+        keys=keys,
+        values=values,
+        ends=ends,
+        others={**own.others, under.name: under.lines},
+        profiles=(*own.profiles, profile),
+    )
+
+
+def _united(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
+    tree = dict(own)
+    for key, value in under.items():
+        mine = own.get(key)
+        if key not in own:
+            tree[key] = value
+        elif isinstance(mine, dict) and isinstance(value, dict):
+            tree[key] = _united(mine, value)
+    return tree
+
+
+def _moved(path: Path, by: int) -> Path:
+    """A path of a profile in the merged spec: its entries of `metrics` stand behind the others."""
+    if path[0] == "metrics" and len(path) > 1 and isinstance(path[1], int):
+        return ("metrics", path[1] + by, *path[2:])
+    return path

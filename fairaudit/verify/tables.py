@@ -1,0 +1,132 @@
+"""Reads a published table as it is printed: which column is what, each number with its digits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairaudit import inputs, names
+from fairaudit.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
+from fairaudit.recode.levels import is_like_missing, is_like_total, is_like_unknown
+from fairaudit.verify.records import Printed, TableRow
+
+MOST = 20_000_000
+"""So many bytes a published table may have."""
+
+_PATTERNS = {
+    "ratio": re.compile(r"ratio"),
+    "rate": re.compile(r"rate\b|percent|%"),
+    "selected": re.compile(r"select|hired|passed|above|admitted|approved|granted|offer"),
+    "n": re.compile(r"^n$|applicants|total|count|people|candidates|number|^#"),
+}
+_PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
+_ALL = frozenset({"", "all", "any", "everybody"})
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnNames:
+    """Which column is what; what is None is found by its name, and `by` is all that is left."""
+
+    n: str | None = None
+    selected: str | None = None
+    rate: str | None = None
+    ratio: str | None = None
+    by: tuple[str, ...] = ()
+
+
+def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow]:  # it is frozen
+    """The rows of a CSV file; raises `DataError` for what is no table of groups."""
+    try:
+        text = inputs.read_named(path, MOST).decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}", "check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8", "save it as UTF-8") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        records = [(reader.line_num, record) for record in reader if any(map(str.strip, record))]
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: {error}", "a table is CSV") from error
+    for line, record in records:
+        if len(record) != len(header):
+            what = f"{path}:{line}: {len(record)} fields where the header has {len(header)}"
+            raise DataError(what, "check the line")
+    if not records:
+        raise NothingToAudit(f"{path}: the table has no row")
+    found = _find_columns(path, header, columns)
+    fields = [dict(zip(header, record, strict=True)) for _, record in records]
+    is_per_cent = _is_per_cent(fields, found)
+    return [
+        _read_row(Place(path, line, 1), row, found, is_per_cent=is_per_cent)
+        for (line, _), row in zip(records, fields, strict=True)
+    ]
+
+
+def _find_columns(path: str, header: Sequence[str], columns: ColumnNames) -> ColumnNames:
+    """The columns by what they are; `UsageError` where one is not there, or nothing to verify."""
+    wanted = (columns.n, columns.selected, columns.rate, columns.ratio, *columns.by)
+    for name in filter(None, wanted):
+        if name not in header:
+            near = did_you_mean(name, header)
+            raise UsageError(f"{path}: no column {names.quoted(name)}{near}", "see its header")
+    taken = {role: getattr(columns, role) for role in _PATTERNS}
+    for role, pattern in _PATTERNS.items():
+        free = [name for name in header if name not in {*taken.values(), *columns.by}]
+        taken[role] = taken[role] or next(
+            filter(lambda name: pattern.search(name.lower()), free), None
+        )
+    if taken["n"] is None or taken["selected"] is None:
+        what = f"{path}: which columns count people, and who is selected?"
+        raise UsageError(what, "--n COLUMN --selected COLUMN")
+    by = columns.by or tuple(name for name in header if name not in taken.values())
+    if not by:
+        raise UsageError(f"{path}: no column names groups", "--by COLUMN")
+    return ColumnNames(taken["n"], taken["selected"], taken["rate"], taken["ratio"], by)
+
+
+def _is_per_cent(records: Sequence[dict[str, str]], columns: ColumnNames) -> bool:
+    """Whether rates without a sign are per cent: as the header says, or a number beyond 1.5."""
+    if columns.rate is None:
+        return False
+    printed = filter(None, (Printed.read(record[columns.rate]) for record in records))
+    return bool(_PER_CENT.search(columns.rate)) or any(rate.low > 1.5 for rate in printed)  # noqa: PLR2004
+
+
+def _read_row(
+    place: Place, record: dict[str, str], columns: ColumnNames, *, is_per_cent: bool
+) -> TableRow:
+    """A row; a mark in place of a number is None."""
+    levels = {name: record[name].strip() for name in columns.by}
+    group = tuple((name, level) for name, level in levels.items() if not _is_open(level))
+    rate = None if columns.rate is None else record[columns.rate]
+    ratio = "" if columns.ratio is None else record[columns.ratio]
+    return TableRow(
+        place=place,
+        group=group,
+        n=_read_count(place, record[columns.n or ""]),
+        selected=_read_count(place, record[columns.selected or ""]),
+        rate=None if rate is None else Printed.read(rate, is_per_cent=is_per_cent),
+        ratio=Printed.read(ratio),
+        mark="" if Printed.read(ratio) else ratio.strip(),
+        is_unknown=any(is_like_missing(level) or is_like_unknown(level) for _, level in group),
+    )
+
+
+def _is_open(level: str) -> bool:
+    return level.casefold() in _ALL or is_like_total(level)
+
+
+def _read_count(place: Place, text: str) -> int | None:
+    """A count of people; raises `DataError` for a number that is none."""
+    printed = Printed.read(text)
+    if printed is None:
+        return None
+    value = (printed.low + printed.high) / 2
+    if value.denominator != 1 or value < 0:
+        what = f"{place.file}:{place.line}: {names.quoted(text)} is no count of people"
+        raise DataError(what, "check the line, or say which columns count: --n, --selected")
+    return int(value)

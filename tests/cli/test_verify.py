@@ -1,0 +1,186 @@
+"""`fairaudit verify`: what of a published table cannot be true, and silence where all may be."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from commands import run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairaudit.verify import find_faults, read_table
+
+# 6 RCNY 5-301: the worked example of the scoring table of New York's rule, 168 people.
+CLEAN = """\
+sex,race,applicants,scored above median,scoring rate,impact ratio
+Male,,92,50,54.3%,1.00
+Female,,76,34,44.7%,.82
+,Hispanic,28,18,64.3%,1.00
+,White,40,15,37.5%,.58
+,Black,32,16,50.0%,.78
+,Asian,24,10,41.7%,.65
+Male,White,22,9,40.9%,N/A
+Female,White,18,6,33.3%,N/A
+"""
+
+
+def write(folder: Path, text: str, name: str = "table.csv") -> Path:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+def rules_of(folder: Path, text: str, *arguments: str) -> list[tuple[str, int]]:
+    """The rules that are broken, each with its line."""
+    done = run("verify", write(folder, text), "--format", "json", *arguments)
+    assert done.returncode in {0, 1}, done.stderr
+    return [(row["rule"], row["place"]["line"]) for row in json.loads(done.stdout)["faults"]]
+
+
+def test_the_example_of_the_rule_is_clean(tmp_path: Path) -> None:
+    done = run("verify", write(tmp_path, CLEAN))
+    assert done.returncode == 0
+    assert "Nothing found" in done.stdout
+    assert done.stderr == "OK  0 faults in 8 rows\n"
+
+
+def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None:
+    text = CLEAN.replace("34,44.7%", "34,45.7%")  # a rate off by one point
+    text = text.replace("50.0%,.78", "50.0%,1.08")  # a ratio above 1
+    text = text.replace("Male,White,22,9,40.9%", "Male,White,23,9,39.1%")  # 41 of 40 people
+    assert rules_of(tmp_path, text) == [("rate", 3), ("margin", 5), ("ratio above 1", 6)]
+    done = run("verify", tmp_path / "table.csv")
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 1
+    assert "race=White: 40 people, and its groups by sex × race have 41" in told
+    assert "sex=Female: the rate is printed as 45.7%, and 34/76 = 44.74 %" in told
+    assert done.stderr.startswith("FAIL  3 faults")
+
+
+FAULTS = {
+    "more selected": ("sex,n,selected\nF,10,11\n", [("selected", 2)]),
+    "a rate of nobody": ("sex,n,selected,rate\nF,0,0,0%\n", [("rate", 2)]),
+    "a ratio of other rates": (
+        "sex,n,selected,ratio\nF,10,5,1.00\nM,10,4,0.70\n",
+        [("ratio", 3)],
+    ),
+    "a highest below 1": ("sex,n,selected,ratio\nF,10,5,0.98\nM,10,4,0.80\n", [("ratio", 2)]),
+    "twice": ("sex,n,selected\nF,10,5\nF,10,5\n", [("repeated", 3)]),
+    "more selected in parts": (
+        "sex,race,n,selected\nF,,10,5\nF,a,5,4\nF,b,5,2\n",
+        [("margin", 2)],
+    ),
+    # 2 people are left, and 5 would have to be selected.
+    "no room for the rest": ("sex,race,n,selected\nF,,100,50\nF,a,98,45\n", [("margin", 2)]),
+    "an unknown group too many": (
+        "sex,race,n,selected\nTotal,,30,9\nF,,10,3\nM,,10,3\nUnknown,,9,3\n",
+        [("total", 5)],
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_rule_finds_its_fault(fault: str, tmp_path: Path) -> None:
+    text, expected = FAULTS[fault]
+    assert rules_of(tmp_path, text) == expected
+
+
+SILENT = [
+    "sex,n,selected\nF,10,10\nM,0,0\n",
+    "sex,n,selected,rate\nF,8,1,12%\nM,8,1,13%\n",  # a half is rounded either way
+    "sex,n,selected,rate (%)\nF,3,1,33.3\n",
+    "sex,n,selected,rate\nF,3,1,33.3\nM,3,2,66.7\n",
+    "sex,n,selected,rate\nF,3,1,.333\n",
+    'sex,n,selected\nF,"1,200",400\n',
+    "sex,n,selected,rate,ratio\nF,<11,<11,*,*\nM,40,20,50%,1\n",
+    "sex,race,n,selected\nTotal,,30,9\nF,,10,3\nM,,10,3\nUnknown,,10,3\n",
+    "sex,n,selected,ratio\nF,3,1,0.5\nM,3,2,1.0\nUnknown,2,2,\n",  # the unknown are not compared
+    # A ratio of printed rates: 0.67/0.33, though the counts give 0.5.
+    "sex,n,selected,rate,ratio\nF,3,1,0.33,0.493\nM,3,2,0.67,1\n",
+]
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_what_may_be_true_is_no_fault(text: str, tmp_path: Path) -> None:
+    assert rules_of(tmp_path, text) == []
+
+
+def test_excluded_groups_are_small(tmp_path: Path) -> None:
+    text = "sex,n,selected,ratio\nF,500,250,1.0\nM,480,240,1.0\nX,15,3,excluded\nY,25,3,excluded\n"
+    assert rules_of(tmp_path, text) == []
+    assert rules_of(tmp_path, text, "--excluded-below", "2%") == [("excluded", 5)]
+
+
+def test_tables_of_the_same_people_agree(tmp_path: Path) -> None:
+    first = write(tmp_path, "sex,n,selected\nF,10,5\nM,10,5\nUnknown,2,1\n", "sex.csv")
+    second = write(tmp_path, "race,n,selected\na,12,5\nb,8,5\nUnknown,1,1\n", "race.csv")
+    cells = write(tmp_path, "sex,race,n,selected\nF,a,6,3\nF,b,5,2\n", "cells.csv")
+    done = run("verify", first, second, cells, "--format", "json")
+    faults = json.loads(done.stdout)["faults"]
+    assert [(Path(row["place"]["file"]).name, row["rule"]) for row in faults] == [
+        ("sex.csv", "margin"),
+        ("race.csv", "total"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "code", "message"),
+    [
+        ("", [], 3, "no row"),
+        ("sex,n,selected\n", [], 3, "no row"),
+        ("sex,n,selected\nF,1\n", [], 2, "2 fields where the header has 3"),
+        ("sex,n,selected\nF,1.5,1\n", [], 2, "no count of people"),
+        ("sex,age\nF,1\n", [], 2, "which columns count people"),
+        ("n,selected\n1,1\n", [], 2, "no column names groups"),
+        ("sex,n,selected\nF,1,1\n", ["--n", "m"], 2, "no column 'm'"),
+        ("sex,n,selected\nF,1,1\n", ["--excluded-below", "2"], 2, "is no share"),
+        ('sex,n,selected\n"F,1,1\n', [], 2, "table.csv"),
+    ],
+)
+def test_what_is_no_table_is_told(
+    text: str, arguments: list[str], code: int, message: str, tmp_path: Path
+) -> None:
+    done = run("verify", write(tmp_path, text), *arguments)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "failed" not in done.stderr
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere.csv"):
+        assert run("verify", path).returncode == 2
+
+
+counts = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 400)), min_size=2, max_size=6)
+
+
+def printed(value: Fraction, digits: int) -> str:
+    """A share at so many decimals, as a spreadsheet rounds it."""
+    return f"{round(value * 10**digits) / 10**digits:.{digits}f}"
+
+
+@given(counts, st.integers(1, 4), st.booleans())
+def test_a_true_table_is_silent_and_a_wrong_rate_is_found(
+    tmp_path_factory: pytest.TempPathFactory,
+    groups: list[tuple[int, int]],
+    digits: int,
+    by_printed: bool,
+) -> None:
+    rows = [(n, min(n, selected)) for n, selected in groups]
+    rates = [Fraction(selected, n) for n, selected in rows]
+    shown = [printed(rate, digits) for rate in rates]
+    base = [Fraction(text) for text in shown] if by_printed else rates
+    top = max(base)
+    lines = ["group,n,selected,rate,ratio"]
+    for place, ((n, selected), rate) in enumerate(zip(rows, base, strict=True)):
+        ratio = printed(rate / top, 2) if top else "N/A"
+        lines.append(f"g{place},{n},{selected},{shown[place]},{ratio}")
+    path = tmp_path_factory.mktemp("tables") / "table.csv"
+    path.write_text("\n".join([*lines, ""]), "utf-8")
+    assert find_faults(read_table(str(path))) == ()
+    off = printed(rates[0] + Fraction(2, 10**digits), digits)
+    path.write_text("\n".join([*lines, ""]).replace(f",{shown[0]},", f",{off},", 1), "utf-8")
+    assert "rate" in [fault.rule for fault in find_faults(read_table(str(path)))]
