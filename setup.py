@@ -24,7 +24,9 @@ class BuildKernel(build_ext):
         is_microsoft = self.compiler.compiler_type == "msvc"
         for extension in self.extensions:
             extension.extra_compile_args = (
-                ["/std:c11", "/O2"] if is_microsoft else ["-std=c11", "-O3", "-Wall", "-Wextra"]
+                ["/std:c11", "/O2"]
+                if is_microsoft
+                else ["-std=c11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra"]
             )
         super().build_extensions()
 

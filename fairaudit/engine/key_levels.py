@@ -1,16 +1,22 @@
-"""The levels of a key column in a Parquet file, by the dictionaries of its row groups."""
+"""The columns of a Parquet file for the native kernel: the levels of keys, and numbers.
+
+Both are known from the dictionaries of its row groups, before anything is counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from fairaudit.arrays import Ints
-from fairaudit.engine.arrow_codes import NotServed
+from fairaudit.arrays import Floats, Ints
+from fairaudit.engine.arrow_codes import NotServed, make_coder
 from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, RowGroup
 from fairaudit.engine.parquet_pages import (
     Buffer,
@@ -21,8 +27,11 @@ from fairaudit.engine.parquet_pages import (
 )
 from fairaudit.engine.partial_counts import Level
 from fairaudit.engine.sources import SourceFile
+from fairaudit.plan import MISSING, Key, Plan
 
 _MOST_LEVELS = 2**16
+MOST_TERMS = 2**17
+"""So many entries of a dictionary the kernel takes."""
 
 _FIRST_BYTES = 2**12
 """The header of a dictionary is short, and so are most dictionaries."""
@@ -30,25 +39,44 @@ _FIRST_BYTES = 2**12
 _BY_DICTIONARY = frozenset({2, 8})
 """The encodings of values by their place in a dictionary."""
 
-NO_PLAIN, BITS, INT32, UINT32, INT64 = range(5)
-"""How plain values are stored, in the kernel's words: not at all, as bits, as integers."""
+NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE = range(7)
+"""How plain values are stored, in the kernel's words: not at all, as bits, as numbers."""
 
-_BOOLEAN, _INT32, _INT64 = 0, 1, 2
+_BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE = 0, 1, 2, 4, 5
 _TYPES = {
     "bool": (_BOOLEAN, BITS),
     **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), (_INT32, INT32)),
     "uint32": (_INT32, UINT32),
     "int64": (_INT64, INT64),
+    "float": (_FLOAT, FLOAT),
+    "double": (_DOUBLE, DOUBLE),
     "string": (TEXT, NO_PLAIN),
     "large_string": (TEXT, NO_PLAIN),
 }
 """The types that are served, as they have to be stored, and how the kernel reads them plain."""
 
-_NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8"}
+_NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
 
-
-Terms: TypeAlias = tuple[bytes, int, int, int, bytes]
+Terms: TypeAlias = tuple[bytes, int, int, int, bytes, bytes | None]
 """What dictionary entries and nulls add; how plain values are read, and what they add."""
+
+
+class Reading(NamedTuple):
+    """A file while the levels of its columns are read, by a descriptor and the kernel."""
+
+    kernel: ModuleType
+    file: int
+    source: SourceFile
+    groups: Sequence[RowGroup]
+
+
+class _Stored(NamedTuple):
+    """A column as it is stored: its number in each row group, its chunks, type and plain kind."""
+
+    number: int
+    chunks: Sequence[Chunk]
+    type: str
+    plain_kind: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +84,8 @@ class KeyLevels:
     """The levels of a key in one file, each with its place, and where they are stored.
 
     `number` is that of the column in each row group. `dictionaries` are the places of the entries
-    of the dictionary of each row group, `plain` those of the integers from `base` on.
+    of the dictionary of each row group, `plain` those of the integers from `base` on, or of the
+    intervals between `edges`, and of NaN. A null has the place `null`.
     """
 
     number: int
@@ -64,7 +93,9 @@ class KeyLevels:
     dictionaries: Sequence[Ints]
     plain_kind: int
     plain: Ints
-    base: int
+    null: int = 0
+    base: int = 0
+    edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
         """What the values of a row group add to the number of a cell, as the kernel takes it."""
@@ -72,35 +103,94 @@ class KeyLevels:
             (places * stride).astype(np.uint32).tobytes()
             for places in (self.dictionaries[group], self.plain)
         )
-        null = self.levels.get(None, 0) * stride
-        return by_dictionary, null, self.plain_kind, self.base, plain
+        edges = None if self.edges is None else self.edges.tobytes()
+        return by_dictionary, self.null * stride, self.plain_kind, self.base, plain, edges
 
 
-def key_levels(
-    kernel: ModuleType, file: int, source: SourceFile, column: str, groups: Sequence[RowGroup]
-) -> KeyLevels:
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A column of numbers in one file, by the entries of the dictionary of each row group."""
+
+    number: int
+    dictionaries: Sequence[Floats]
+    plain_kind: int
+
+    def terms(self, group: int) -> Terms:
+        """Each entry by its place."""
+        places = np.arange(len(self.dictionaries[group]), dtype=np.uint32)
+        return places.tobytes(), 0, self.plain_kind, 0, b"", None
+
+
+def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     """The levels of a key, from the dictionaries alone; raises `NotServed` where they do not do."""
-    number = _number(groups[0], column)
-    chunks = [group.chunks[number] for group in groups]
-    kind = source.types[column].removeprefix("dictionary<values=").split(",")[0]
-    stored, plain_kind = _TYPES.get(kind, (-1, NO_PLAIN))
-    if stored != chunks[0].leaf.kind:
+    stored = _stored(reading, key.column)
+    if key.edges is not None:
+        return _intervals(reading, stored, key, plan)
+    if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
+    number, chunks, _, plain_kind = stored
     levels: dict[Level, int] = {None: 0} if chunks[0].leaf.is_optional else {}
     if plain_kind == BITS:
         truths = _places(("false", "true"), levels)
         nothing = np.zeros(0, np.int64)
-        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, 0)
+        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths)
     known: dict[bytes, Ints] = {}
     dictionaries = []
-    for chunk in chunks:
-        entries, count = _dictionary(kernel, file, chunk)
-        content = bytes(entries)
+    for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
         if content not in known:
-            known[content] = _places(_values(content, count, plain_kind, kind), levels)
+            known[content] = _places(_values(content, count, stored), levels)
         dictionaries.append(known[content])
     base, integers = _plain_integers(chunks, plain_kind)
-    return KeyLevels(number, levels, dictionaries, plain_kind, _places(integers, levels), base)
+    plain = _places(integers, levels)
+    return KeyLevels(number, levels, dictionaries, plain_kind, plain, base=base)
+
+
+def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
+    """The intervals of a number that is cut, as codes; the last one is of what is missing."""
+    assert key.edges is not None
+    number, chunks, kind, plain_kind = stored
+    if plain_kind not in _NUMBERS:
+        raise NotServed
+    coder = make_coder(key, pa.type_for_alias(kind), plan)
+    entries = _dictionaries(reading, chunks, MOST_TERMS)
+    dictionaries = [
+        coder.codes(pa.array(_numbers(content, count, stored))).astype(np.int64)
+        for content, count in entries
+    ]
+    single = np.float32 if plain_kind == FLOAT else np.float64
+    cuts = [float(single(edge.value)) for edge in key.edges]
+    edges = [
+        math.nextafter(cut, math.inf) if edge.beyond else cut
+        for cut, edge in zip(cuts, key.edges, strict=True)
+    ]
+    levels = {level: place for place, level in enumerate(coder.levels)}
+    missing = levels[MISSING]
+    places = np.arange(len(levels))
+    ends = np.array(edges, dtype=np.float64)
+    return KeyLevels(number, levels, dictionaries, plain_kind, places, missing, edges=ends)
+
+
+def numbers(reading: Reading, column: str) -> Numbers:
+    """A column of numbers; raises `NotServed` where it is none."""
+    stored = _stored(reading, column)
+    if stored.plain_kind not in _NUMBERS:
+        raise NotServed
+    dictionaries = [
+        _numbers(content, count, stored).astype(np.float64)
+        for content, count in _dictionaries(reading, stored.chunks, MOST_TERMS)
+    ]
+    return Numbers(stored.number, dictionaries, stored.plain_kind)
+
+
+def _stored(reading: Reading, column: str) -> _Stored:
+    """How a column is stored; raises `NotServed` where the kernel does not read it so."""
+    number = _number(reading.groups[0], column)
+    chunks = [group.chunks[number] for group in reading.groups]
+    kind = reading.source.types[column].removeprefix("dictionary<values=").split(",")[0]
+    physical, plain_kind = _TYPES.get(kind, (-1, NO_PLAIN))
+    if physical != chunks[0].leaf.kind:
+        raise NotServed
+    return _Stored(number, chunks, kind, plain_kind)
 
 
 def _number(group: RowGroup, column: str) -> int:
@@ -122,18 +212,28 @@ def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
     return places
 
 
-def _dictionary(kernel: ModuleType, file: int, chunk: Chunk) -> tuple[Buffer, int]:
+def _dictionaries(
+    reading: Reading, chunks: Sequence[Chunk], most: int
+) -> Iterator[tuple[bytes, int]]:
+    """The entries of the dictionary of each chunk, and how many they are."""
+    for chunk in chunks:
+        entries, count = _dictionary(reading, chunk, most)
+        yield bytes(entries), count
+
+
+def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[Buffer, int]:
     """The entries of the dictionary of a chunk, and how many; none where its values are plain."""
     if not chunk.encodings & _BY_DICTIONARY:
         return b"", 0
+    file = reading.file
     content = read_bytes(file, chunk.start, min(chunk.stop, chunk.start + _FIRST_BYTES))
     try:
-        header = Header(*kernel.first_header(content))
+        header = Header(*reading.kernel.first_header(content))
     except ValueError as error:
         raise NotServed from error
     if header.kind != DICTIONARY:
         return b"", 0
-    if header.values > _MOST_LEVELS:
+    if header.values > most:
         raise NotServed
     end = chunk.start + header.start + header.size
     if end > chunk.stop:
@@ -143,17 +243,24 @@ def _dictionary(kernel: ModuleType, file: int, chunk: Chunk) -> tuple[Buffer, in
     return dictionary_page(content, header, chunk)
 
 
-def _values(content: bytes, count: int, plain_kind: int, kind: str) -> list[str]:
+def _values(content: bytes, count: int, stored: _Stored) -> list[str]:
     """The entries of a dictionary as levels are written."""
-    if plain_kind == NO_PLAIN:
+    if stored.plain_kind == NO_PLAIN:
         return _texts(content, count)
-    if len(content) != count * np.dtype(_NUMBERS[plain_kind]).itemsize:
+    return [str(number) for number in _numbers(content, count, stored).tolist()]
+
+
+def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
+    """The numbers of a dictionary; raises `NotServed` where some are beyond their type."""
+    form = np.dtype(_NUMBERS[stored.plain_kind])
+    if len(content) != count * form.itemsize:
         raise DamagedPage
-    numbers = np.frombuffer(content, dtype=_NUMBERS[plain_kind])
-    limits = np.iinfo(kind)
-    if count and not limits.min <= numbers.min() <= numbers.max() <= limits.max:
-        raise NotServed
-    return [str(number) for number in numbers.tolist()]
+    found = np.frombuffer(content, dtype=form)
+    if form.kind != "f" and count:
+        limits = np.iinfo(stored.type)
+        if not limits.min <= found.min() <= found.max() <= limits.max:
+            raise NotServed
+    return found
 
 
 def _texts(content: bytes, count: int) -> list[str]:
@@ -178,7 +285,7 @@ def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list
     if not plain:
         return 0, []
     if plain_kind == NO_PLAIN:
-        raise NotServed
+        raise NotServed  # texts are only known by their places
     extremes = [_extremes(chunk, _NUMBERS[plain_kind]) for chunk in plain]
     low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
     if not 0 <= high - low < _MOST_LEVELS:

@@ -4,36 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parquet.h"
-
-#ifdef _MSC_VER
-#define INLINE __forceinline
-#else
-#define INLINE inline __attribute__((always_inline))
-#endif
+#include "runs.h"
 
 enum { BLOCK = 4096, LANES = 4, MOST_CELLS_IN_LANES = 1 << 14 };
-
-/* What no sum of sound terms reaches, and no sum of columns carries beyond 32 bits. */
-enum { NO_TERM = MOST_CELLS };
-
-/* The terms of a dictionary, filled up to a power of two: an index of `bits` bits has an entry. */
-typedef struct {
-    uint32_t *terms;
-    size_t count;
-    unsigned bits;
-} LookUp;
-
-/* Integers stored as runs of one value or of packed bits; `left` are those of the open run. */
-typedef struct {
-    Bytes bytes;
-    unsigned width;
-    bool is_packed;
-    uint64_t left;
-    uint32_t value;
-    const uint8_t *bits;
-    uint64_t bit;
-} Runs;
 
 /* A column while it is read: its open page, of which `left` rows are to come. */
 typedef struct {
@@ -46,162 +19,6 @@ typedef struct {
     const Page *page;
     Bytes plain;
 } Reader;
-
-/* A number of `size` bytes, at most 8, the lowest first. */
-static uint64_t load(const uint8_t *at, size_t size) {
-    uint64_t number = 0;
-    for (size_t place = 0; place < size; place++) number |= (uint64_t)at[place] << (8 * place);
-    return number;
-}
-
-/* Eight bytes, which compilers read at once. */
-static inline uint64_t load_word(const uint8_t *at) {
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-           (uint64_t)at[7] << 56;
-}
-
-/* The run that begins at `bytes`, which may have no value; false where there is none. A run of bits
-   is cut where the bytes end; whoever needs more of it then finds no further run. */
-static bool open_run(Runs *runs) {
-    Bytes *bytes = &runs->bytes;
-    uint64_t header = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        if (bytes->at == bytes->end || shift > 56) return false;
-        header |= (uint64_t)(*bytes->at & 127) << shift;
-        if (*bytes->at++ < 128) break;
-    }
-    uint64_t room = (uint64_t)(bytes->end - bytes->at);
-    runs->is_packed = header & 1;
-    if (!runs->is_packed) {
-        size_t size = (runs->width + 7) / 8;
-        if (size > room) return false;
-        runs->value = (uint32_t)load(bytes->at, size);
-        if (runs->width < 32 && runs->value >> runs->width) return false;
-        bytes->at += size;
-        runs->left = header >> 1;
-        return true;
-    }
-    // At most 2^62 groups; each of them takes `width` bytes, of which the last may lack some.
-    uint64_t groups = header >> 1;
-    if (runs->width && groups > room / runs->width) {
-        if (groups > room / runs->width + 1) return false;
-        runs->left = room * 8 / runs->width;
-        runs->bits = bytes->at;
-        bytes->at = bytes->end;
-    } else {
-        if (!runs->width && groups > UINT32_MAX) return false;
-        runs->left = groups * 8;
-        runs->bits = bytes->at;
-        bytes->at += groups * runs->width;
-    }
-    runs->bit = 0;
-    return true;
-}
-
-/* The packed value at `bit`, whose bytes lie before `end`. */
-static inline uint32_t packed_value(const Runs *runs, const uint8_t *end) {
-    const uint8_t *at = runs->bits + (runs->bit >> 3);
-    uint64_t room = (uint64_t)(end - at);
-    uint64_t word = (room >= 8 ? load_word(at) : load(at, room)) >> (runs->bit & 7);
-    return (uint32_t)(word & (((uint64_t)1 << runs->width) - 1));
-}
-
-/* The term of an index that may be wider than the look-up. */
-static inline uint32_t term_of(const LookUp *look_up, uint32_t index) {
-    return index < look_up->count ? look_up->terms[index] : (uint32_t)NO_TERM;
-}
-
-/* Groups of eight packed values. `width` is a constant to whoever calls it, so this is unrolled;
-   the eight bytes from each group on are there, and the look-up has an entry for any value. */
-static INLINE void add_groups(
-    const uint8_t *at, size_t groups, unsigned width, const uint32_t *terms, uint32_t *sums) {
-    uint64_t mask = ((uint64_t)1 << width) - 1;
-    for (; groups; groups--, at += width, sums += 8) {
-        uint64_t word = load_word(at);
-        for (unsigned place = 0; place < 8; place++)
-            sums[place] += terms[word >> (place * width) & mask];
-    }
-}
-
-/* Adds the terms of as many whole groups as can be read by words; returns how many values. */
-static size_t add_packed_groups(
-    Runs *runs, const uint8_t *end, const LookUp *look_up, uint32_t *sums, size_t count) {
-    if (runs->bit & 7 || runs->width > 8 || runs->width > look_up->bits || !runs->width) return 0;
-    const uint8_t *at = runs->bits + (runs->bit >> 3);
-    size_t room = (size_t)(end - at);
-    if (room < 8) return 0;
-    size_t groups = (room - 8) / runs->width + 1;
-    if (groups > count / 8) groups = count / 8;
-    switch (runs->width) {
-        case 1: add_groups(at, groups, 1, look_up->terms, sums); break;
-        case 2: add_groups(at, groups, 2, look_up->terms, sums); break;
-        case 3: add_groups(at, groups, 3, look_up->terms, sums); break;
-        case 4: add_groups(at, groups, 4, look_up->terms, sums); break;
-        case 5: add_groups(at, groups, 5, look_up->terms, sums); break;
-        case 6: add_groups(at, groups, 6, look_up->terms, sums); break;
-        case 7: add_groups(at, groups, 7, look_up->terms, sums); break;
-        default: add_groups(at, groups, 8, look_up->terms, sums);
-    }
-    runs->bit += (uint64_t)groups * 8 * runs->width;
-    return groups * 8;
-}
-
-/* Adds the terms of the next packed values of the open run, which has as many. */
-static void add_packed(Runs *runs, const LookUp *look_up, uint32_t *sums, size_t count) {
-    const uint8_t *end = runs->bytes.end;
-    for (size_t row = 0; row < count;) {
-        size_t added = add_packed_groups(runs, end, look_up, sums + row, count - row);
-        row += added;
-        // What is left of a group that was begun, and groups that no word can hold.
-        for (size_t place = 0; row < count && (place < 8 || !added); place++, row++) {
-            sums[row] += term_of(look_up, packed_value(runs, end));
-            runs->bit += runs->width;
-            if (!(runs->bit & 7) && runs->width <= 8) {
-                row++;
-                break;
-            }
-        }
-    }
-}
-
-/* Adds the terms of the next values; false where there are fewer. */
-static bool add_values(Runs *runs, const LookUp *look_up, uint32_t *sums, size_t count) {
-    while (count) {
-        while (!runs->left)
-            if (!open_run(runs)) return false;
-        size_t part = runs->left < count ? (size_t)runs->left : count;
-        if (runs->is_packed) {
-            add_packed(runs, look_up, sums, part);
-        } else {
-            uint32_t term = term_of(look_up, runs->value);
-            for (size_t row = 0; row < part; row++) sums[row] += term;
-        }
-        runs->left -= part;
-        sums += part;
-        count -= part;
-    }
-    return true;
-}
-
-/* The next definition levels, 1 where there is a value; false where there are fewer. */
-static bool read_levels(Runs *runs, uint8_t *levels, size_t count) {
-    while (count) {
-        while (!runs->left)
-            if (!open_run(runs)) return false;
-        size_t part = runs->left < count ? (size_t)runs->left : count;
-        if (runs->is_packed) {
-            for (size_t row = 0; row < part; row++, runs->bit++)
-                levels[row] = runs->bits[runs->bit >> 3] >> (runs->bit & 7) & 1;
-        } else {
-            memset(levels, (int)runs->value, part);
-        }
-        runs->left -= part;
-        levels += part;
-        count -= part;
-    }
-    return true;
-}
 
 /* Bytes with their length before them, cut from those that follow. */
 static bool take_measured(Bytes *from, Bytes *part) {
@@ -270,27 +87,71 @@ static Status open_page(Reader *reader) {
     return status == SOUND ? open_values(reader, body) : status;
 }
 
-/* Adds the terms of the next plain integers. One that lies beyond the known ones is for another
-   reader: how far they reach was only told by statistics. */
-static Status add_integers(Reader *reader, uint32_t *sums, size_t count) {
+static size_t plain_size(const Column *column) {
+    return column->plain_kind == INT64 || column->plain_kind == DOUBLE ? 8 : 4;
+}
+
+/* A plain integer, by two's complement. */
+static uint64_t integer_at(const Column *column, const uint8_t *at) {
+    uint64_t number = load(at, plain_size(column));
+    bool is_negative = column->plain_kind == INT32 && number >> 31;
+    return is_negative ? number | ~(uint64_t)0 << 32 : number;
+}
+
+/* A plain number as a double, as NumPy makes one of it. */
+static double number_at(const Column *column, const uint8_t *at) {
+    uint64_t bits = integer_at(column, at);
+    if (column->plain_kind == DOUBLE) {
+        double number;
+        memcpy(&number, &bits, sizeof number);
+        return number;
+    }
+    if (column->plain_kind == FLOAT) {
+        uint32_t half = (uint32_t)bits;
+        float number;
+        memcpy(&number, &half, sizeof number);
+        return (double)number;
+    }
+    int64_t whole;
+    memcpy(&whole, &bits, sizeof whole);
+    return (double)whole;
+}
+
+/* How many of the ascending edges a number has passed; one more than there are for NaN. */
+static size_t interval_of(const Column *column, double number) {
+    size_t passed = 0;
+    if (number != number) return column->edge_count + 1;
+    for (size_t edge = 0; edge < column->edge_count; edge++) passed += number >= column->edges[edge];
+    return passed;
+}
+
+/* Adds the terms of the next plain numbers. An integer that lies beyond the known ones is for
+   another reader: how far they reach was only told by statistics. */
+static Status add_plain(Reader *reader, uint32_t *sums, size_t count) {
     const Column *column = reader->column;
-    size_t size = column->plain_kind == INT64 ? 8 : 4;
+    size_t size = plain_size(column);
     Bytes *plain = &reader->plain;
     if ((uint64_t)(plain->end - plain->at) / size < count) return DAMAGED;
     for (size_t row = 0; row < count; row++, plain->at += size) {
-        uint64_t number = load(plain->at, size);
-        if (column->plain_kind == INT32 && number >> 31) number |= ~(uint64_t)0 << 32;
-        uint64_t distance = number - (uint64_t)column->base;
-        if (distance >= column->plain_count) return NOT_SERVED;
-        sums[row] += column->plain_terms[distance];
+        uint64_t place = column->is_cut ? interval_of(column, number_at(column, plain->at))
+                                        : integer_at(column, plain->at) - (uint64_t)column->base;
+        if (place >= column->plain_count) return NOT_SERVED;
+        sums[row] += column->plain_terms[place];
     }
     return SOUND;
 }
 
+/* Whether all rows of a block have a cell: where a term is missing its bit is set in the sum. */
+static bool are_cells(const uint32_t *sums, size_t count) {
+    uint32_t any = 0;
+    for (size_t row = 0; row < count; row++) any |= sums[row];
+    return any < NO_TERM;
+}
+
 /* Adds the terms of the next values that are no nulls. */
 static Status add_present(Reader *reader, uint32_t *sums, size_t count) {
-    bool is_integer = reader->page->encoding == PLAIN && reader->column->plain_kind != BITS;
-    if (is_integer) return add_integers(reader, sums, count);
+    bool is_plain = reader->page->encoding == PLAIN && reader->column->plain_kind != BITS;
+    if (is_plain) return add_plain(reader, sums, count);
     return add_values(&reader->values, &reader->look_up, sums, count) ? SOUND : DAMAGED;
 }
 
@@ -332,11 +193,96 @@ static Status add_column(Reader *reader, uint32_t *sums, size_t count) {
     return SOUND;
 }
 
-/* Whether all rows of a block have a cell: where a term is missing its bit is set in the sum. */
-static bool are_cells(const uint32_t *sums, size_t count) {
-    uint32_t any = 0;
-    for (size_t row = 0; row < count; row++) any |= sums[row];
-    return any < NO_TERM;
+/* The numbers of the next rows of a page, of which none may be null. */
+static Status read_page_numbers(Reader *reader, const double *values, double *numbers, size_t count) {
+    uint8_t levels[BLOCK];
+    uint32_t places[BLOCK] = {0};
+    if (reader->has_levels) {
+        if (!read_levels(&reader->levels, levels, count)) return DAMAGED;
+        if (memchr(levels, 0, count)) return NOT_SERVED;
+    }
+    if (is_by_dictionary(reader->page)) {
+        if (!add_values(&reader->values, &reader->look_up, places, count)) return DAMAGED;
+        for (size_t row = 0; row < count; row++) {
+            if (places[row] >= reader->column->term_count) return DAMAGED;
+            numbers[row] = values[places[row]];
+        }
+        return SOUND;
+    }
+    size_t size = plain_size(reader->column);
+    Bytes *plain = &reader->plain;
+    if ((uint64_t)(plain->end - plain->at) / size < count) return DAMAGED;
+    for (size_t row = 0; row < count; row++, plain->at += size)
+        numbers[row] = number_at(reader->column, plain->at);
+    return SOUND;
+}
+
+/* The numbers of the next rows, at most a block of them. */
+static Status read_numbers(Reader *reader, const double *values, double *numbers, size_t count) {
+    while (count) {
+        if (!reader->left) {
+            Status status = open_page(reader);
+            if (status != SOUND) return status;
+            continue;
+        }
+        size_t part = reader->left < count ? (size_t)reader->left : count;
+        Status status = read_page_numbers(reader, values, numbers, part);
+        if (status != SOUND) return status;
+        reader->left -= part;
+        numbers += part;
+        count -= part;
+    }
+    return SOUND;
+}
+
+/* The nearest whole number, the even one of two, below 2^51: as every double of that size is. */
+static inline double nearest(double number) {
+    const double whole = 6755399441055744.0; /* 1.5 * 2^52 */
+    return (number + whole) - whole;
+}
+
+/* A sum of 128 bits. */
+static inline void add_long(uint64_t *sum, uint64_t number) {
+    sum[0] += number;
+    sum[1] += sum[0] < number;
+}
+
+/* Adds weights in fixed point, and their squares in a coarser one, to the cells of their rows. */
+static Status add_weights(Measure *measure, const double *weights, const uint32_t *cells, size_t count) {
+    for (size_t row = 0; row < count; row++) {
+        double weight = weights[row];
+        // Below the bound the square fits 64 bits. NaN is not within either.
+        if (!(weight >= 0 && weight < LARGEST_WEIGHT)) return NOT_SERVED;
+        double scaled = weight * WEIGHT_SCALE, whole = nearest(scaled), error = scaled - whole;
+        uint64_t root = (uint64_t)nearest(weight * ROOT_SCALE);
+        uint64_t *sums = measure->sums + (size_t)4 * cells[row];
+        add_long(sums, (uint64_t)whole);
+        add_long(sums + 2, root * root);
+        if (error < 0) error = -error;
+        if (error > measure->error) measure->error = error;
+        if (weight > measure->largest) measure->largest = weight;
+    }
+    return SOUND;
+}
+
+/* Adds people, whole numbers that doubles tell apart, to the cells of their rows. */
+static Status add_people(Measure *measure, const double *people, const uint32_t *cells, size_t count) {
+    for (size_t row = 0; row < count; row++) {
+        if (!(people[row] >= 0 && people[row] <= LARGEST_COUNT)) return NOT_SERVED;
+        uint64_t whole = (uint64_t)people[row];
+        if ((double)whole != people[row]) return NOT_SERVED;
+        add_long(measure->sums + (size_t)4 * cells[row], whole);
+    }
+    return SOUND;
+}
+
+/* Adds what a block of rows holds beside their cells. */
+static Status add_measure(Reader *reader, Measure *measure, const uint32_t *cells, size_t count) {
+    double numbers[BLOCK];
+    Status status = read_numbers(reader, measure->values, numbers, count);
+    if (status != SOUND) return status;
+    return measure->is_weight ? add_weights(measure, numbers, cells, count)
+                              : add_people(measure, numbers, cells, count);
 }
 
 /* Counts a block in several tables in turn, so that a count just written is not read at once. */
@@ -365,7 +311,8 @@ static Status add_columns(Reader *readers, size_t reader_count, uint32_t *sums, 
 
 /* Counts all rows, block by block. A few cells are counted in small tables first. */
 static Status count_blocks(
-    Reader *readers, size_t reader_count, uint64_t rows, uint64_t *cells, size_t cell_count) {
+    Reader *readers, size_t reader_count, Measure *measure, uint64_t rows, uint64_t *cells,
+    size_t cell_count) {
     uint32_t sums[BLOCK];
     bool has_lanes = cell_count <= MOST_CELLS_IN_LANES;
     uint32_t *lanes = has_lanes ? calloc(LANES * cell_count, sizeof *lanes) : NULL;
@@ -377,6 +324,9 @@ static Status count_blocks(
         if (status == SOUND && has_lanes) count_in_lanes(sums, count, lanes, cell_count);
         for (size_t row = 0; status == SOUND && !has_lanes && row < count; row++)
             cells[sums[row]]++;
+        // The reader of the measure stands behind those of the keys.
+        if (status == SOUND && measure)
+            status = add_measure(&readers[reader_count], measure, sums, count);
         left -= count;
     }
     for (size_t lane = 0; has_lanes && lane < LANES; lane++)
@@ -386,20 +336,24 @@ static Status count_blocks(
     return status;
 }
 
+/* The largest term of a column; more than any sum may be where it has too many, or cannot be. */
+static uint64_t largest_term(const Column *column) {
+    uint32_t largest = column->is_optional ? column->null_term : 0;
+    bool is_whole = !column->is_cut || column->plain_count == column->edge_count + 2;
+    if (column->term_count > MOST_TERMS || !is_whole) return UINT32_MAX;
+    for (size_t place = 0; place < column->term_count; place++)
+        if (column->terms[place] > largest) largest = column->terms[place];
+    for (size_t place = 0; place < column->plain_count; place++)
+        if (column->plain_terms[place] > largest) largest = column->plain_terms[place];
+    return largest;
+}
+
 /* Whether the terms of the columns can only add up to cells that there are. */
 static bool fit_cells(const Column *columns, size_t column_count, size_t cell_count) {
     uint64_t largest_sum = 0;
     if (column_count > MOST_COLUMNS || !cell_count || cell_count > MOST_CELLS) return false;
-    for (size_t number = 0; number < column_count; number++) {
-        const Column *column = &columns[number];
-        uint32_t largest = column->is_optional ? column->null_term : 0;
-        if (column->term_count > MOST_TERMS) return false;
-        for (size_t place = 0; place < column->term_count; place++)
-            if (column->terms[place] > largest) largest = column->terms[place];
-        for (size_t place = 0; place < column->plain_count; place++)
-            if (column->plain_terms[place] > largest) largest = column->plain_terms[place];
-        largest_sum += largest;
-    }
+    for (size_t number = 0; number < column_count; number++)
+        largest_sum += largest_term(&columns[number]);
     return largest_sum < cell_count;
 }
 
@@ -429,19 +383,24 @@ static bool has_rows(const Column *column, uint64_t rows) {
 }
 
 /* Counts rows by the pages of their columns, of which each has all rows: adds to the counts in
-   `cells`, which are worth nothing unless the pages are sound. At most 2^31 rows at once. */
+   `cells`, and to the sums of the measure where there is one (else NULL). All of them are worth
+   nothing unless the pages are sound. At most 2^31 rows at once. */
 Status count_rows(
-    const Column *columns, size_t column_count, uint64_t rows, uint64_t *cells, size_t cell_count) {
+    const Column *columns, size_t column_count, Measure *measure, uint64_t rows, uint64_t *cells,
+    size_t cell_count) {
+    size_t reader_count = column_count + (measure ? 1 : 0);
     if (rows > INT32_MAX || !fit_cells(columns, column_count, cell_count)) return NOT_SERVED;
-    for (size_t number = 0; number < column_count; number++)
-        if (!has_rows(&columns[number], rows)) return DAMAGED;
-    Reader *readers = calloc(column_count ? column_count : 1, sizeof *readers);
+    if (measure && largest_term(&measure->column) > measure->column.term_count) return NOT_SERVED;
+    Reader *readers = calloc(reader_count ? reader_count : 1, sizeof *readers);
     if (!readers) return NO_MEMORY;
     Status status = SOUND;
-    for (size_t number = 0; number < column_count && status == SOUND; number++)
-        status = open_reader(&readers[number], &columns[number]);
-    if (status == SOUND) status = count_blocks(readers, column_count, rows, cells, cell_count);
-    for (size_t number = 0; number < column_count; number++) free(readers[number].look_up.terms);
+    for (size_t number = 0; number < reader_count && status == SOUND; number++) {
+        const Column *column = number < column_count ? &columns[number] : &measure->column;
+        status = has_rows(column, rows) ? open_reader(&readers[number], column) : DAMAGED;
+    }
+    if (status == SOUND)
+        status = count_blocks(readers, column_count, measure, rows, cells, cell_count);
+    for (size_t number = 0; number < reader_count; number++) free(readers[number].look_up.terms);
     free(readers);
     return status;
 }

@@ -2,7 +2,7 @@
    https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md */
 #include "parquet.h"
 
-enum { STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT };
+enum { STOP, TRUE, FALSE, BYTE, I16, I32, I64, FLOAT64, BINARY, LIST, SET, MAP, STRUCT };
 enum { DEEPEST = 32 };
 
 /* A number of groups of seven bits, the lowest first; more than ten groups are none. */
@@ -100,7 +100,7 @@ static bool skip_value(Bytes *bytes, int type, int depth) {
         case I16:
         case I32:
         case I64: return read_varint(bytes, &number);
-        case DOUBLE: return skip_bytes(bytes, 8);
+        case FLOAT64: return skip_bytes(bytes, 8);
         case BINARY: return read_varint(bytes, &number) && skip_bytes(bytes, number);
         case LIST:
         case SET: return skip_list(bytes, depth + 1);

@@ -42,11 +42,12 @@ typedef struct {
     Bytes levels, body;
 } Page;
 
-/* How PLAIN values are stored: not at all, by bits, or as integers of that width and sign. */
-typedef enum { NO_PLAIN, BITS, INT32, UINT32, INT64 } PlainKind;
+/* How PLAIN values are stored: not at all, by bits, or as numbers. */
+typedef enum { NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE } PlainKind;
 
 /* What each value of a column adds to the number of a row's cell: `terms` by the place in its
-   dictionary, `plain_terms` by the distance from `base`; `null_term` for none. */
+   dictionary, `plain_terms` by the distance from `base`, or, where it `is_cut`, by how many of the
+   ascending `edges` it has reached, and one more for NaN; `null_term` for none. */
 typedef struct {
     const Page *pages;
     size_t page_count;
@@ -56,11 +57,32 @@ typedef struct {
     uint32_t null_term;
     PlainKind plain_kind;
     int64_t base;
+    bool is_cut;
+    const double *edges;
+    size_t edge_count;
 } Column;
+
+/* What rows hold beside their cells: weights or people. `values` are those of the dictionary, whose
+   terms are their places. Each cell has four `sums`: two of 128 bits, the lower half first, of
+   weights in fixed point and of their squares, or of people alone. `largest` and `error` are the
+   largest weight and the largest error of rounding. */
+typedef struct {
+    Column column;
+    const double *values;
+    bool is_weight;
+    uint64_t *sums;
+    double largest, error;
+} Measure;
+
+#define WEIGHT_SCALE 1e9
+#define ROOT_SCALE 1e6
+#define LARGEST_WEIGHT 2147.0
+#define LARGEST_COUNT 9007199254740991.0
 
 enum { MOST_CELLS = 1 << 24, MOST_COLUMNS = 64, MOST_TERMS = 1 << 17 };
 
 Status count_rows(
-    const Column *columns, size_t column_count, uint64_t rows, uint64_t *cells, size_t cell_count);
+    const Column *columns, size_t column_count, Measure *measure, uint64_t rows, uint64_t *cells,
+    size_t cell_count);
 
 #endif

@@ -5,7 +5,7 @@
 /* A column as Python gives it: its buffers are held until it has been counted. */
 typedef struct {
     Page *pages;
-    Py_buffer *buffers, terms, plain_terms;
+    Py_buffer *buffers, terms, plain_terms, edges;
     Py_ssize_t buffer_count;
 } Held;
 
@@ -78,6 +78,7 @@ static void release(Held *held, Py_ssize_t count) {
             PyBuffer_Release(&column->buffers[place]);
         PyBuffer_Release(&column->terms);
         PyBuffer_Release(&column->plain_terms);
+        PyBuffer_Release(&column->edges);
         PyMem_Free(column->buffers);
         PyMem_Free(column->pages);
     }
@@ -109,7 +110,8 @@ static bool are_terms(const Py_buffer *buffer) {
            buffer->len / (Py_ssize_t)sizeof(uint32_t) <= MOST_TERMS;
 }
 
-/* A column by its tuple: (pages, is optional, terms, null term, plain kind, base, plain terms). */
+/* A column by its tuple: (pages, is optional, terms, null term, plain kind, base, plain terms,
+   edges, or None where it is not cut). */
 static bool read_column(PyObject *entry, Held *held, Column *column) {
     PyObject *pages;
     int is_optional, plain_kind;
@@ -120,8 +122,8 @@ static bool read_column(PyObject *entry, Held *held, Column *column) {
         return false;
     }
     if (!PyArg_ParseTuple(
-            entry, "O!py*IiLy*", &PyList_Type, &pages, &is_optional, &held->terms, &null_term,
-            &plain_kind, &base, &held->plain_terms))
+            entry, "O!py*IiLy*z*", &PyList_Type, &pages, &is_optional, &held->terms, &null_term,
+            &plain_kind, &base, &held->plain_terms, &held->edges))
         return false;
     Py_ssize_t count = PyList_Size(pages);
     held->pages = PyMem_Calloc((size_t)count + 1, sizeof *held->pages);
@@ -133,7 +135,7 @@ static bool read_column(PyObject *entry, Held *held, Column *column) {
     for (Py_ssize_t place = 0; place < count; place++)
         if (!read_page_tuple(PyList_GetItem(pages, place), held, &held->pages[place])) return false;
     if (!are_terms(&held->terms) || !are_terms(&held->plain_terms) || plain_kind < NO_PLAIN ||
-        plain_kind > INT64) {
+        plain_kind > DOUBLE) {
         PyErr_SetString(PyExc_ValueError, "a column has too many terms, or is of no known kind");
         return false;
     }
@@ -143,31 +145,63 @@ static bool read_column(PyObject *entry, Held *held, Column *column) {
         .term_count = (size_t)held->terms.len / sizeof(uint32_t),
         .plain_terms = (const uint32_t *)bytes_of(&held->plain_terms).at,
         .plain_count = (size_t)held->plain_terms.len / sizeof(uint32_t),
-        .null_term = null_term, .plain_kind = (PlainKind)plain_kind, .base = base};
+        .null_term = null_term, .plain_kind = (PlainKind)plain_kind, .base = base,
+        .is_cut = held->edges.buf != NULL, .edges = (const double *)bytes_of(&held->edges).at,
+        .edge_count = (size_t)held->edges.len / sizeof(double)};
     return true;
 }
 
-/* Counts without the GIL; the exception where something is damaged, else whether it was served. */
+/* A measure by its tuple: (column, values, whether of weights, sums). */
+static bool read_measure(PyObject *entry, Held *held, Py_buffer *values, Py_buffer *sums,
+                         Measure *measure, size_t cell_count) {
+    PyObject *column;
+    int is_weight;
+    if (!PyTuple_Check(entry)) {
+        PyErr_SetString(PyExc_TypeError, "a measure is a tuple");
+        return false;
+    }
+    if (!PyArg_ParseTuple(entry, "Oy*pw*", &column, values, &is_weight, sums)) return false;
+    if (!read_column(column, held, &measure->column)) return false;
+    if ((size_t)values->len != measure->column.term_count * sizeof(double) ||
+        (size_t)sums->len != cell_count * 4 * sizeof(uint64_t)) {
+        PyErr_SetString(PyExc_ValueError, "a measure has a value for each term, and four sums a cell");
+        return false;
+    }
+    measure->values = (const double *)bytes_of(values).at;
+    measure->is_weight = is_weight;
+    measure->sums = sums->buf;
+    return true;
+}
+
+/* Counts without the GIL: the largest weight and the largest error of rounding, or None where it
+   is not served; the exception where something is damaged. */
 static PyObject *count_held(
-    const Column *columns, Py_ssize_t count, uint64_t rows, const Py_buffer *cells) {
+    const Column *columns, Py_ssize_t count, Measure *measure, uint64_t rows,
+    const Py_buffer *cells) {
     Status status;
     Py_BEGIN_ALLOW_THREADS;
     status = count_rows(
-        columns, (size_t)count, rows, cells->buf, (size_t)cells->len / sizeof(uint64_t));
+        columns, (size_t)count, measure, rows, cells->buf, (size_t)cells->len / sizeof(uint64_t));
     Py_END_ALLOW_THREADS;
     if (status == NO_MEMORY) return PyErr_NoMemory();
-    if (status != DAMAGED) return PyBool_FromLong(status == SOUND);
+    if (status == NOT_SERVED) return Py_NewRef(Py_None);
+    if (status == SOUND)
+        return Py_BuildValue(
+            "dd", measure ? measure->largest : 0.0, measure ? measure->error : 0.0);
     PyErr_SetString(PyExc_ValueError, "the values of a page are damaged");
     return NULL;
 }
 
-/* count_parquet(columns, rows, cells, /): adds the rows of a row group to the counts of cells. */
+/* count_parquet(columns, measure or None, rows, cells, /): adds the rows of a row group to the
+   counts of cells. */
 PyObject *count_parquet(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *list, *result = NULL;
+    PyObject *list, *with, *result = NULL;
     long long rows;
-    Py_buffer cells;
-    if (!PyArg_ParseTuple(arguments, "O!Lw*", &PyList_Type, &list, &rows, &cells)) return NULL;
+    Py_buffer cells, values = {0}, sums = {0};
+    Measure measure = {0};
+    if (!PyArg_ParseTuple(arguments, "O!OLw*", &PyList_Type, &list, &with, &rows, &cells))
+        return NULL;
     Py_ssize_t count = PyList_Size(list), read = 0;
     Column columns[MOST_COLUMNS];
     Held *held = PyMem_Calloc((size_t)count + 1, sizeof *held);
@@ -176,11 +210,16 @@ PyObject *count_parquet(PyObject *module, PyObject *arguments) {
     } else if (count > MOST_COLUMNS || rows < 0 || cells.len % (Py_ssize_t)sizeof(uint64_t)) {
         PyErr_SetString(PyExc_ValueError, "these columns and cells cannot be counted");
     } else {
+        size_t cell_count = (size_t)cells.len / sizeof(uint64_t);
         while (read < count && read_column(PyList_GetItem(list, read), &held[read], &columns[read]))
             read++;
-        if (read == count) result = count_held(columns, count, (uint64_t)rows, &cells);
+        bool is_ready = read == count && (with == Py_None || read_measure(with, &held[count], &values, &sums, &measure, cell_count));
+        Measure *measured = with == Py_None ? NULL : &measure;
+        if (is_ready) result = count_held(columns, count, measured, (uint64_t)rows, &cells);
     }
-    if (held) release(held, count);
+    if (held) release(held, count + 1);
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&sums);
     PyBuffer_Release(&cells);
     return result;
 }

@@ -115,7 +115,7 @@ def _rate_cells(group: Group, rate: RateRow | None) -> list[Cell]:
     """A group with its counts and its rate, as far as these are listed."""
     if rate is None:
         return [Cell(numbers.group(group)), Cell(""), Cell("")]
-    value = numbers.value_of(rate.estimate)
+    value = numbers.value_of(rate.estimate, metric_titles.decimals(rate.metric, 4))
     if metric_titles.is_share(rate.metric) and not rate.estimate.suppressed:
         value = numbers.percent(rate.estimate.value)
     return [Cell(numbers.group(group)), Cell(numbers.counts(rate.estimate)), Cell(value)]

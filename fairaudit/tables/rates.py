@@ -55,7 +55,8 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
     places = dict.fromkeys(
         (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
     )
-    minimum = next((request.terms.minimum for request in requests), NO_MINIMUM)
+    minima = (request.terms.minimum for request in requests)
+    minimum = next((minimum for minimum in minima if minimum != NO_MINIMUM), NO_MINIMUM)
     for of, by, given in places:
         cut = tables.table(by, given, of)
         by_class = cut.people.sum(axis=1)

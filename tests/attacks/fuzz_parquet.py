@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,15 +22,34 @@ import pyarrow.parquet as pq
 from fairaudit import _kernel
 from fairaudit.engine import native_parquet
 from fairaudit.engine.opening import begin_pass, open_file
-from fairaudit.plan import Key, Plan
+from fairaudit.plan import Edge, Key, Plan
 from fairaudit.progress import SILENT
 from fairaudit.spec import CsvFormat
 
 HERE = Path(__file__).parent
 KERNEL = HERE.parents[1] / "fairaudit" / "kernel"
-SOURCES = [HERE / "fuzz" / "driver.c", KERNEL / "page_header.c", KERNEL / "counting.c"]
-SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1", "-std=c11"]
+SOURCES = [
+    HERE / "fuzz" / "driver.c",
+    *(KERNEL / name for name in ("page_header.c", "runs.c", "counting.c")),
+]
+SANITIZED = [
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize-recover=all",
+    "-g",
+    "-O1",
+    "-std=c11",
+]
 """What is read beyond an end, overflows or is undefined ends the process."""
+
+
+TYPES = {
+    "text": pa.string(),
+    "number": pa.int32(),
+    "truth": pa.bool_(),
+    "decimal": pa.float64(),
+    "weight": pa.float32(),
+    "number of people": pa.int64(),
+}
 
 
 def build(folder: Path) -> Path:
@@ -40,12 +60,16 @@ def build(folder: Path) -> Path:
     return driver
 
 
-def as_input(columns: Sequence[tuple[Any, ...]], rows: int) -> bytes:
-    """A call of `count_parquet` as the target reads it."""
-    parts = [bytes([1, len(columns)]), rows.to_bytes(2, "little")]
-    for pages, optional, terms, _null, kind, base, plain in columns:
+def as_input(columns: Sequence[tuple[Any, ...]], measure: Any, rows: int) -> bytes:
+    """A call of `count_parquet` as the target reads it; a measure is the last column."""
+    kind = 0 if measure is None else 1 + measure[2]
+    parts = [bytes([1, len(columns), kind]), rows.to_bytes(2, "little")]
+    if measure is not None:
+        columns = [*columns, measure[0]]
+    for pages, optional, terms, _null, plain_kind, base, plain, edges in columns:
         counts = min(len(terms) // 4, 255), min(len(plain) // 4, 255)
-        parts.append(bytes([optional, *counts, kind, base % 256, len(pages)]))
+        cut = 0 if edges is None else 1 + len(edges) // 8
+        parts.append(bytes([optional, *counts, plain_kind, base % 256, len(pages), cut]))
     for column in columns:
         for second, encoding, values, levels, body in column[0]:
             sizes = values, len(levels), len(body)
@@ -64,22 +88,34 @@ def write_seeds(folder: Path) -> None:
         inputs.append(b"\0" + content[:4000])
         return _kernel.page_headers(content)
 
-    def count_parquet(columns: list[tuple[Any, ...]], rows: int, cells: Any) -> object:
+    def count_parquet(
+        columns: list[tuple[Any, ...]], measure: Any, rows: int, cells: Any
+    ) -> object:
         small = [column for column in columns if len(column[0]) <= 4]
-        inputs.extend(as_input([column], rows) for column in small)
-        if len(small) == len(columns):
-            inputs.append(as_input(columns, rows))
-        return _kernel.count_parquet(columns, rows, cells)
+        if measure is None or len(measure[0][0]) <= 4:
+            inputs.extend(as_input([column], measure, rows) for column in small)
+            inputs.append(as_input(small[:2], measure, rows))
+        return _kernel.count_parquet(columns, measure, rows, cells)
 
     spy = SimpleNamespace(
         page_headers=page_headers, count_parquet=count_parquet, first_header=_kernel.first_header
     )
     path = folder.parent / "seed.parquet"
-    keys = tuple(map(Key, ("text", "number", "truth")))
+    edges = tuple(map(Edge, map(Decimal, (0, 3))))
+    keys = *map(Key, ("text", "number", "truth")), Key("decimal", edges)
     form = CsvFormat(",", ".", "utf-8", multiline=False)
-    plan = Plan(keys, (), (), form)
+    plans = [
+        Plan(keys, (), (), form),
+        Plan(keys, (), (), form, weight="weight"),
+        Plan(keys, (), (), form, count="number of people"),
+    ]
     kinds = itertools.product(
-        ["1.0", "2.0"], ["none", "zstd"], [0, 0.1, 1], [1, 40], [True, ["text"]], [60, 2**20]
+        ["1.0", "2.0"],
+        ["none", "zstd"],
+        [0, 0.1, 1],
+        [1, 40],
+        [True, ["text"], ["text", "weight"]],
+        [60, 2**20],
     )
     for number, (version, codec, nulls, longest, coded, page) in enumerate(kinds):
         chance = random.Random(number)
@@ -89,6 +125,7 @@ def write_seeds(folder: Path) -> None:
             ],
             "number": [-1, 0, 5],
             "truth": [True, False],
+            "decimal": [-0.5, 1.25, 3.0, float("nan")],
         }
         rows = {
             name: [
@@ -99,9 +136,10 @@ def write_seeds(folder: Path) -> None:
             ][:400]
             for name, values in columns.items()
         }
-        types = pa.schema([("text", pa.string()), ("number", pa.int32()), ("truth", pa.bool_())])
+        rows["weight"] = [chance.choice([0.5, 1.25, 700]) for _ in range(400)]
+        rows["number of people"] = [chance.choice([0, 2, 1000]) for _ in range(400)]
         pq.write_table(
-            pa.table(rows, schema=types),
+            pa.table({name: pa.array(rows[name], type=kind) for name, kind in TYPES.items()}),
             path,
             use_dictionary=coded,
             data_page_version=version,
@@ -111,7 +149,8 @@ def write_seeds(folder: Path) -> None:
         )
         with begin_pass([path]) as copies:
             source = open_file(path, form, copies)
-        native_parquet.count(spy, {"seed": source}, plan, SILENT)  # type: ignore[arg-type]
+        for plan in plans:
+            native_parquet.count(spy, {"seed": source}, plan, SILENT)  # type: ignore[arg-type]
     for number, content in enumerate(dict.fromkeys(inputs)):
         (folder / str(number)).write_bytes(content)
 

@@ -35,6 +35,13 @@ static uint32_t *make_terms(size_t count, uint32_t stride) {
     return terms;
 }
 
+/* The places of a dictionary, as those of a measure are its terms. */
+static uint32_t *make_places(size_t count) {
+    uint32_t *terms = malloc(count * sizeof *terms + 1);
+    for (size_t place = 0; place < count; place++) terms[place] = (uint32_t)place;
+    return terms;
+}
+
 static int walk_headers(Input *input) {
     Bytes all = take_bytes(input, input->left), bytes = all;
     PageHeader header;
@@ -48,21 +55,32 @@ static int walk_headers(Input *input) {
 }
 
 static int count_columns(Input *input) {
-    enum { COLUMNS = 3, PAGES = 4, CELLS = 40000 };
-    Column columns[COLUMNS] = {{0}};
-    Page pages[COLUMNS][PAGES] = {{{0}}};
-    static uint64_t cells[CELLS];
-    size_t column_count = take(input, 1) % (COLUMNS + 1), cell_count = 1;
+    enum { COLUMNS = 3, PAGES = 4, CELLS = 40000, EDGES = 16 };
+    Column columns[COLUMNS + 1] = {{0}};
+    Page pages[COLUMNS + 1][PAGES] = {{{0}}};
+    static uint64_t cells[CELLS], sums[4 * CELLS];
+    static const double edges[EDGES] = {-1, 0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+    size_t key_count = take(input, 1) % (COLUMNS + 1), cell_count = 1;
+    size_t measure_kind = take(input, 1) % 3, column_count = key_count + (measure_kind ? 1 : 0);
     uint64_t rows = take(input, 2);
     for (size_t number = 0; number < column_count; number++) {
         Column *column = &columns[number];
         column->is_optional = take(input, 1) & 1;
         column->term_count = take(input, 1) % 256;
         column->plain_count = take(input, 1) % 256;
-        column->plain_kind = take(input, 1) % (INT64 + 1);
+        column->plain_kind = take(input, 1) % (DOUBLE + 1);
         column->base = (int8_t)take(input, 1);
         column->page_count = take(input, 1) % (PAGES + 1);
+        size_t cut = take(input, 1) % EDGES;
+        column->is_cut = cut > 0;
+        column->edge_count = cut ? cut - 1 : 0;
+        column->edges = edges;
         column->pages = pages[number];
+        if (number == key_count) {
+            column->terms = make_places(column->term_count);
+            column->plain_count = column->is_cut = 0;
+            break;
+        }
         column->terms = make_terms(column->term_count, (uint32_t)cell_count);
         column->plain_terms = make_terms(column->plain_count, (uint32_t)cell_count);
         cell_count *= 34;
@@ -78,9 +96,17 @@ static int count_columns(Input *input) {
             page->body = take_bytes(input, body);
         }
     }
-    if (column_count == 3) cell_count = 34 * 34 * 34 + 34;
+    if (key_count == COLUMNS) cell_count += 34;
     memset(cells, 0, cell_count * sizeof *cells);
-    Status status = count_rows(columns, column_count, rows, cells, cell_count);
+    memset(sums, 0, 4 * cell_count * sizeof *sums);
+    size_t value_count = columns[key_count].term_count;
+    double *values = malloc(value_count * sizeof *values + 1);
+    for (size_t place = 0; place < value_count; place++) values[place] = (double)place * 0.75;
+    Measure measure = {.column = columns[key_count], .values = values,
+                       .is_weight = measure_kind == 1, .sums = sums};
+    Status status = count_rows(
+        columns, key_count, measure_kind ? &measure : NULL, rows, cells, cell_count);
+    free(values);
     uint64_t counted = 0;
     for (size_t cell = 0; cell < cell_count; cell++) counted += cells[cell];
     if (status == SOUND && counted != rows) abort();

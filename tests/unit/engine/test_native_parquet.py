@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cell_sums import sums, tally
 from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.errors import DataError, UsageError
+from fairaudit.plan import Plan
 from fairaudit.planning import plan
 
 pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
@@ -42,19 +45,11 @@ TYPES = {
 TEXTS = ["x", "y", "zz", "", "ä", "a longer text than the others"]
 
 
-def counted(route: str, data: Path | list[Path]) -> Counts:
+def counted(route: str, data: Path | list[Path], asked: Plan = PLAN) -> Counts:
     """The counts of files by one route."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRAUDIT_ROUTE", route)
-        return count_data(PLAN, data)
-
-
-def tally(counts: Counts) -> Counter[tuple[str | None, ...]]:
-    """Rows by raw levels."""
-    rows_of: Counter[tuple[str | None, ...]] = Counter()
-    for cell, rows in enumerate(counts.rows.tolist()):
-        rows_of[tuple(key.levels[key.codes[cell]] for key in counts.keys)] += rows
-    return rows_of
+        return count_data(asked, data)
 
 
 def as_level(value: object) -> str | None:
@@ -178,6 +173,101 @@ def test_files_that_polars_wrote(rows: list[dict[str, Any]], group: int, tmp_pat
     kinds = {"a": pl.String, "b": pl.Int64, "c": pl.Boolean, "y": pl.Int32}
     pl.DataFrame(rows, schema=kinds).write_parquet(path, row_group_size=group)
     assert tally(counted("", path)) == tally(counted("lazy", path)) == expected(rows)
+
+
+CUT = {
+    "protected": {"a": {}, "x": {"bins": ["0.1", "0.7", 25]}},
+    "label": {"column": "x", "positive": {"above": "0.7"}},
+    "decision": {"column": "y", "positive": 1, "negative": 0},
+}
+NUMBERS = st.one_of(
+    st.sampled_from([0.7, 0.1, 25.0, float("nan"), None]), st.floats(-2, 2, width=32)
+)
+WEIGHTS = st.one_of(
+    st.decimals(0, 2000, places=2).map(float), st.floats(0, 2000), st.sampled_from([0.0, 1.5, 1e-9])
+)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(TEXTS), NUMBERS, st.sampled_from([0, 1]), WEIGHTS, st.integers(0, 2**53)
+        ),
+        min_size=1,
+    ),
+    repeated=st.sampled_from([1, 3, 30]),
+    kind=st.sampled_from([pa.float64(), pa.float32(), pa.int16(), pa.int64()]),
+    coded=st.sampled_from([True, ["a", "y"], ["a", "y", "x"]]),
+    dictionary=st.sampled_from([30, 2**20]),
+    group=st.sampled_from([3, 25, 1000]),
+    version=st.sampled_from(["1.0", "2.0"]),
+)
+@examples(150)
+def test_cuts_weights_and_counts_equal_those_of_the_lazy_route(
+    rows: list[tuple[str | None, float | None, int, float, int]],
+    repeated: int,
+    kind: pa.DataType,
+    coded: bool | list[str],
+    dictionary: int,
+    group: int,
+    version: str,
+    tmp_path: Path,
+) -> None:
+    is_whole = pa.types.is_integer(kind)
+    rows = rows * repeated
+    numbers = [
+        None if x is None or (is_whole and math.isnan(x)) else int(x) if is_whole else x
+        for _, x, *_ in rows
+    ]
+    table = pa.table(
+        {
+            "a": pa.array([row[0] for row in rows], type=pa.string()),
+            "x": pa.array(numbers, type=kind),
+            "y": [row[2] for row in rows],
+            "w": [row[3] for row in rows],
+            "n": [min(row[4], 2**53 - 1) for row in rows],
+        }
+    )
+    path = tmp_path / "rows.parquet"
+    pq.write_table(
+        table,
+        path,
+        row_group_size=group,
+        use_dictionary=coded,
+        data_page_version=version,
+        dictionary_pagesize_limit=dictionary,
+        write_batch_size=8,
+    )
+    for measure in ({}, {"weight": "w"}, {"count": "n"}):
+        asked = plan(
+            specs.of_mapping(
+                {
+                    "columns": {**CUT, **measure},
+                    "missing": {"label": "aside"},
+                    "metrics": ["selection_rate"],
+                }
+            )
+        )
+        by_any, by_polars = counted("", path, asked), counted("lazy", path, asked)
+        is_tiny = "weight" in measure and max(row[3] for row in rows) < 1e-3
+        if dictionary == 2**20 and not is_tiny:
+            assert by_any.route == NATIVE
+        assert sums(by_any) == sums(by_polars)
+        assert by_any.weight_error == by_polars.weight_error
+
+
+@pytest.mark.parametrize("values", [[1.0, None], [1.0, -1.0], [1.0, float("nan")], [1.0, 5000.0]])
+@pytest.mark.parametrize("coded", [["a", "y"], ["a", "y", "w"]])
+def test_other_weights_are_for_another_route(
+    values: list[float | None], coded: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"a": ["x", "y"], "x": [1.0, 0.0], "y": [0, 1], "w": values})
+    pq.write_table(table, path, use_dictionary=coded)
+    columns = {**CUT, "weight": "w"}
+    asked = plan(specs.of_mapping({"columns": columns, "metrics": ["selection_rate"]}))
+    with pytest.raises(UsageError, match="does not serve"):
+        counted("native", path, asked)
 
 
 def test_one_file_is_for_another_route(tmp_path: Path) -> None:
