@@ -6,7 +6,6 @@ It goes the whole way of a run, so that whatever it accepts a run accepts.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -124,23 +123,17 @@ def _list_columns(
             own = levels.get(attribute.name, ())
             yield ColumnPreview(attribute.name, role, columns, _reading(attribute), own)
     for outcome in spec.outcomes:
-        role = "label" if outcome is spec.label else "number" if outcome in spec.numbers else ""
+        role = "label" if outcome is spec.label else "outcome"
         texts = (outcome.column,) if outcome.counts is None else outcome.counts.texts
         if outcome.score is not None and outcome.kind is not OutcomeKind.SCORE:
             texts = (*texts, outcome.score)
-        columns = tuple(text.value for text in texts)
-        yield ColumnPreview(
-            outcome.name,
-            role or "outcome",
-            columns,
-            _reading_of_outcome(outcome),
-            levels.get(outcome.name, ()),
-        )
-    others = (("count", spec.count), ("weight", spec.weight), ("cluster", spec.cluster))
-    for role, text in others:
-        if text is not None and not (role == "count" and spec.counts is not None):
-            yield ColumnPreview(text.value, role, (text.value,), "rows that belong together"
-                                if role == "cluster" else "a number")  # fmt: skip
+        columns, own = tuple(text.value for text in texts), levels.get(outcome.name, ())
+        yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
+    count = spec.count if spec.counts is None else None
+    for role, text in (("count", count), ("weight", spec.weight), ("cluster", spec.cluster)):
+        if text is not None:
+            reading = "levels" if role == "cluster" else "a number"
+            yield ColumnPreview(text.value, role, (text.value,), reading)
 
 
 def _reading(attribute: Protected) -> str:
@@ -196,14 +189,15 @@ def _preview_groupings(result: AuditResult, recoded: Recoded) -> Iterator[Groupi
         known = [row for row in rows if row.n != 0]
         if not known:
             continue
-        smallest = min(known, key=lambda row: math.inf if row.n is None else row.n)
         is_told = all(row.n is not None for row in known)
+        smallest = min(known, key=lambda row: row.n or 0)
+        standings = [row.standing for row in known]
         yield GroupingPreview(
             by=by,
             of=smallest.of,
             groups=len(known),
             empty=math.prod(levels[name] for name in by) - len(known),
-            standings=Counter(row.standing for row in known),
+            compared=standings.count(Eligibility.ELIGIBLE) if is_told else None,
             smallest=smallest.group if is_told else (),
             n=smallest.n if is_told else None,
         )

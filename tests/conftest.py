@@ -20,7 +20,9 @@ from fairaudit.engine import Files, Frame
 from fairaudit.errors import FairauditError
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT
+from fairaudit.report.diagnostics import tellings_of
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.verdict import Finding
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_data"
@@ -71,6 +73,11 @@ def fewer(number: int) -> int:
 def both() -> tuple[bool, ...]:
     """False and True with `--all`, False alone in the quick run."""
     return (False, True) if fewer(100) == 100 else (False,)
+
+
+def sentence_of(result: AuditResult, finding: Finding) -> str:
+    """All that is told of a finding, in one sentence."""
+    return tellings_of(result)[finding.check.id].sentence
 
 
 def examples(number: int) -> settings:

@@ -137,7 +137,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
         )
     _refuse_lone_tolerance(tolerance, baseline)
-    with silenced(debug=debug), _progress(quiet=quiet, color=color) as progress:
+    with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
         answers = batch.answer(
             specs,
             data,
@@ -176,7 +176,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _progress(*, quiet: int, color: Color) -> Iterator[Progress]:
+def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
     from fairaudit.progress import SILENT
 

@@ -10,7 +10,7 @@ import typer
 
 from fairaudit import names
 from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
-from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs
+from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
 from fairaudit.cli.output import (
@@ -65,8 +65,10 @@ def check(  # the options of the command
     codes = []
     for path, file in listed:
         started = time.monotonic()
-        with silenced(debug=debug):
-            found = dry_run.preview(Path(path), file, draws=draws, reads_data=not no_data)
+        with silenced(debug=debug), show_progress(quiet=0, color=color) as progress:
+            found = dry_run.preview(
+                Path(path), file, draws=draws, reads_data=not no_data, progress=progress
+            )
         if isinstance(found, FairauditError) and len(listed) == 1:
             raise found
         question = f"spec={names.copied(Path(path).name)}"

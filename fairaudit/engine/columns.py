@@ -14,7 +14,10 @@ from fairaudit.spec import Text
 
 
 def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
-    """Every column that is needed but not there, or there twice; the notices of the rest."""
+    """Every column that is needed but not there, or twice in a Parquet file; notices of the rest.
+
+    Columns of one name in text and in frames are compared where their rows are read.
+    """
     faults: list[Fault] = []
     notices: list[Notice] = []
     texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
@@ -27,8 +30,12 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                 hint = did_you_mean(text.value, file.header) or f"; there are {_some(file.header)}"
                 faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
             elif text.value in repeated:
-                times = repeated[text.value]
-                faults.append(text.fault(f"{times} columns are named {quoted(text.value)}{where}"))
+                what = f"{repeated[text.value]} columns are named {quoted(text.value)}"
+                if file.layout is not None:
+                    faults.append(text.fault(f"{what}{where}"))
+                else:
+                    what = f"{what} in {file.file.path}: equal in every row, and read as one"
+                    notices.append(Notice(what, Subjects.NOBODY))
         unneeded = sorted(set(repeated) - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
@@ -37,7 +44,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     if faults:
         raise SpecError(dict.fromkeys(faults))
     levels = {key.column for key in plan.every_key if key.edges is None}
-    return [*notices, *_types_that_differ(sources, levels)]
+    return [*dict.fromkeys(notices), *_types_that_differ(sources, levels)]
 
 
 def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:

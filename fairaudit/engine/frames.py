@@ -18,6 +18,7 @@ import pyarrow as pa
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.contract import FRAME_NAME, Frame
 from fairaudit.engine.numbers import Batch
+from fairaudit.engine.repeated_columns import find_difference, find_repeated, refuse
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
@@ -67,7 +68,10 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     try:
         frame = nw.from_native(data.frame)
     except nw.exceptions.DuplicateError as error:
-        raise DataError("the data frame repeats the name of a column", "rename one") from error
+        repeating = _of_repeated(data, plans)
+        if repeating is None:
+            raise DataError("the data frame repeats the name of a column", "rename one") from error
+        return repeating
     except TypeError as error:
         if not hasattr(data.frame, "__arrow_c_stream__"):
             kind = type(data.frame).__name__
@@ -84,6 +88,27 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
     read = columns_read(plans, header)
     columns = frame.select(*(name for name in header if name in read))
     return columns.collect("polars").to_native().lazy(), tuple(header)
+
+
+def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]] | None:
+    """A frame of pandas or Arrow with columns of one name, each once; None of any other library."""
+    frame = data.frame
+    if isinstance(frame, pa.Table):
+        header = tuple(frame.column_names)
+        columns = [*map(pl.from_arrow, frame.columns)]
+    elif hasattr(frame, "iloc"):
+        header = tuple(map(str, frame.columns))
+        columns = [frame.iloc[:, place] for place in range(len(header))]
+    else:
+        return None
+    needed = columns_read(plans, header)
+    for name, places in find_repeated(header, needed).items():
+        copies = [read_column(str(place), columns[place]) for place in places]
+        row = find_difference(pl.DataFrame(copies).lazy())
+        if row is not None:
+            raise refuse(name, f"{FRAME_NAME}, row {row}")
+    by_name = {name: columns[header.index(name)] for name in header}
+    return _of_columns(by_name, by_name.__getitem__, plans)[0], header
 
 
 def _of_columns(

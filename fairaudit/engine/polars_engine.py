@@ -60,6 +60,12 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
         sound = {number: plans[number] for number in notices}
         if sound:
             checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
+            for number, plan in [*sound.items()]:
+                try:
+                    _refuse_repeated(plan, files, checked)
+                except DataError as error:
+                    del sound[number]
+                    outcomes[number] = error
             for number in [number for number, plan in sound.items() if plan.search]:
                 try:
                     sound[number] = _with_candidates(sound[number], checked)
@@ -79,6 +85,17 @@ def _add_notices(outcomes: dict[Name, Outcome], notices: Mapping[Name, Sequence[
         counts = outcomes[name]
         if isinstance(counts, Counts):
             outcomes[name] = replace(counts, notices=(*added, *counts.notices))
+
+
+def _refuse_repeated(
+    plan: Plan, files: Sequence[SourceFile], checked: Sequence[CheckedFile]
+) -> None:
+    """Raises `DataError` where columns of one name, which are read as one, differ in a row."""
+    for file, ready in zip(files, checked, strict=True):
+        if len({*file.header}) < len(file.header):
+            from fairaudit.engine.repeated_columns import check_repeated
+
+            check_repeated(plan, file, ready.source)
 
 
 def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
@@ -190,7 +207,9 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
             try:
                 file = open_file(path, plan.format, copies)
                 notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
-                ready.append(check_file(file, [plan], copies, progress))
+                checked = check_file(file, [plan], copies, progress)
+                _refuse_repeated(plan, [file], [checked])
+                ready.append(checked)
             except FairauditError as error:
                 outcomes[name_file(path)] = error
         outcomes |= _count_apart(plan, ready, progress)

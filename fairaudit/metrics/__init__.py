@@ -45,6 +45,7 @@ from fairaudit.metrics.evaluation import Evaluation, Metric
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES, SELECTION_RATE
@@ -77,6 +78,7 @@ from fairaudit.metrics.terms import (
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
+    *PEOPLE_COUNTS,
     *RATES,
     *SCORES,
     *calibration.CALIBRATION,
@@ -273,6 +275,7 @@ __all__ = [
     "OverGroups",
     "PairedCounts",
     "Parameters",
+    "PeopleCount",
     "Preset",
     "Rate",
     "Reference",

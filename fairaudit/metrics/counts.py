@@ -187,8 +187,8 @@ class GroupCounts:
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
     have one of them, whatever they weigh; `everyone` [Z, G] is the mass of all people, whatever is
-    known of them; `sums` are those of the numbers that belong to it,
-    `scores` the histogram of its score. `by_class` holds the counts of each class
+    known of them, `headcount` [Z, G] how many they are; `sums` are those of the numbers that
+    belong to it, `scores` the histogram of its score. `by_class` holds the counts of each class
     against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
     beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
     known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
@@ -204,6 +204,7 @@ class GroupCounts:
     classes: Ints
     answered: Ints
     everyone: Ints
+    headcount: Ints
     known_strata: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: ScoreCounts | None = None
@@ -290,6 +291,7 @@ class GroupCounts:
             classes=change(self.classes),
             answered=change(self.answered),
             everyone=change(self.everyone),
+            headcount=change(self.headcount),
             sums={name: sums.map(change) for name, sums in self.sums.items()},
             scores=None if self.scores is None else self.scores.map(change),
             by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
@@ -312,6 +314,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.mass.sum(axis=1)[:, : len(table.classes)],
         np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
         np.asarray(table.mass.sum(axis=(1, 2))),
+        table.n,
         table.known_strata,
         _sums_of(table),
         _scores_of(table),

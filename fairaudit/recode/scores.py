@@ -169,7 +169,9 @@ class Distribution:
         self, raw: RawHistogram, z: Ints, g: Ints, size: tuple[int, int]
     ) -> tuple[tuple[Moments, ...], ...] | None:
         bins = self.raw.bins
-        if raw.sums is None or max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
+        if raw.sums is None or not len(bins.low):
+            return None
+        if max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
             return None
         moments = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
         for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):

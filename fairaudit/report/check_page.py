@@ -10,8 +10,8 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
     checks,
-    evidence,
     explain,
+    headlines,
     metric_titles,
     numbers,
     rates,
@@ -32,7 +32,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import diagnose
+from fairaudit.report.diagnostics import Telling, by_label, diagnose, tellings_of
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult, GroupRow, RateRow
 from fairaudit.subgroups import SearchedRate, Subgroup
@@ -59,9 +59,8 @@ def listing(result: AuditResult) -> Document:
     rows = []
     for index, finding in enumerate(checks.by_urgency(result.findings), 1):
         word = checks.status_cell(finding, index)
-        rows.append(
-            (word, f"{names.copied(finding.check.id)}: {_value(finding)} ({_limit(finding)})")
-        )
+        text = f"{checks.id_of(finding)}: {_value(finding)} ({headlines.limits(finding)})"
+        rows.append((word, text))
     if not rows:
         return inert((Heading("Checks"), Paragraph("The spec sets no limit: nothing was judged.")))
     usage = (
@@ -88,12 +87,13 @@ def find(result: AuditResult, text: str) -> Finding:
 
 def document(result: AuditResult, finding: Finding) -> Document:
     """The page of one finding."""
+    telling = tellings_of(result)[finding.check.id]
     sections = (
-        _answer(finding),
+        _answer(finding, telling),
         _asked(finding),
         _picture(result, finding),
         _numbers(result, finding),
-        _evidence(finding),
+        _evidence(telling),
         _breaches(finding),
         _groups(result, finding),
         _not_judged(finding),
@@ -106,19 +106,24 @@ def _value(finding: Finding) -> str:
     if finding.estimate is None:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
     if isinstance(finding.limit, Limit) and not finding.estimate.suppressed:
-        return numbers.against(finding.estimate.value, finding.limit, finding.estimate.exact)
+        return numbers.against(
+            finding.estimate.value,
+            finding.limit,
+            finding.estimate.exact,
+            digits=metric_titles.decimals_of(finding, 4),
+        )
     return numbers.value_of(finding.estimate)
 
 
-def _limit(finding: Finding) -> str:
-    check = finding.check
-    limits = (("fails", check.fail), ("warns", check.warn))
-    return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
+def _against(finding: Finding) -> str:
+    """The value, and on which side of its limit it is."""
+    beyond = headlines.beyond_words(finding)
+    return f"{_value(finding)}, {beyond}" if beyond else f"{_value(finding)}, within the limit"
 
 
-def _answer(finding: Finding) -> Iterator[Block]:
+def _answer(finding: Finding, telling: Telling) -> Iterator[Block]:
     yield Heading(f"Check: {checks.id_of(finding)}")
-    text = f"{checks.title(finding)}: {checks.sentence(finding)}"
+    text = f"{checks.title(finding)}: {telling.headline}"
     yield Entries([(checks.status_cell(finding), text)])
 
 
@@ -136,7 +141,7 @@ def _asked(finding: Finding) -> Iterator[Block]:
             pairs.append(
                 ("smallest group", f"{check.terms.minimum.size} people in the denominator")
             )
-    pairs.append(("limit", _limit(finding)))
+    pairs.append(("limit", headlines.limits(finding)))
     if distance := _distance(finding):
         pairs.append(("distance", distance))
     if check.place is not None:
@@ -189,8 +194,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     rows += [(Cell(str(index), Tone.MUTED), line) for index, line in enumerate(lines, 1)]
     if check.terms.average is not None and not weighed:
         rows.append((Cell("strata", Tone.MUTED), _UNWEIGHED))
-    if relation := checks.relation(finding):
-        rows.append((Cell("so", Tone.MUTED), f"{_value(finding)} {relation}"))
+    rows.append((Cell("so", Tone.MUTED), _against(finding)))
     yield Entries(rows)
 
 
@@ -269,7 +273,7 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
         [
             (Cell("formula", Tone.MUTED), "|rate of the subgroup - rate of everybody|"),
             (Cell("1", Tone.MUTED), str(line)),
-            (Cell("so", Tone.MUTED), f"{_value(finding)} {checks.relation(finding)}"),
+            (Cell("so", Tone.MUTED), _against(finding)),
         ]
     )
     parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
@@ -294,11 +298,11 @@ def _reversals(finding: Finding) -> Iterator[Block]:
         yield from reversals.proof(reversal, finding.check.inference)
 
 
-def _evidence(finding: Finding) -> Iterator[Block]:
-    """The interval and the test by name, what is missing, people, what few people hide."""
-    if pairs := list(evidence.facts(finding)):
+def _evidence(telling: Telling) -> Iterator[Block]:
+    """All that is told of it: its sides, the interval and the test, what is missing, people."""
+    if telling.facts:
         yield Heading("How sure")
-        yield Facts(pairs)
+        yield Facts(by_label(telling.facts))
 
 
 def _breaches(finding: Finding) -> Iterator[Block]:

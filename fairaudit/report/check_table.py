@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fairaudit.report import checks, headlines, numbers
+from fairaudit.report import diagnostics, numbers
 from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit
@@ -49,6 +49,7 @@ def columns(result: AuditResult) -> tuple[Column, ...]:
 
 def rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     """The row of each check, in the order of the spec."""
+    tellings = diagnostics.tellings_of(result)
     for finding in result.findings:
         check = finding.check
         yield {
@@ -66,8 +67,8 @@ def rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "other": _name(finding.second),
             "stratum": _name(finding.stratum),
             "worse_off": _name(finding.worse_off),
-            "headline": headlines.headline(finding),
-            "sentence": checks.sentence(finding),
+            "headline": tellings[check.id].headline,
+            "sentence": tellings[check.id].sentence,
         }
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.report import (
     baseline,
     checks,
-    evidence,
     features,
     lattice,
     measures,
@@ -36,11 +34,11 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
+from fairaudit.report.diagnostics import audit_headline, tellings_of
 from fairaudit.result import (
     AuditResult,
     Definition,
     LatticeEntry,
-    Verdict,
 )
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
@@ -84,14 +82,12 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
-    origin = result.provenance
-    title = names.line(origin.title) or names.copied(origin.spec_path)
-    of = "" if data is None else f", {names.copied(Path(data).name)}"
-    yield Heading(f"Audit: {title}{of}")
-    yield Entries([(checks.verdict_cell(result), _summary(result))])
+    headline = audit_headline(result, data)
+    yield Heading(f"Audit: {headline.title}")
+    yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, is_first=True)
+        yield _findings(result, open_ones)
     if result.earlier is not None:
         earlier = result.earlier
         path = names.copied(earlier.path) if earlier.path else "a document"
@@ -112,17 +108,6 @@ def _is_open(finding: Finding) -> bool:
     """Whether a finding is told on the first page: no plain pass."""
     turns = finding.missing is not None and finding.missing.turns
     return turns or finding.not_cleared or finding.status not in {Status.PASS, Status.SKIPPED}
-
-
-def _summary(result: AuditResult) -> str:
-    rows = numbers.whole(result.ledger.counted)
-    who = f"{rows} rows"
-    if result.ledger.people != result.ledger.counted:
-        who += f", {numbers.whole(result.ledger.people)} people"
-    if not result.findings:
-        return f"nothing was judged: the spec sets no limit. {who} counted."
-    waived = result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings)
-    return f"{'passed with waivers: ' if waived else ''}{checks.outcome(result)}. {who} counted."
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -160,42 +145,22 @@ def _checks(result: AuditResult) -> Iterator[Block]:
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
-    yield _findings(checks.by_urgency(result.findings), is_first=False)
-    yield from _practice(result)
-    left_out = [
-        (Cell("not judged", Tone.MUTED), text)
-        for finding in result.findings
-        for text in evidence.not_judged(finding)
-    ]
-    if left_out:
-        yield Entries(left_out)
+    if passed := [finding for finding in result.findings if not _is_open(finding)]:
+        yield _findings(result, passed)
+    else:
+        yield Paragraph("No check passed: see the top of this report.", Tone.MUTED)
 
 
-def _practice(result: AuditResult) -> Iterator[Block]:
-    """Each gap in people, and what a pass on few people may have missed."""
-    rows = [
-        (Cell("in people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
-        for finding in result.findings
-        for text in evidence.people_affected(finding)
-    ]
-    rows += [
-        (Cell("few people", Tone.MUTED), f"{checks.id_of(finding)}: {text}")
-        for finding in result.findings
-        if (text := evidence.few_people(finding))
-    ]
-    if rows:
-        yield Entries(rows)
-
-
-def _findings(findings: Sequence[Finding], *, is_first: bool) -> Entries:
-    """A statement for each; what the first page tells in full is not told twice."""
+def _findings(result: AuditResult, findings: Sequence[Finding]) -> Entries:
+    """A statement for each: its headline, and below it the labelled lines."""
+    tellings = tellings_of(result)
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
-        is_told = not is_first and _is_open(finding)
-        sentence = "see the top of this report" if is_told else checks.sentence(finding)
-        text = f"{checks.title(finding)}: {sentence} ({checks.id_of(finding)}{place})"
-        rows.append((checks.status_cell(finding), text))
+        telling = tellings[finding.check.id]
+        about = f"check: {checks.id_of(finding)}{place}"
+        lines = [f"{checks.title(finding)}: {telling.headline}", *telling.lines()]
+        rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from fairaudit import names
 from fairaudit.metrics import Disparity
+from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.report import (
     baseline,
     checks,
@@ -16,12 +18,15 @@ from fairaudit.report import (
     numbers,
     reversal_sentences,
 )
+from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
 from fairaudit.verdict import Check, Finding, Limit, Status, Waived
 
-_MOST_BREACHES = 3
+_DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
+_Row: TypeAlias = tuple[str, str, str, str]
+_MOST_BREACHES = 5
 
 
 def interval(finding: Finding) -> str:
@@ -40,24 +45,32 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     """Who, how sure, how many people, what else is to be known, each in a short line."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
-        yield from _labelled("who", _who(result, finding))
-        yield from _labelled("sure", _sure(finding))
-        yield from _labelled("people", _people(finding))
-        yield from _labelled("also", _also(finding))
-        yield from _labelled("note", _notes(result, finding))
+        yield from labelled("who", _who(result, finding))
+        yield from labelled("sure", _sure(finding))
+        yield from labelled("people", _people(finding))
+        yield from labelled("also", _also(finding))
+        yield from labelled("note", _notes(result, finding))
+    else:
+        yield from labelled("note", [evidence.backing(finding), _hidden(finding)])
     for reversal in finding.reversals[:1]:
-        yield from _labelled("who", _reversed_pair(reversal))
-        yield from _labelled("sure", _reversal_evidence(reversal, finding))
+        yield from labelled("who", _reversed_pair(reversal))
+        yield from labelled("sure", _reversal_evidence(reversal, finding))
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
-    yield from _labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
+    yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
     yield from about(finding)
+
+
+def _hidden(finding: Finding) -> str:
+    """Why a check has no number, where its headline does not say so."""
+    is_told = finding.status is Status.INCONCLUSIVE and finding.estimate is None
+    return "" if is_told else finding.why
 
 
 def about(finding: Finding) -> Iterator[tuple[str, str]]:
     """Why the spec asks for a check, and who answers for it."""
-    yield from _labelled("why", [names.line(finding.check.about.why)])
-    yield from _labelled("owner", [names.line(finding.check.about.owner)])
+    yield from labelled("why", [names.line(finding.check.about.why)])
+    yield from labelled("owner", [names.line(finding.check.about.owner)])
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
@@ -70,36 +83,40 @@ def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
     return f"{baseline.waiver(waived, finding)}{f' ({places[0]})' if places else ''}"
 
 
-def _labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for number, text in enumerate(filter(None, texts)):
-        yield ("" if number else label), text
-
-
 def _who(result: AuditResult, finding: Finding) -> list[str]:
     """Both sides with rate and counts, below each other."""
     if finding.subgroup is not None:
         return _subgroup(finding.subgroup)
-    sides = [
-        (side, part.metric)
-        for part in checks.deciding_parts(finding)
-        for side in (part.first, part.second)
-        if side is not None
-    ]
-    if not sides or _is_of_all_groups(finding):
+    if _is_of_all_groups(finding):
         return []
-    rows = []
-    for side, metric in sides:
-        rate = numbers.rate(side.estimate, share=metric_titles.is_share(metric))
-        value, _, counts = rate.partition(" (")
-        rows.append((headlines.side(side), value, counts.removesuffix(")")))
+    rows = _side_rows(finding)
+    if not rows:
+        return []
     widths = [max(map(names.width, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "  ".join((_padded(name, widths[0]), value.rjust(widths[1]), counts.rjust(widths[2])))
-        for name, value, counts in rows
+        "  ".join(
+            (_padded(name, widths[0]), value.rjust(widths[1]), counts.rjust(widths[2]), title)
+        ).rstrip()
+        for name, value, counts, title in rows
     ]
     if len(lines) > 1:
         lines[-1] += _reference(result, finding)
-    return [line.rstrip() for line in lines]
+    return lines
+
+
+def _side_rows(finding: Finding) -> list[_Row]:
+    """Both sides of each part: name, rate and counts; of several parts also the rate's title."""
+    rows = []
+    parts = checks.deciding_parts(finding)
+    for part in parts:
+        title = metric_titles.title(part.metric, finding.check.of) if len(parts) > 1 else ""
+        for side in filter(None, (part.first, part.second)):
+            rate = metric_titles.rate(part.metric, side.estimate)
+            value, _, counts = rate.partition(" (")
+            if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
+                value, counts = "", numbers.counts(side.estimate)
+            rows.append((headlines.side(side), value, counts.removesuffix(")"), title))
+    return rows
 
 
 def _is_of_all_groups(finding: Finding) -> bool:
@@ -146,6 +163,9 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
         text += f"; p {p}"
         if test.family > 1:
             text += f" ({test.correction}, {numbers.whole(test.family)} comparisons)"
+        text += "" if reversal.is_significant(alpha) else ", not established"
+    elif test is not None:
+        text += f"; {NOT_ESTABLISHED}"
     return [text]
 
 
@@ -184,7 +204,8 @@ def _sure(finding: Finding) -> list[str]:
     test = estimate.significance
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
-        family = f"{test.correction}, {numbers.counted(test.family, 'test')}"
+        correction = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
+        family = f"{correction} {numbers.counted(test.family, 'test')}"
         method = family if test.family > 1 else test.test
         parts.append(f"p of {evidence.hypothesis(finding)} {p} ({method})")
     return [*parts, _missing(finding)]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import Place, Quote
-from fairaudit.report import checks, diagnostic_lines, diagnostic_pictures, headlines, numbers
+from fairaudit.report import (
+    checks,
+    diagnostic_lines,
+    diagnostic_pictures,
+    finding_facts,
+    headlines,
+    numbers,
+)
 from fairaudit.report.blocks import Cell, Figure, Tone
 from fairaudit.report.pictures import Intervals
 from fairaudit.result import AuditResult, Verdict
@@ -53,17 +61,38 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Telling:
+    """All that is told of a check: a sentence, and labelled lines with everything else.
+
+    A line without a label goes on with the one above.
+    """
+
+    headline: str
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The headline and each fact behind its label, in one line with single blanks."""
+        return "; ".join([self.headline, *(" ".join(line.split()) for line in self.lines(", "))])
+
+    def lines(self, separator: str = "\n  ") -> list[str]:
+        """Each label once, before all that is told under it."""
+        return [f"{label}: {separator.join(texts)}" for label, texts in _by_label(self.facts)]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """What a report tells of one check: a sentence, where it is asked, and short labelled lines.
 
     `code` is the metric, `place` the file, line and column of the limit; `value`, `interval` and
-    `limit` are short texts for a row of a table. A line without a label goes on with the one above.
+    `limit` are short texts for a row of a table. `lines` stand on the first screen, the `telling`
+    has all.
     """
 
     finding: Finding
     level: Level
     code: str
-    headline: str
+    telling: Telling
     place: str
     source: SourceLine | None
     value: str
@@ -71,6 +100,11 @@ class Diagnostic:
     limit: str
     lines: tuple[tuple[str, str], ...]
     picture: Intervals | None = None
+
+    @property
+    def headline(self) -> str:
+        """Who is how far from whom, in one sentence."""
+        return self.telling.headline
 
     @property
     def figure(self) -> Figure | None:
@@ -123,10 +157,33 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda diagnostic: [*Level].index(diagnostic.level)))
 
 
-def headlines_of(result: AuditResult) -> dict[str, str]:
-    """The headline of each check, by its id."""
+def tellings_of(result: AuditResult) -> dict[str, Telling]:
+    """All that is told of each check in words, by its id."""
     shared = _shared_levels(result)
-    return {finding.check.id: _headline(finding, shared) for finding in result.findings}
+    return {finding.check.id: _telling(result, finding, shared) for finding in result.findings}
+
+
+def _telling(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Telling:
+    facts = (
+        *finding_facts.value_lines(finding),
+        *diagnostic_lines.lines(result, finding),
+        *finding_facts.facts(finding),
+    )
+    return Telling(_headline(finding, shared), facts)
+
+
+def by_label(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Each label once, with all its lines."""
+    return [(label, "\n".join(texts)) for label, texts in _by_label(lines)]
+
+
+def _by_label(lines: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    texts: dict[str, list[str]] = {}
+    label = ""
+    for name, text in lines:
+        label = name or label
+        texts.setdefault(label, []).append(text)
+    return list(texts.items())
 
 
 def _headline(finding: Finding, shared: frozenset[str]) -> str:
@@ -152,7 +209,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
-        headline=_headline(finding, shared),
+        telling=_telling(result, finding, shared),
         place=_place(finding),
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.metrics import Eligibility
 from fairaudit.report import numbers
 from fairaudit.report.blocks import (
     Block,
@@ -118,18 +117,10 @@ def _groups(dry_run: DryRun) -> Table:
     """The groupings by size: how many groups, how many compared, and the smallest."""
     rows = []
     for grouping in dry_run.groupings:
-        hidden = grouping.standings.get(Eligibility.SUPPRESSED, 0)
-        compared = grouping.standings.get(Eligibility.ELIGIBLE, 0)
-        rows.append(
-            [
-                Cell(numbers.subset(grouping.by)),
-                Cell(numbers.whole(grouping.groups)),
-                Cell(numbers.whole(grouping.empty)),
-                Cell(numbers.SUPPRESSED if hidden else numbers.whole(compared)),
-                Cell(numbers.whole(grouping.n)),
-                Cell(numbers.group(grouping.smallest) if grouping.smallest else ""),
-            ]
-        )
+        sizes = (grouping.groups, grouping.empty, grouping.compared, grouping.n)
+        smallest = numbers.group(grouping.smallest) if grouping.smallest else ""
+        texts = (numbers.subset(grouping.by), *map(numbers.whole, sizes), smallest)
+        rows.append([*map(Cell, texts)])
     return Table(
         f"People of a known {names.name(dry_run.groupings[0].of)}, by group",
         ("grouping", "groups", "empty", "compared", "smallest", "which is"),

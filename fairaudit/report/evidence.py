@@ -1,16 +1,14 @@
-"""What backs a finding, in words: its test, missing values, people affected, who was not judged."""
+"""What backs a finding, in words: its evidence, the sides of its gap, who was not judged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from fairaudit import names
 from fairaudit.evidence import Side
-from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.metrics.definitions import NO_DISPARITY
-from fairaudit.report import baseline, numbers
-from fairaudit.verdict import Backing, Check, Finding, ReversalCheck, Status, SubgroupCheck
+from fairaudit.report import numbers
+from fairaudit.verdict import Backing, Check, Finding
 
 _BEYOND = {
     Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from "
@@ -27,11 +25,6 @@ _WITHIN = {
     Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
     "unusual if there were {hypothesis}",
 }
-_SECOND_TESTS = {
-    "alike in every stratum": "no stratum has a gap",
-    "no difference in either rate": "neither rate differs",
-}
-"""What a second test tests, as a clause, where its hypothesis is none."""
 
 
 def backing(finding: Finding) -> str:
@@ -75,164 +68,6 @@ def _differs_elsewhere(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha
-
-
-def missing(finding: Finding) -> str:
-    """What missing values could change, behind a semicolon; empty where none is missing."""
-    bounds = finding.missing
-    if bounds is None:
-        return ""
-    lacking = ((bounds.missing_outcome, "a label or outcome"), (bounds.missing_group, "a group"))
-    people = " and ".join(
-        f"{numbers.whole(n)} {'person lacks' if n == 1 else 'people lack'} {what}"
-        for n, what in lacking
-        if n
-    )
-    if bounds.low is None or bounds.high is None:
-        return f"; {people}: no bounds, because {bounds.reason}"
-    text = ""
-    if people:
-        ends = f"between {numbers.number(bounds.low)} and {numbers.number(bounds.high)}"
-        text = f"; {people}: {ends}, whatever the missing values are"
-    if finding.status is Status.FAIL:
-        # Whoever else may be beyond a bound: a check that fails cannot fail the more.
-        return text + ("; with them known, the check might not fail" if bounds.turns else "")
-    if not bounds.turns:
-        return text
-    others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
-    groups = numbers.first_few([group for group in others if group], separator="; ")
-    text += f"; missing values could put {groups} beyond a limit" if groups else ""
-    return f"{text}, which could change the verdict"
-
-
-def missing_bounds(finding: Finding) -> Iterator[str]:
-    """What missing values could change, and the bounds under each assumption about them."""
-    if text := missing(finding).removeprefix("; "):
-        yield text
-    bounds = finding.missing
-    if bounds is None:
-        return
-    assumptions = (
-        (
-            "people of unknown group stay where they are counted",
-            bounds.apart_low,
-            bounds.apart_high,
-        ),
-        (
-            "people of unknown group spread over the groups by size",
-            bounds.proportional_low,
-            bounds.proportional_high,
-        ),
-    )
-    for assumption, low, high in assumptions:
-        if low is not None and high is not None:
-            ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
-            yield f"if {assumption}: {' to '.join(ends)}"
-
-
-def test(finding: Finding) -> str:
-    """The test of a finding behind a comma: its p-value, and that among its family."""
-    estimate = finding.estimate
-    test = None if estimate is None else estimate.significance
-    if test is None or isinstance(finding.check, ReversalCheck):
-        return ""
-    alpha = finding.check.inference.alpha
-    p = numbers.probability(test.p, alpha)
-    text = f", p of {hypothesis(finding)} {p} ({numbers.test(test)}"
-    text += f"; {numbers.family(test, alpha)} tests)" if test.family > 1 else ")"
-    if test.beside is None:
-        return text
-    second = f"p {numbers.probability(test.beside.p, alpha)} ({test.beside.test})"
-    return f"{text}; test that {_second_hypothesis(test.beside.hypothesis)}: {second}"
-
-
-def _second_hypothesis(hypothesis: str) -> str:
-    return _SECOND_TESTS.get(hypothesis, hypothesis)
-
-
-def tests(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The tests of a finding as facts: its own, a second one, and among the family."""
-    estimate, alpha = finding.estimate, finding.check.inference.alpha
-    test = None if estimate is None else estimate.significance
-    if test is None:
-        return
-    p = numbers.probability(test.p, alpha)
-    yield f"test of {hypothesis(finding)}", f"p {p} ({numbers.test(test)})"
-    if test.beside is not None:
-        second = f"p {numbers.probability(test.beside.p, alpha)} ({test.beside.test})"
-        yield f"test that {_second_hypothesis(test.beside.hypothesis)}", second
-    if test.family > 1:
-        correction = "uncorrected" if test.correction == "none" else f"by {test.correction}"
-        adjusted = numbers.probability(test.adjusted, alpha)
-        is_search = isinstance(finding.check, SubgroupCheck)
-        family = "subgroups searched" if is_search else "tests behind the spec's limits"
-        yield (
-            "among its family",
-            f"p {adjusted}, {correction}, over {numbers.whole(test.family)} {family}",
-        )
-
-
-def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """How sure a finding is, by name: interval, tests, missing values, people, the baseline."""
-    estimate = finding.estimate
-    if estimate is not None and not estimate.suppressed:
-        if estimate.low is not None and estimate.high is not None:
-            level = numbers.confidence(finding.check.inference)
-            ends = numbers.bounds(estimate.low, estimate.high)
-            yield f"interval, {level}", f"{ends} ({estimate.method})"
-        elif estimate.no_interval:
-            yield "interval", estimate.no_interval
-        yield from tests(finding)
-    if text := backing(finding):
-        yield "evidence", text
-    yield from (("missing", text) for text in missing_bounds(finding))
-    yield from (("in people", text) for text in people_affected(finding))
-    if finding.practice is not None and finding.practice.shortfall:
-        yield "in people", _shortfall(finding.practice)
-    if text := few_people(finding):
-        yield "few people", text
-    yield from _baseline_facts(finding)
-    for waived in finding.waived:
-        yield "waived", baseline.waiver(waived, finding).removeprefix("waived ")
-
-
-def _baseline_facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    before = finding.before
-    if before is None:
-        return
-    value = "no number" if before.value is None else numbers.number(before.value)
-    yield "baseline", f"{before.status}, {value}, {baseline.created(before.earlier)}"
-    if before.decided_by and not before.is_decided_alike(finding):
-        own = "no number" if before.own is None else numbers.number(before.own)
-        groups = "the same groups" if finding.spread else numbers.named_group(finding.first)
-        yield "its own", f"{groups} had {own} then; {baseline.deciding_groups(before)} decided"
-
-
-def people_affected(finding: Finding) -> Iterator[str]:
-    """A gap told in people, and whether one person would reverse it."""
-    affected = finding.practice
-    if affected is None:
-        return
-    is_open = finding.not_cleared or finding.status is not Status.PASS
-    if is_open and affected.to_parity:
-        relation = "more than at" if affected.burden else "short of"
-        people = "person" if affected.to_parity == 1 else "people"
-        side = worse_side(finding)
-        group = side.crowd or numbers.named_group(side.group)
-        text = f"{group}: {numbers.whole(affected.to_parity)} {people} {relation} "
-        text += "the other group's rate"
-        if affected.to_limit is not None:
-            limit = "more than the limit allows" if affected.burden else "short of the limit"
-            text += f", {numbers.whole(affected.to_limit)} {limit}"
-        yield text
-    if affected.flips and is_open:
-        yield "unstable: moving one selection from one group to the other reverses the gap"
-
-
-def _shortfall(affected: PeopleAffected) -> str:
-    """The people of a gap, were both groups at the rate of both together."""
-    amount = "too many" if affected.burden else "too few"
-    return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
 
 
 def worse_side(finding: Finding) -> Side:
@@ -286,4 +121,4 @@ def not_judged(finding: Finding) -> Iterator[str]:
             by_reason.setdefault(row.reason, []).append(text)
     for reason, groups in by_reason.items():
         listed = numbers.first_few(groups, separator="; ")
-        yield f"{names.copied(finding.check.id)}: {reason}{f': {listed}' if listed else ''}"
+        yield f"{reason}{f': {listed}' if listed else ''}"

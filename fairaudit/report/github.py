@@ -14,8 +14,7 @@ from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
 from fairaudit.report import checks
-from fairaudit.report.diagnostic_lines import about
-from fairaudit.report.diagnostics import headlines_of, limit_place, limit_quote
+from fairaudit.report.diagnostics import Telling, limit_place, limit_quote, tellings_of
 from fairaudit.report.markup import shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
@@ -108,11 +107,11 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         yield from _errors(answer.found, answer)
         return
     result = answer.found
-    headlines = headlines_of(result)
+    tellings = tellings_of(result)
     annotations = [
         annotation
         for finding in result.findings
-        for annotation in _finding(finding, result, headlines[finding.check.id])
+        for annotation in _finding(finding, result, tellings[finding.check.id])
     ]
     annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
     if answer.data is not None:
@@ -139,15 +138,14 @@ def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
         yield _Annotation(_Rank.NO_VERDICT, title, str(error))
 
 
-def _finding(finding: Finding, result: AuditResult, headline: str) -> Iterator[_Annotation]:
+def _finding(finding: Finding, result: AuditResult, telling: Telling) -> Iterator[_Annotation]:
     rank = _RANK.get(finding.status, _Rank.WAIVED if finding.not_cleared else None)
     if rank is None:
         return
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
     title = f"{finding.status.upper()} {finding.check.id}"
-    lines = [headline, f"{checks.title(finding)}: {checks.sentence(finding)}"]
-    lines += [f"{what}: {text}" for what, text in about(finding)]
+    lines = [telling.headline, *telling.lines(", ")]
     quote = limit_quote(finding)
     end = 0 if quote is None else quote.end
     yield _Annotation(rank, title, "\n".join(lines), limit_place(finding), end_column=end)

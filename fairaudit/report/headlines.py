@@ -52,7 +52,8 @@ def value(finding: Finding) -> str:
         return ""
     if estimate.suppressed:
         return numbers.SUPPRESSED
-    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=3)
+    digits = metric_titles.decimals_of(finding, 3)
+    return numbers.number_beside(estimate.value, bounds(finding), estimate.exact, digits=digits)
 
 
 def bounds(finding: Finding) -> list[Decimal]:
@@ -247,17 +248,17 @@ def _of_one_group(finding: Finding, check: Check) -> str:
     if not isinstance(check.asked, GroupMetric) or check.against is not None or not finding.first:
         return ""
     title = metric_titles.title(check.asked.id, check.of)
-    return f"{title} of {numbers.people(finding.first)} is {_with_limit(finding)}"
+    return f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
 
 
 def _plain(finding: Finding) -> str:
     """A value of any kind, with the groups it is of where it names them."""
-    text = f"{subject(finding)} is {_with_limit(finding)}"
+    text = f"{subject(finding)} is {with_limit(finding)}"
     groups = [numbers.people(group) for group in (finding.first, finding.second) if group]
     return f"{text} ({' against '.join(groups)})" if groups else text
 
 
-def _with_limit(finding: Finding) -> str:
+def with_limit(finding: Finding) -> str:
     """`0.616, below 0.8`: the value, and the limit that it is beyond."""
     estimate, limit = finding.estimate, finding.limit
     assert estimate is not None

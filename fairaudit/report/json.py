@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairaudit.codec import write_answers, write_result
-from fairaudit.report import appearances, checks, reversal_sentences, subgroups
+from fairaudit.report import appearances, diagnostics, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
 _SPELLED = re.compile(
@@ -37,8 +37,9 @@ def document(result: AuditResult) -> dict[str, Any]:
 
 def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
     inference = result.provenance.inference
+    tellings = diagnostics.tellings_of(result)
     for row, finding in zip(tree["checks"], result.findings, strict=True):
-        row["sentence"] = checks.sentence(finding)
+        row["sentence"] = tellings[finding.check.id].sentence
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
         row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):

@@ -6,16 +6,14 @@ that XML does not have are spelled out, all others written as references.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
-from fairaudit.report import checks, evidence, numbers
-from fairaudit.report.diagnostic_lines import about
-from fairaudit.report.diagnostics import headlines_of, limit_place
+from fairaudit.report import checks, numbers
+from fairaudit.report.diagnostics import Telling, limit_place, tellings_of
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -105,8 +103,8 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    headlines = headlines_of(result)
-    cases = [_case(finding, result, headlines[finding.check.id]) for finding in result.findings]
+    tellings = tellings_of(result)
+    cases = [_case(finding, result, tellings[finding.check.id]) for finding in result.findings]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
     elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
@@ -120,26 +118,15 @@ def _no_verdict(error: FairauditError) -> list[_Case]:
     return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
 
 
-def _case(finding: Finding, result: AuditResult, headline: str) -> _Case:
+def _case(finding: Finding, result: AuditResult, telling: Telling) -> _Case:
     check, status = finding.check, finding.status
     element = _ELEMENT.get(status)
     if status is Status.WARN and result.fail_on is FailOn.WARN:
         element = "failure"
-    limits = (("fails", check.fail), ("warns", check.warn))
-    facts = [(word, str(limit)) for word, limit in limits if limit is not None]
-    facts += [("in people", text) for text in _practice(finding)]
-    facts += [("not judged", text) for text in evidence.not_judged(finding)]
+    details = [f"{checks.title(finding)}: {telling.headline}", *telling.lines()]
     if (place := limit_place(finding)) is not None:
-        facts.append(("line of the spec", str(place)))
-    facts += about(finding)
-    sentence = f"{checks.title(finding)}: {checks.sentence(finding)}"
-    details = (sentence, *(f"{what}: {text}" for what, text in facts))
-    return _Case(check.id, element, str(status), headline, details)
-
-
-def _practice(finding: Finding) -> Iterable[str]:
-    few = evidence.few_people(finding)
-    return itertools.chain(evidence.people_affected(finding), [few] if few else [])
+        details.append(f"line of the spec: {place}")
+    return _Case(check.id, element, str(status), telling.headline, tuple(details))
 
 
 def _element(test_case: _Case, classname: str) -> ET.Element:

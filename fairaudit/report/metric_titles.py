@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.metrics import GroupMetric, Mean, Rate, Requirement, find_metric
+from fairaudit.estimate import Estimate
+from fairaudit.metrics import GroupMetric, Mean, PeopleCount, Rate, Requirement, find_metric
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
+from fairaudit.verdict import Check, Finding
 
 _LABEL = "label"
 _SCORED = frozenset({"decision", "prediction"})
@@ -54,6 +56,31 @@ def is_share(metric: str) -> bool:
     if not isinstance(record, GroupMetric):
         return True
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
+
+
+def decimals(metric: str, digits: int) -> int:
+    """So many decimals, and none of a count of people."""
+    return 0 if isinstance(find_metric(metric), PeopleCount) else digits
+
+
+def decimals_of(finding: Finding, digits: int) -> int:
+    """The same of the number that a check judges."""
+    check = finding.check
+    return 0 if isinstance(check, Check) and isinstance(check.asked, PeopleCount) else digits
+
+
+def value(metric: str, number: float) -> str:
+    """A number of one group: a share in per cent, a count without decimals."""
+    return (
+        numbers.percent(number) if is_share(metric) else numbers.number(number, decimals(metric, 3))
+    )
+
+
+def rate(metric: str, estimate: Estimate) -> str:
+    """A number of one group with its counts: `74.3 % (52/70)`; of a count, itself."""
+    if decimals(metric, 1) == 0:
+        return numbers.value_of(estimate, 0)
+    return numbers.rate(estimate, share=is_share(metric))
 
 
 def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:

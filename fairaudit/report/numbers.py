@@ -154,10 +154,10 @@ def test(test: Significance) -> str:
     return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
 
 
-def against(value: float, limit: Limit, exact: Fraction | None = None) -> str:
+def against(value: float, limit: Limit, exact: Fraction | None = None, *, digits: int = 4) -> str:
     """A value beside its limit, at as many digits as it takes to agree with the verdict."""
     bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
-    return number_beside(value, bounds, exact)
+    return number_beside(value, bounds, exact, digits=digits)
 
 
 def number_beside(

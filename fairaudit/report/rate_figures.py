@@ -112,12 +112,12 @@ def rate_interval(row: RateRow) -> Interval:
         Eligibility.SMALL: " small",
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",
+        Eligibility.EMPTY: " nobody",
     }
     estimate = row.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
-        share = metric_titles.is_share(row.metric)
-        value = numbers.percent(estimate.value) if share else numbers.number(estimate.value, 3)
+        value = metric_titles.value(row.metric, estimate.value)
     return Interval(
         label=numbers.group(row.group),
         value=math.nan if estimate.suppressed else estimate.value,

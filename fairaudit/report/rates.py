@@ -222,7 +222,7 @@ def _value(row: RateRow) -> str:
         error = row.estimate.error
         doubt = f"± {error:.1g}" if math.isfinite(error) else "or undefined"
         return f"{numbers.number(value, 3)} {doubt}"
-    return numbers.percent(value) if _in_percent(row) else numbers.number(value, 3)
+    return metric_titles.value(row.metric, value)
 
 
 def _in_percent(row: RateRow) -> bool:
@@ -237,6 +237,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Eligibility.FEW_EVENTS: "few events",
         Eligibility.EXCLUDED: "excluded",
         Eligibility.UNKNOWN: explain_unknown(row.group) or "not known",
+        Eligibility.EMPTY: "nobody",
         Eligibility.SUPPRESSED: "",
         Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }

@@ -17,7 +17,7 @@ from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import STDIN
 from fairaudit.names import printable
 from fairaudit.report import checks, explain, json, markdown
-from fairaudit.report.diagnostics import headlines_of, limit_place, limit_quote
+from fairaudit.report.diagnostics import limit_place, limit_quote, tellings_of
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
@@ -75,20 +75,20 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A finding that is no plain pass, of which answer, and its headline."""
+    """A finding that is no plain pass, of which answer, and it in words."""
 
     answer: Answer
     finding: Finding
-    headline: str
+    sentence: str
 
 
 def _open_findings(answer: Answer) -> Iterator[_Open]:
     if not isinstance(answer.found, AuditResult):
         return
-    headlines = headlines_of(answer.found)
+    tellings = tellings_of(answer.found)
     for finding in answer.found.findings:
         if finding.status in _LEVELS or finding.not_cleared:
-            yield _Open(answer, finding, headlines[finding.check.id])
+            yield _Open(answer, finding, tellings[finding.check.id].sentence)
 
 
 def _category(answers: Sequence[Answer]) -> str:
@@ -134,7 +134,7 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
     if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
         level = "error"
     place, quote = limit_place(finding), limit_quote(finding)
-    text = f"{row.headline}. {checks.title(finding)}: {checks.sentence(finding)}"
+    text = row.sentence
     properties = {"check": check.id, "status": str(finding.status), "data": answer.data}
     properties |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])

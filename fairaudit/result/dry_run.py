@@ -5,7 +5,6 @@ It tells no rate, no value and no verdict. Of a report to publish it holds what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.evidence.people_affected import DetectableGap
 from fairaudit.json_marks import FLAT, Member, member
-from fairaudit.metrics import Eligibility
 from fairaudit.verdict import AnyCheck, NotEvaluated
 
 
@@ -46,17 +44,17 @@ class ColumnPreview:
 
 @dataclass(frozen=True, slots=True)
 class GroupingPreview:
-    """The known groups of a grouping: how many, how many by standing, and the smallest one.
+    """The known groups of a grouping: how many, how many are compared, and the smallest one.
 
     `empty` are combinations of levels that nobody has. The smallest one has `n` people of a known
-    outcome `of`, None where that is suppressed.
+    outcome `of`; `n` and `compared` are None where they are suppressed.
     """
 
     by: Grouping
     of: str
     groups: int
     empty: int
-    standings: Mapping[Eligibility, int]
+    compared: int | None
     smallest: Group
     n: int | None
 

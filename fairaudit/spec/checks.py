@@ -33,6 +33,7 @@ from fairaudit.spec.entry import (
 )
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
+from fairaudit.spec.people_counts import refuse_people_count
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.row_measures import refuse_row_measure
@@ -68,6 +69,7 @@ def read_metrics(
         entry = of_numbers(entry, of)
         refuse_unmet(entry, of)
         refuse_row_measure(entry)
+        refuse_people_count(entry)
         refuse_other_strata(entry)
         parameters = read_parameters(entry)
         warn, fail = _read_limit(entry, "warn"), _read_limit(entry, "fail")

@@ -20,7 +20,16 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
-from fairaudit.metrics import FirstOf, Formula, GroupMetric, Mean, Rate, Requirement, TableMetric
+from fairaudit.metrics import (
+    FirstOf,
+    Formula,
+    GroupMetric,
+    Mean,
+    PeopleCount,
+    Rate,
+    Requirement,
+    TableMetric,
+)
 from fairaudit.metrics.formulas import Macro
 
 _NUMERIC = {
@@ -52,12 +61,13 @@ class GroupCells:
 class MetricCells:
     """The sets of cells that a metric of a group counts: of the group's, and of everybody's.
 
-    `small` marks those whom `min_size` counts.
+    `small` marks those whom `min_size` counts; it leaves out nobody of what `has_all_groups`.
     """
 
     own: tuple[Marks, ...]
     everybody: tuple[Marks, ...] = ()
     small: Marks | None = None
+    has_all_groups: bool = False
 
 
 class CellSets:
@@ -193,6 +203,8 @@ class CellSets:
     ) -> MetricCells:
         if isinstance(metric, Rate):
             return self._of_rate(metric, of, of_class)
+        if isinstance(metric, PeopleCount):
+            return self._of_count(metric, of, of_class)
         if isinstance(metric, Mean):
             return _join(self._of_rate(part, of, of_class) for part in metric.parts)
         if isinstance(metric, FirstOf):
@@ -243,6 +255,14 @@ class CellSets:
             tuple(cell(name.removeprefix("all_")) for name in dict.fromkeys(everybody)),
             reduce(or_, map(cell, under)) if under else None,
         )
+
+    def _of_count(self, count: PeopleCount, of: str, of_class: str | None) -> MetricCells:
+        """The people of the group, or those of a cell and of all four together."""
+        if not count.cell:
+            return MetricCells((self.all_cells,), has_all_groups=True)
+        cell = self._cells_of_rates(of, of_class)
+        everybody = reduce(or_, map(cell, ("tp", "fp", "fn", "tn")))
+        return MetricCells((cell(count.cell), everybody), has_all_groups=True)
 
     def _cells_of_rates(self, of: str, of_class: str | None) -> Callable[[str], Marks]:
         """The cells that `tp`, `selected` and so on add up."""

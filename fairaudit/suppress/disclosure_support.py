@@ -170,6 +170,8 @@ class Support:
 
     def _is_too_small(self, cells: Marks, regions: MetricCells) -> bool:
         """Whether a group is too small to take part."""
+        if regions.has_all_groups:
+            return False
         taking_part = cells if regions.small is None else cells & regions.small
         return self.min_size is not None and self.cells.total(taking_part) < self.min_size
 

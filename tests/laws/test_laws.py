@@ -39,6 +39,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.counts import ConfusionCounts, count_groups
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)
@@ -150,7 +151,11 @@ NEARER_WITH_MORE_PEOPLE = {
 
 @pytest.mark.parametrize(
     "record",
-    [one for one in (*BINARY, *WHOLES) if one.id not in NEARER_WITH_MORE_PEOPLE],
+    [
+        one
+        for one in (*BINARY, *WHOLES)
+        if one.id not in NEARER_WITH_MORE_PEOPLE and not isinstance(one, PeopleCount)
+    ],
     ids=lambda one: one.id,
 )
 @examples(40)
@@ -161,6 +166,15 @@ def test_more_of_the_same_people_changes_nothing(
     more = [tuple(times * cell for cell in cells) for cells in groups]
     before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
     assert before == pytest.approx(after, nan_ok=True)
+
+
+@pytest.mark.parametrize("record", PEOPLE_COUNTS, ids=lambda one: one.id)
+@examples(40)
+@given(groups=st.lists(CELLS, min_size=2, max_size=4), times=st.integers(2, 9))
+def test_counts_grow_with_the_people(record: PeopleCount, groups: list[Four], times: int) -> None:
+    more = [tuple(times * cell for cell in cells) for cells in groups]
+    before, after = values_of(record, groups), values_of(record, more)  # type: ignore[arg-type]
+    assert [times * count for count in before] == after
 
 
 @pytest.mark.parametrize("record", [*BINARY, *WHOLES], ids=lambda one: one.id)

@@ -651,7 +651,22 @@ def r2(rows: Rows, _everybody: Rows = ()) -> Number:
     return 1 - _total([((y - predicted) ** 2, n) for y, predicted, n in numbers]) / around_mean
 
 
+def _people_in(cell: str) -> Callable[[Rows, Rows], Number]:
+    """Return what counts the people of a cell, or all people."""
+
+    def count(rows: Rows, _everybody: Rows = ()) -> Number:
+        own = [row for row in rows if not cell or cell in _cells_of(row)]
+        return Fraction(sum(row.people for row in own))
+
+    return count
+
+
 GROUP: dict[str, Callable[[Rows, Rows], Number]] = {
+    "group_size": _people_in(""),
+    "true_positives": _people_in("tp"),
+    "false_positives": _people_in("fp"),
+    "false_negatives": _people_in("fn"),
+    "true_negatives": _people_in("tn"),
     "demographic_disparity": demographic_disparity,
     "generalized_entropy": generalized_entropy,
     "theil": theil,

@@ -188,6 +188,11 @@ def _entries(result: AuditResult, metrics: Sequence[str]) -> Iterator[dict[str, 
 
 
 COUNTED_GROUPS = [
+    "group_size",
+    "true_positives",
+    "false_positives",
+    "false_negatives",
+    "true_negatives",
     "demographic_disparity",
     "generalized_entropy",
     "theil",

@@ -15,8 +15,8 @@ from test_reports import GOLDENS, stable
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.report import checks, github
-from fairaudit.report.diagnostics import diagnose, limit_place
+from fairaudit.report import github
+from fairaudit.report.diagnostics import diagnose, limit_place, tellings_of
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
@@ -72,14 +72,14 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         Status.WARN: "warning",
         Status.WAIVED: "notice",
     }
-    told = {row.finding.check.id: row.headline for row in diagnose(result)}
+    told = {row.finding.check.id: row.telling for row in diagnose(result)}
     expected = {
         (
             words[one.status],
             str(place.line),
             str(place.column),
             f"{one.status.upper()} {one.check.id}",
-            f"{told[one.check.id]}\n{checks.title(one)}: {checks.sentence(one)}",
+            "\n".join([told[one.check.id].headline, *told[one.check.id].lines(", ")]),
         )
         for one in result.findings
         if one.status in words and (place := limit_place(one)) is not None
@@ -127,7 +127,8 @@ def test_what_the_exit_code_tells_is_an_error_here(name: str) -> None:
         assert found[0].command == "error"
     for finding in result.findings:
         if finding.status not in {Status.PASS, Status.SKIPPED}:
-            assert checks.sentence(finding) in found[0].message
+            for line in tellings_of(result)[finding.check.id].lines(", "):
+                assert line in found[0].message
 
 
 def test_an_expired_waiver_is_told_on_its_line() -> None:

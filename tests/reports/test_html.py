@@ -19,7 +19,7 @@ from report_cases import NAMES
 
 import fairaudit
 from fairaudit.errors import NothingToAudit
-from fairaudit.report import FORMATS, checks, content, html, numbers, palette
+from fairaudit.report import FORMATS, content, html, numbers, palette
 from fairaudit.report.blocks import (
     Cell,
     Entries,
@@ -30,6 +30,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
+from fairaudit.report.diagnostics import tellings_of
 from fairaudit.report.html import inline
 from fairaudit.report.pictures import (
     MOST_ROWS,
@@ -131,7 +132,9 @@ def test_a_page_says_all_that_the_report_says(name: str) -> None:
             assert _plain(words) in text
     for finding in found.result.findings:
         assert finding.check.id in text
-        assert _plain(checks.sentence(finding)) in text
+        telling = tellings_of(found.result)[finding.check.id]
+        for words in (telling.headline, *(words for _, words in telling.facts)):
+            assert _plain(words) in text
     banner = next(one for one in tree_of(name).all("p") if "banner" in one.attributes["class"])
     assert banner.text.startswith(found.result.verdict.upper())
 

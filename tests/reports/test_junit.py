@@ -133,14 +133,14 @@ def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> N
         Status.SKIPPED: "skipped",
         Status.WAIVED: "skipped",
     }
-    told = {row.finding.check.id: row.headline for row in diagnose(result)}
+    told = {row.finding.check.id: row.telling for row in diagnose(result)}
     expected = {
         one.check.id: (
             elements[one.status],
             str(one.status),
-            told[one.check.id]
+            told[one.check.id].headline
             if elements[one.status]
-            else f"{checks.title(one)}: {checks.sentence(one)}",
+            else f"{checks.title(one)}: {told[one.check.id].headline}",
         )
         for one in result.findings
     }
@@ -273,9 +273,9 @@ def test_a_name_is_never_markup_nor_lost() -> None:
     assert [case.attrib["name"] for case in root.iter("testcase")] == list(signs.values())
     for case, name in zip(root.iter("testcase"), signs, strict=True):
         (told,) = case
-        message = "".join(map(spelled, f"; {name}")).replace(" ::", r" \x3a:")
-        sentence, *_ = (told.text or "").replace("\r", "").split("\nfails: ")
-        assert sentence.endswith(message)
+        message = "".join(map(spelled, f"\nnote: {name}")).replace(" ::", r" \x3a:")
+        before, *_ = (told.text or "").replace("\r", "").split("\ninterval: ")
+        assert before.replace("\n  ", "\n").endswith(message)
 
 
 def test_equal_results_make_equal_bytes_and_a_file_is_written(tmp_path: Path) -> None:

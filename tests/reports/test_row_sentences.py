@@ -10,11 +10,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import sentence_of
 
 import fairaudit
 from fairaudit.metrics import CATALOGUE
 from fairaudit.metrics.definitions import NARROW
-from fairaudit.report import check_page, checks, evidence, worked_formula
+from fairaudit.report import check_page, checks, worked_formula
 from fairaudit.report.terminal import render
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Finding
@@ -109,7 +110,7 @@ def test_the_sides_of_a_twin_test_are_those_with_a_twin(result: AuditResult) -> 
     assert (part.first.estimate.numerator, part.first.estimate.denominator) == (selected, n)
     assert part.second.estimate.value == pytest.approx(twins)
     assert part.second.estimate.value - part.first.estimate.value == pytest.approx(part.value)
-    assert f"g=w {100 * selected / n:.1f} % ({selected}/{n}) against" in checks.sentence(finding)
+    assert f"; who: g=w {100 * selected / n:.1f} % {selected}/{n}, " in sentence_of(result, finding)
 
 
 @pytest.mark.parametrize("favourable", [True, False])
@@ -147,15 +148,15 @@ def test_a_situation_is_told_in_people(result: AuditResult) -> None:
 )
 def test_a_test_says_what_it_tests(result: AuditResult, metric: str, hypothesis: str) -> None:
     finding = finding_of(result, metric)
-    assert f"p of {hypothesis} " in checks.sentence(finding)
-    assert f"test of {hypothesis}" in dict(evidence.facts(finding))
+    assert f"p of {hypothesis} " in sentence_of(result, finding)
 
 
 def test_an_open_test_of_calibration_speaks_of_calibration() -> None:
     calibrated = [One("wm"[n % 2], 20, "a", n // 2 % 2, 1, 0.5) for n in range(80)]
     rows = [*calibrated, One("w", 20, "a", 1, 1, 0.5)]
     metric = {"metric": "hosmer_lemeshow", "fail": {"above": -1, "significant": True}}
-    sentence = checks.sentence(finding_of(audit(rows, metric), "hosmer_lemeshow"))
+    found = audit(rows, metric)
+    sentence = sentence_of(found, finding_of(found, "hosmer_lemeshow"))
     assert "disparity" not in sentence
     assert "no difference" not in sentence
 
@@ -184,7 +185,7 @@ def test_too_few_people_are_the_reason_for_no_interval() -> None:
     (own,) = [r for r in found.rates if r.metric == "consistency" and r.group == (("g", "w"),)]
     assert own.estimate.no_interval == "none: fewer than 8 people"
     for metric in ("consistency", "twin_test"):
-        sentence = checks.sentence(finding_of(found, metric))
+        sentence = sentence_of(found, finding_of(found, metric))
         assert "fewer than 8 people" in sentence
         assert "variation" not in sentence
 
@@ -199,7 +200,7 @@ def test_sides_without_a_number_tell_none() -> None:
     found = audit(rows, {"metric": "twin_test", "fail": {"above": 0}})
     finding = finding_of(found, "twin_test")
     assert str(finding.status) == "inconclusive"
-    assert "nobody has a twin" in checks.sentence(finding)
+    assert "nobody has a twin" in sentence_of(found, finding)
     assert all(math.isnan(part.value) for row in found.comparisons for part in row.parts)
 
 

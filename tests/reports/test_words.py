@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import sentence_of
 from evidence_specs import YES, Rate, of_rates
 from typer.testing import CliRunner
 
@@ -131,14 +132,14 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     result = unproven(on)
     (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == (word[:4], True)
-    sentence = checks.sentence(finding)
-    assert " > 0.1, p of no disparity = .1098 (z, χ²(1) = 2.56)" in sentence
+    sentence = sentence_of(result, finding)
+    assert "; value: 0.250, above 0.1 (" in sentence
+    assert ", p of no disparity = .1098 (z); " in sentence
+    assert "; test: z, χ²(1) = 2.56" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
-    assert [*evidence.people_affected(finding)] == [
-        "g=a: 5 people short of the other group's rate, 3 short of the limit"
-    ]
+    assert "; people: g=a: 3 more would reach the limit, 5 more the rate of g=b" in sentence
 
 
 @pytest.mark.parametrize("on", ["warn", "fail"])
@@ -179,10 +180,11 @@ def cleared() -> AuditResult:
 
 
 def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None:
-    (finding,) = unproven("fail", warn={"above": 0.05}).findings
+    result = unproven("fail", warn={"above": 0.05})
+    (finding,) = result.findings
     assert (str(finding.status), finding.not_cleared) == ("warn", True)
     said = "beyond the limit that fails (above 0.1, if significant), without the required evidence"
-    assert said in checks.sentence(finding)
+    assert said in sentence_of(result, finding)
 
 
 def test_what_fails_or_lies_within_is_no_open_question() -> None:
@@ -198,14 +200,15 @@ def test_what_fails_or_lies_within_is_no_open_question() -> None:
 def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing_else() -> None:
     """48/80 of 40 are 24, 12 more than 12; a gap of .1 takes 20 of 40 selected."""
     cells: dict[tuple[str, ...], Rate] = {("a",): (12, 40), ("b",): (48, 80)}
-    (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}}).findings
-    (text,) = evidence.people_affected(finding)
-    assert text == "g=a: 12 people short of the other group's rate, 8 short of the limit"
+    result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}})
+    (finding,) = result.findings
+    text = sentence_of(result, finding)
+    assert "; people: g=a: 8 more would reach the limit, 12 more the rate of g=b" in text
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
-    (finding,) = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}}).findings
-    (text,) = evidence.people_affected(finding)
-    assert text.endswith(", 4 short of the limit"), ".4 of 40 are 16"
+    result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}})
+    text = sentence_of(result, result.findings[0])
+    assert "; people: g=a: 4 more would reach the limit, " in text, ".4 of 40 are 16"
 
 
 # Signs, sides and levels ----------------------------------------------------------------------
@@ -219,25 +222,24 @@ def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
     (finding,) = result.findings
     assert finding.estimate is not None
     assert finding.estimate.value == pytest.approx(0.3)
-    low, high = finding.estimate.low, finding.estimate.high
-    assert low is not None
-    assert high is not None
-    said = f"against everybody 40.0 %: -0.3000 [-{high:.4f}, -{low:.4f}] < -0.1, p of no disparity "
-    assert said in checks.sentence(finding)
-    (kept,) = audited(
-        cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}}
-    ).findings
-    assert "] (fails below -0.4), p of no disparity " in checks.sentence(kept)
+    text = sentence_of(result, finding)
+    assert text.startswith("selection rate of g=a is 30.0 points below everybody's; value: 0.300, ")
+    assert "; who: g=a 10.0 % 10/100, everybody 40.0 %; " in text
+    kept = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}})
+    assert "; value: 0.300 (fails above 0.4); " in sentence_of(kept, kept.findings[0])
 
 
 def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
     cells: dict[tuple[str, ...], Rate] = {("a",): (60, 100), ("b",): (30, 100)}
     ratio = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
     turned = {"metric": "mean_difference", "reference": "a", "fail": {"above": 0.1}}
-    of_ratio, of_difference = audited(cells, ("g",), ratio, turned).findings
-    both = "g=b 30.0 % (30/100) against g=a 60.0 % (60/100)"
-    assert f"{both}: 0.5000 [" in checks.sentence(of_ratio)
-    assert f"{both} (reference - group): 0.3000 [" in checks.sentence(of_difference)
+    result = audited(cells, ("g",), ratio, turned)
+    of_ratio, of_difference = (sentence_of(result, finding) for finding in result.findings)
+    both = "; who: g=b 30.0 % 30/100, g=a 60.0 % 60/100"
+    assert "; value: 0.500, below 0.8 (fails below 0.8)" in of_ratio
+    assert both in of_ratio
+    assert "; value: 0.300, above 0.1 (fails above 0.1), it is reference - group" in of_difference
+    assert both in of_difference
 
 
 @pytest.mark.parametrize(
@@ -362,14 +364,13 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     metric = {"metric": "disparate_impact_ratio", "fail": {"below": 0.7}}
     frame = pl.DataFrame(rows, ["g", "d", "n"], orient="row")
     spec = {"columns": columns, "metrics": [metric], "missing": {"prediction": "aside"}}
-    (finding,) = fairaudit.audit(spec, frame).findings
+    result = fairaudit.audit(spec, frame)
+    (finding,) = result.findings
     assert str(finding.status) == "fail"
     assert finding.missing is not None
     assert finding.missing.others
-    text = checks.sentence(finding)
-    assert "between 0.1111 and 0.7778, whatever the missing values are" in text
-    assert "; with them known, the check might not fail" in text
-    assert "change the verdict" not in text
+    text = sentence_of(result, finding)
+    assert " of unknown outcome: 0.111 to 0.778, the verdict could turn" in text
     assert "could put" not in text
 
 
@@ -460,7 +461,7 @@ def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
     rates = {"a": (30, 100), "b": (60, 100)}
     gate = {"metric": "differential_fairness", "fail": {"above": 0.1}}
     (smoothed,) = of_rates(rates, gate | {"smoothing": 1})
-    assert "(before smoothing): " in smoothed["sentence"]
+    assert "the rates are those before smoothing; " in smoothed["sentence"]
     (plain,) = of_rates(rates, gate)
     assert "smoothing" not in plain["sentence"]
 

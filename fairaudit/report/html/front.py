@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from fairaudit.report import checks, lattice, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
-from fairaudit.report.diagnostics import AuditHeadline, Diagnostic, Level, audit_headline, diagnose
+from fairaudit.report.diagnostics import (
+    AuditHeadline,
+    Diagnostic,
+    Level,
+    audit_headline,
+    by_label,
+    diagnose,
+)
 from fairaudit.report.disparities import WidestGap, widest
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
@@ -35,7 +42,6 @@ class CheckLine:
     id: str
     status: Cell
     diagnostic: Diagnostic
-    in_full: str
     picture: Place[Figure] | None
     section: str
 
@@ -47,13 +53,19 @@ class CheckLine:
 
     @property
     def labelled(self) -> list[tuple[str, str]]:
-        """What is told of it: each label once, with all its lines."""
-        texts: dict[str, list[str]] = {}
-        label = ""
-        for name, text in self.diagnostic.lines:
-            label = name or label
-            texts.setdefault(label, []).append(text)
-        return [(name, "\n".join(lines)) for name, lines in texts.items()]
+        """What is told of it first: each label once, with all its lines."""
+        return by_label(self.diagnostic.lines)
+
+    @property
+    def rest(self) -> list[tuple[str, str]]:
+        """What else is told of it."""
+        first = set(self.diagnostic.lines)
+        return by_label(line for line in self.diagnostic.telling.facts if line not in first)
+
+    @property
+    def id_of_check(self) -> str:
+        """The name by which commands know it."""
+        return checks.id_of(self.diagnostic.finding)
 
     @property
     def subject(self) -> str:
@@ -140,11 +152,7 @@ def _picture(
 
 def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
     finding, figure = diagnostic.finding, diagnostic.figure
-    place = f", {diagnostic.place}" if diagnostic.place else ""
-    in_full = (
-        f"{checks.title(finding)}: {checks.sentence(finding)} ({checks.id_of(finding)}{place})"
-    )
     picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
     titles = {section.title: section.id for section in outline.sections}
     section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
-    return CheckLine(id_, checks.status_cell(finding), diagnostic, in_full, picture, section)
+    return CheckLine(id_, checks.status_cell(finding), diagnostic, picture, section)

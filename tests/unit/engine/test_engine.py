@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections.abc import Callable
 from datetime import date
@@ -152,11 +153,36 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
             audit(write(tmp_path / name, content))
 
 
-def test_repeated_columns_are_refused_only_where_they_are_needed(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", "race,note,note,y\na,1,2,1\na,1,2,0\n")
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_columns_of_one_name_are_one_where_they_are_equal(tmp_path: Path, blank: str) -> None:
+    header = "race,note,note,y\n"
+    path = write(tmp_path / "a.csv", f"{header}a,1,2,1\n{blank}a,1,2,0\n")
     assert "'note'" in audit(path).notices[0]
-    with pytest.raises(SpecError, match="2 columns are named 'race'"):
-        audit(write(tmp_path / "b.csv", "race,race,y\na,b,1\n"))
+    equal = audit(write(tmp_path / "b.csv", f'race,y,race\na,1,a\n{blank}"b",0,b\n,1,\n'))
+    assert [row.n for row in equal.groups if row.by] == [1, 1, 1]
+    assert "2 columns are named 'race' in" in equal.notices[0]
+    unequal = f"race,y,race\na,1,a\n{blank}a,1,b\n"
+    with pytest.raises(
+        DataError, match=f"c.csv:{4 if blank else 3}: several .* 'race', and differ"
+    ):
+        audit(write(tmp_path / "c.csv", unequal))
+
+
+def test_compas_repeats_columns_whose_rows_are_equal(shared: Path) -> None:
+    path = shared / "compas-scores-two-years.csv"
+    spec = {
+        "version": 1, "title": "COMPAS", "data": str(path), "filter": "priors_count > 2",
+        "columns": {"protected": ["sex"], "decision": {"column": "decile_score",
+                    "positive": {"at_least": 5}}}, "metrics": ["selection_rate"],
+    }  # fmt: skip
+    with path.open(newline="") as text:
+        header, *rows = csv.reader(text)
+    first, second = (number for number, name in enumerate(header) if name == "priors_count")
+    assert all(row[first] == row[second] for row in rows)
+    expected = sum(int(row[first]) > 2 for row in rows)
+    result = fairaudit.audit(spec)
+    assert next(row.n for row in result.groups if not row.by) == expected
+    assert sum("columns are named" in notice for notice in result.notices) == 2
 
 
 def test_files_are_counted_as_one_whatever_their_columns_and_types(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_an_averaged_gap_is_tested_by_itself() -> None:
             "Cochran–Mantel–Haenszel", "alike in every stratum",
         )  # fmt: skip
         assert beside["p"] == pytest.approx(0.5051, abs=1e-4)
-        said = "); test that no stratum has a gap: p = .5051 (Cochran–Mantel–Haenszel)"
+        said = ", that no stratum has a gap: p = .5051 (Cochran–Mantel–Haenszel)"
         assert said in check["sentence"]
         assert ", p of no disparity < .0001 (" in check["sentence"]
 
@@ -324,7 +324,7 @@ def test_every_test_of_counts_tells_its_statistic() -> None:
     four = {"a": (250, 1000), "b": (270, 1000), "c": (240, 1000), "d": (260, 1000)}
     (check,) = of_rates(four, {"metric": "demographic_parity_difference", "fail": {"above": 0.9}})
     assert statistic_of(check) == ("χ²", pytest.approx(2.631925, abs=1e-6), [3])
-    assert "(χ²(3) = 2.63)" in check["sentence"]
+    assert "; test: χ²(3) = 2.63" in check["sentence"]
 
 
 # Keys, ends and few people again --------------------------------------------------------------

@@ -26,11 +26,12 @@ from fairaudit.report.terminal import render
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?∞"
 SENTENCE = re.compile(
-    rf".*g=a (?P<a>[\d.e+-]+) % \((?P<x>[\d,]+)/(?P<n>[\d,]+)\) "
-    rf"against g=b (?P<b>[\d.e+-]+) % \((?P<y>[\d,]+)/(?P<m>[\d,]+)\): "
-    rf"(?P<value>{NUMBER}) \[(?P<low>{NUMBER}), (?P<high>{NUMBER})\] "
-    r"(?:(?P<sign>[<>]) (?P<bound>\S+?)|\((?P<word>fails|warns) (?P<limit>[^)]*)\)), "
-    r"p of no disparity (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^;)]*)(?P<rest>.*)\)?.*"
+    rf".*; value: (?P<value>{NUMBER})(?:, (?P<sign>below|above) (?P<bound>\S+))? "
+    r"\((?P<word>fails|warns) .*; "
+    r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
+    r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
+    rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}), "
+    r"p of no disparity (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^)]*)\).*"
 )
 RATES = st.tuples(st.integers(1, 90), st.integers(1, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(1, 10**7), st.integers(1, 10**7)).map(lambda one: (one[0], sum(one)))
@@ -80,7 +81,7 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
         assert crossed
         bound = Fraction(said["bound"])
         assert bound in {low, high}
-        assert shown < bound if said["sign"] == "<" else shown > bound
+        assert shown < bound if said["sign"] == "below" else shown > bound
         assert one["status"] == case.on or backing in {"not_significant", "not_conclusive"}
     else:
         assert not crossed or status == "pass"
@@ -157,8 +158,8 @@ def test_exactly_at_the_limit_is_not_beyond_it(selected: int, status: str) -> No
     rates = {"a": (selected, 100), "b": (60, 100)}
     (one,) = of_rates(rates, metric)
     assert one["status"] == status
-    shown = "0.8000 [" if status == "pass" else "0.7833 ["
-    assert f": {shown}" in one["sentence"]
+    shown = "0.800 (fails" if status == "pass" else "0.783, below 0.8 (fails"
+    assert f"; value: {shown}" in one["sentence"]
 
 
 @given(rates=st.lists(RATES, min_size=3, max_size=6), below=st.integers(30, 99), sure=st.booleans())
@@ -187,12 +188,13 @@ def test_several_groups_are_told_as_they_are_judged(
         assert ratios[told] == min(ratios[g] for g in proven)
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
-    found = re.search(rf"; (= |< )?(\.\d+|1\.0+)( by Holm over {size} tests\))", one["sentence"])
+    family = rf"p of no disparity (= |< )(\.\d+|1\.0+) \(Holm, {size} tests\)"
+    found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":
         assert float(found[2]) == pytest.approx(adjusted[told], abs=6e-5)
         assert (Fraction(found[2]) < Fraction(1, 20)) == (adjusted[told] < 0.05)
-    also = one["sentence"].partition("; also beyond a limit: ")[2]
+    also = one["sentence"].partition("; also: beyond the limit: ")[2].partition("; ")[0]
     assert {g for g in ratios if re.search(rf"g={g} -?\d", also)} == crossed - {told}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import sentence_of
 from evidence_specs import YES, document
 
 import fairaudit
@@ -98,9 +99,12 @@ def test_a_settled_stratum_adds_no_width() -> None:
 
 
 def test_the_sentence_sets_a_disparity_beside_nobody() -> None:
-    found = finding(ALONE)
-    assert "against" not in checks.sentence(found)
-    assert checks.sentence(found).startswith("demographic disparity g=a 0.3333 (n = 120): 0.3333 ")
+    result = fairaudit.audit(spec(), frame(ALONE))
+    (found,) = result.findings
+    sentence = sentence_of(result, found)
+    assert "against" not in sentence
+    assert "; value: 0.333" in sentence
+    assert "; who: g=a 0.3333 n = 120; " in sentence
     assert "overall" not in checks.title(found)
     tree = document(spec(), frame(ALONE))
     assert {row["reference"] for row in tree["comparisons"]} == {None}

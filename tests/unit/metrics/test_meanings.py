@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from conftest import sentence_of
 from evidence_specs import YES, Cells, confused, document, spec
 
 import fairaudit
@@ -61,7 +62,8 @@ def test_a_mean_over_groups_says_what_it_is(compare: str, words: str) -> None:
     metric = {"metric": "selection_rate", "compare": compare, "aggregate": "mean",
               "reference": "rest", "fail": limit}  # fmt: skip
     asking = spec(metric, labels=True)
-    (finding,) = fairaudit.audit(asking, confused(THREE)).findings
+    result = fairaudit.audit(asking, confused(THREE))
+    (finding,) = result.findings
     cells = {name: (tp + fp, tp + fp + fn + tn) for name, (tp, fp, fn, tn) in THREE.items()}
     selected, people = (sum(one[side] for one in cells.values()) for side in (0, 1))
     apart = 0.0
@@ -72,7 +74,7 @@ def test_a_mean_over_groups_says_what_it_is(compare: str, words: str) -> None:
     assert finding.estimate is not None
     value = math.exp(expected) if compare == "ratio" else expected
     assert finding.estimate.value == pytest.approx(value)
-    assert checks.sentence(finding).startswith(f"{words}: ")
+    assert f"), {words}; " in sentence_of(result, finding)
     assert "mean over groups" in checks.title(finding)
     (row,) = document(asking, confused(THREE))["comparisons"]
     assert row["parameters"] == {"aggregate": "mean"}

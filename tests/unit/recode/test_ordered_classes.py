@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import sentence_of
 from scipy.stats import mannwhitneyu
 
 import fairaudit
 from fairaudit.errors import SpecError
-from fairaudit.report import checks
 
 ORDER = ["bronze", "silver", "golden"]
 GIVEN = {
@@ -43,9 +43,11 @@ def test_ranks_and_their_test_are_scipys() -> None:
 
 
 def test_the_sentence_tells_people_and_no_rate() -> None:
-    (finding,) = audit({"order": ORDER}).findings
-    assert "group=b (n = 24) against group=a (n = 25)" in checks.sentence(finding)
-    assert "%" not in checks.sentence(finding).split("against")[0]
+    result = audit({"order": ORDER})
+    (finding,) = result.findings
+    sentence = sentence_of(result, finding)
+    assert "who: group=b n = 24, group=a n = 25 the reference; " in sentence
+    assert "%" not in sentence.partition("; sure: ")[0]
 
 
 def test_two_classes_are_the_area_of_selection() -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 import pytest
-from conftest import SPECS, long
+from conftest import SPECS, long, sentence_of
 from scipy import stats
 from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.multitest import multipletests
@@ -23,7 +23,7 @@ from statsmodels.stats.proportion import proportions_ztest
 import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.evidence import Sample
-from fairaudit.report import checks, content, terminal
+from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Entries
 from fairaudit.result import AuditResult
@@ -506,7 +506,7 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
         assert "1 sign pattern not established: 1 reversed in" in text
         assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
     (finding,) = asked.findings
-    assert ", not established)" in checks.sentence(finding)
+    assert ", not established" in sentence_of(asked, finding)
 
 
 HANGING: Cells = {

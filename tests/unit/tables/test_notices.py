@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from conftest import sentence_of
 from evidence_specs import document, people
 from evidence_specs import spec as asking
 
-from fairaudit.report import checks
 from fairaudit.result import AuditResult
 
 Audit = Callable[..., AuditResult]
@@ -131,8 +131,9 @@ def test_a_ratio_to_everybody_at_a_small_rate_tells_the_points(
     a, b = selected
     text = confusion(a=(a, 0, 0, 100 - a), b=(b, 0, 0, 100 - b))
     metric = {"metric": "elift", "fail": {"above": 1.5}}
-    (finding,) = audit_csv(text, spec(metric)).findings
-    assert ("at rates this small" in checks.sentence(finding)) is told
+    result = audit_csv(text, spec(metric))
+    (finding,) = result.findings
+    assert ("at rates this small" in sentence_of(result, finding)) is told
 
 
 def test_models_that_select_unequally_are_noticed(audit_csv: Audit) -> None:

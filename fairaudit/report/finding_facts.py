@@ -1,0 +1,189 @@
+"""What a report in full says of a finding beside its short lines: value, test, bounds, left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairaudit import names
+from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
+from fairaudit.report import baseline, checks, evidence, headlines, metric_titles, numbers
+from fairaudit.report.reversal_sentences import KIND_WORDS, pair
+from fairaudit.simpson import Reversal
+from fairaudit.verdict import Check, Finding, Status
+
+MISLEADING_RATE = 0.1
+"""Below this reference rate a ratio is shown with the difference beside it."""
+_LARGEST_LOG = 700.0
+"""Of larger ones the factor is beyond a double."""
+NOT_ESTABLISHED = "not established: the sign of the adjusted gap depends on the weights"
+_SECOND_TESTS = {
+    "alike in every stratum": "no stratum has a gap",
+    "no difference in either rate": "neither rate differs",
+}
+"""What a second test tests, as a clause, where its hypothesis is none."""
+
+
+def facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Labels and texts, as they stand below the short lines; a text without a label goes on."""
+    estimate = finding.estimate
+    if estimate is not None and not estimate.suppressed:
+        has_interval = estimate.low is not None and estimate.high is not None
+        method = estimate.method if has_interval else estimate.no_interval
+        yield from labelled("interval", [method or ""])
+        yield from labelled("test", [*_tests(finding)])
+        yield from labelled("missing", [*_missing(finding)])
+        yield from labelled("people", [_shortfall(finding)])
+        if finding.status is not Status.PASS:
+            yield from labelled("few", [evidence.few_people(finding)])
+    yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
+    yield from labelled("strata", [_open_strata(finding)])
+    yield from labelled("left out", [*evidence.not_judged(finding)])
+    yield from _before(finding)
+
+
+def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
+    """The value beside its limits, how it follows from the rates, what to read beside it."""
+    if finding.estimate is not None and not finding.estimate.suppressed:
+        value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
+        texts = [value, _own_counts(finding), _derivation(finding), _difference(finding)]
+        yield from labelled("value", texts)
+
+
+def _own_counts(finding: Finding) -> str:
+    """What a group's own value, compared with nobody's, is made of."""
+    check, estimate = finding.check, finding.estimate
+    if not isinstance(check, Check) or not isinstance(check.asked, GroupMetric) or not estimate:
+        return ""
+    counts = numbers.counts(estimate)
+    return f"{counts} of {numbers.people(finding.first)}" if counts else ""
+
+
+def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The texts that say something, the first behind the label."""
+    for number, text in enumerate(filter(None, texts)):
+        yield ("" if number else label), text
+
+
+def _derivation(finding: Finding) -> str:
+    """How the value follows from the rates, where it is not their plain comparison."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return ""
+    if check.terms.parameters.as_texts().get("smoothing"):
+        return "the rates are those before smoothing"
+    if check.asked is DIFFERENTIAL_FAIRNESS_POOLED:
+        return "the rates are those before pooling"
+    if not isinstance(check.asked, Disparity):
+        return ""
+    if check.asked.over_groups is not None:
+        return check.asked.aggregate
+    comparison = check.asked.comparison
+    if comparison.scale is not None and not comparison.rises_with_rate:
+        return f"it is {comparison.formula}"
+    return "the odds are pooled over strata" if comparison.exact_in_strata is not None else ""
+
+
+def _difference(finding: Finding) -> str:
+    """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
+    check, parts = finding.check, checks.attaining_parts(finding)
+    if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
+        return ""
+    if check.asked is BIAS_AMPLIFICATION and finding.estimate is not None:
+        change = finding.estimate.value
+        is_known = math.isfinite(change) and change < _LARGEST_LOG
+        return f"a factor e^Δε of {numbers.number(math.exp(change), 2)}" if is_known else ""
+    comparison = getattr(check.asked, "comparison", None)
+    first, second = parts[0].first, parts[0].second
+    if comparison is None or not comparison.quotient or first is None or second is None:
+        return ""
+    rates = [first.estimate.value, second.estimate.value]
+    base = max(rates) if finding.spread else second.estimate.value
+    gap = first.estimate.value - second.estimate.value
+    if not metric_titles.is_share(parts[0].metric):
+        return f"the difference is {numbers.number(gap, 2)}"
+    if math.isnan(base) or base >= MISLEADING_RATE:
+        return ""
+    return f"at rates this small consider the difference: {numbers.points(gap)} points"
+
+
+def _tests(finding: Finding) -> Iterator[str]:
+    """The test by name with its own p-value, and a second one."""
+    test = None if finding.estimate is None else finding.estimate.significance
+    if test is None:
+        return
+    alpha = finding.check.inference.alpha
+    alone = f", by itself p {numbers.probability(test.p, alpha)}" if test.family > 1 else ""
+    yield f"{numbers.test(test)}{alone}"
+    if test.beside is not None:
+        hypothesis = _SECOND_TESTS.get(test.beside.hypothesis, test.beside.hypothesis)
+        p = numbers.probability(test.beside.p, alpha)
+        yield f"that {hypothesis}: p {p} ({test.beside.test})"
+
+
+def _missing(finding: Finding) -> Iterator[str]:
+    """Why there are no bounds, whom missing values could put beyond, and under assumptions."""
+    bounds = finding.missing
+    if bounds is None:
+        return
+    if bounds.low is None or bounds.high is None:
+        yield f"no bounds, because {bounds.reason}"
+        return
+    others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
+    groups = numbers.first_few([group for group in others if group], separator="; ")
+    if groups and bounds.turns and finding.status is not Status.FAIL:
+        # Whoever else may be beyond a bound: a check that fails cannot fail the more.
+        yield f"missing values could put {groups} beyond a limit"
+    stay, spread = "stay where they are counted", "spread over the groups by size"
+    for assumption, low, high in (
+        (stay, bounds.apart_low, bounds.apart_high),
+        (spread, bounds.proportional_low, bounds.proportional_high),
+    ):
+        if low is not None and high is not None:
+            ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
+            yield f"if people of unknown group {assumption}: {' to '.join(ends)}"
+
+
+def _shortfall(finding: Finding) -> str:
+    """The people of a gap, were both groups at the rate of both together."""
+    affected = finding.practice
+    if affected is None or not affected.shortfall:
+        return ""
+    amount = "too many" if affected.burden else "too few"
+    return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
+
+
+def _open_strata(finding: Finding) -> str:
+    count = sum(bool(row.stratum and not row.group) for row in finding.not_evaluated)
+    if not count:
+        return ""
+    return f"{count} {'stratum is' if count == 1 else 'strata are'} not judged"
+
+
+def _reversal(reversal: Reversal, finding: Finding) -> str:
+    """A further reversal in a few words, with its p-value, or why it has none."""
+    given = " and ".join(map(names.name, reversal.given))
+    text = f"{pair(reversal)}, given {given}, {KIND_WORDS[reversal.kind]}"
+    if reversal.significance is None:
+        return text
+    if reversal.hangs_on_weights:
+        return f"{text} ({NOT_ESTABLISHED})"
+    alpha = finding.check.inference.alpha
+    p = f"adjusted p {numbers.probability(reversal.significance.adjusted, alpha)}"
+    return f"{text} ({p}{'' if reversal.is_significant(alpha) else ', not established'})"
+
+
+def _before(finding: Finding) -> Iterator[tuple[str, str]]:
+    """The check in the baseline, and what its own groups had then if others decided."""
+    before = finding.before
+    if before is None:
+        return
+    value = "no number" if before.value is None else numbers.number(before.value)
+    texts = [f"{before.status}, {value}, {baseline.created(before.earlier)}"]
+    if before.decided_by and not before.is_decided_alike(finding):
+        own = "no number" if before.own is None else numbers.number(before.own)
+        groups = "the same groups" if finding.spread else numbers.named_group(finding.first)
+        texts.append(f"{groups} had {own} then; {baseline.deciding_groups(before)} decided")
+    yield from labelled("before", texts)
