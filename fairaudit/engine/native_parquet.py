@@ -3,8 +3,8 @@
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
 and threads count row groups into tables of their own, which add up. It serves texts, booleans and
-small integers, numbers cut at edges, a weight or a count, tables beside, without filter and scores; any other file
-is left to the other routes.
+small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
+scores, searches and any other file are left to the other routes.
 """
 
 from __future__ import annotations
