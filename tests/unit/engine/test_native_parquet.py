@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +21,15 @@ from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
+from fairaudit.engine import parquet, thrift
 from fairaudit.errors import DataError, UsageError
-from fairaudit.plan import Plan
+from fairaudit.plan import Edge, Key, Plan
 from fairaudit.planning import plan
 
-pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
+_kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 
 NATIVE = "the native kernel over parquet"
 LAZY = "Polars streaming over parquet"
@@ -106,7 +111,7 @@ def generated_rows(draw: st.DrawFn, *, nulls: bool = True) -> list[dict[str, Any
     version=st.sampled_from(["1.0", "2.0"]),
     codec=st.sampled_from(["none", "snappy", "gzip", "zstd", "lz4"]),
 )
-@examples(150)
+@examples(80)
 def test_counts_equal_those_of_the_rows_and_of_the_lazy_route(
     rows: list[dict[str, Any]],
     text: pa.DataType,
@@ -202,7 +207,7 @@ WEIGHTS = st.one_of(
     group=st.sampled_from([3, 25, 1000]),
     version=st.sampled_from(["1.0", "2.0"]),
 )
-@examples(150)
+@examples(80)
 def test_cuts_weights_and_counts_equal_those_of_the_lazy_route(
     rows: list[tuple[str | None, float | None, int, float, int]],
     repeated: int,
@@ -270,6 +275,73 @@ def test_other_weights_are_for_another_route(
         counted("native", path, asked)
 
 
+def table_sums(counts: Counts) -> list[Counter[tuple[object, ...]]]:
+    """The people of each table beside the cells, by its levels and intervals."""
+    return [
+        sum(
+            (
+                Counter(
+                    {
+                        tuple(
+                            int(code) if key.edges is not None else counts.table_levels[key][code]
+                            for key, code in zip(table.keys, codes, strict=True)
+                        ): people
+                    }
+                )
+                for codes, people in zip(table.codes, table.people.tolist(), strict=True)
+            ),
+            Counter(),
+        )
+        for table in counts.tables
+    ]
+
+
+@given(rows=generated_rows(), group=st.sampled_from([50, 1000]))
+@examples(20)
+def test_tables_beside_the_cells(rows: list[dict[str, Any]], group: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write(path, rows, {"a": pa.string(), "b": pa.int64()}, row_group_size=group)
+    keys = *map(Key, COLUMNS), Key("b", (Edge(Decimal(2)), Edge(Decimal(50), beyond=True)))
+    tables = (keys[:1], keys[1:3], (keys[4], keys[0], keys[3]))
+    asked = replace(PLAN, keys=keys[3:4], tables=tables)
+    native, by_polars = counted("native", path, asked), counted("lazy", path, asked)
+    assert table_sums(native) == table_sums(by_polars)
+    assert sums(native) == sums(by_polars)
+    for key, levels in by_polars.table_levels.items():
+        assert set(native.table_levels[key]) == set(levels)
+
+
+@pytest.mark.parametrize("protected", [["a", "b"], {"a": {}, "b": {"bins": [2, 50]}}])
+def test_subgroups_are_the_same_by_both_routes(protected: Any, tmp_path: Path) -> None:
+    chance = random.Random(8)
+    columns = {
+        "a": [chance.choice(["x", "y", "z", None]) for _ in range(3000)],
+        "b": [chance.randrange(60) for _ in range(3000)],
+        "c": [chance.choice([True, False, None]) for _ in range(3000)],
+        "y": [chance.randrange(2) for _ in range(3000)],
+    }
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=700)
+    spec = {
+        "columns": {
+            "protected": protected,
+            "features": ["c"],
+            "decision": {"column": "y", "positive": 1, "negative": 0},
+        },
+        "metrics": ["selection_rate"],
+        "subgroups": {"over": "all", "rates": ["selection_rate"]},
+    }
+    documents = {}
+    for route in ("native", "lazy"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FAIRAUDIT_ROUTE", route)
+            document = json.loads(fairaudit.audit(spec, path).to_json())
+        assert document["data"].pop("route") == {"native": NATIVE, "lazy": LAZY}[route]
+        del document["created"]
+        documents[route] = document
+    assert documents["native"] == documents["lazy"]
+
+
 def test_one_file_is_for_another_route(tmp_path: Path) -> None:
     rows = [{"a": "x", "b": 1, "c": True, "y": number % 2} for number in range(40)]
     paths = [tmp_path / "dictionary.parquet", tmp_path / "plain.parquet"]
@@ -326,3 +398,43 @@ def test_damaged_pages_are_refused_or_counted_to_the_last_row(
         else:
             assert counts.rows.sum() == len(rows)
     assert refused > 10
+
+
+def python_header(content: bytes) -> tuple[object, ...] | None:
+    """The fields of a header, by the reader in Python; None where it refuses them."""
+    try:
+        return tuple(parquet.header_in_python(content))
+    except (thrift.Malformed, parquet._Damaged):
+        return None
+
+
+def native_header(content: bytes) -> tuple[object, ...] | None:
+    """The same by the kernel."""
+    try:
+        return (*_kernel.first_header(content),)
+    except ValueError:
+        return None
+
+
+def test_both_readers_of_headers_read_the_same(tmp_path: Path) -> None:
+    chance = random.Random(21)
+    path = tmp_path / "rows.parquet"
+    headers = []
+    for version in ("1.0", "2.0"):
+        options = {"data_page_version": version, "write_page_checksum": True}
+        write(path, [dict.fromkeys(COLUMNS)] * 9, {"a": pa.string(), "b": pa.int64()}, **options)
+        content = path.read_bytes()
+        chunks = parquet.read_layout(path, "rows").groups[0].chunks
+        headers += [content[chunk.start : chunk.start + 60] for chunk in chunks]
+    both = neither = 0
+    for _ in range(20_000):
+        header = bytearray(chance.choice(headers))
+        for _ in range(chance.choice([0, 1, 1, 3])):
+            header[chance.randrange(40)] = chance.randrange(256)
+        native, python = native_header(bytes(header)), python_header(bytes(header))
+        if native is not None:
+            assert native == python, header
+        both += native is not None
+        neither += native is python is None
+    assert both > 2000
+    assert neither > 2000
