@@ -18,16 +18,16 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.features import Features
 
 BUDGET = 2**30
-"""So many bytes the people and what is worked out of them may take: 1 GiB."""
+"""So many bytes a process may take at its peak that reads people one by one: 1 GiB."""
 
-_PER_PERSON = 100
+PROCESS = 400 * 2**20
+"""So many of them are Python's, the libraries', and the engine's while it reads."""
+
+_PER_PERSON = 300
 """The bytes of an entry beside the features: cell, row, hashes, and what a search holds."""
 
 _PER_FEATURE = 32
-"""The bytes of a feature of an entry, as it is read and kept."""
-
-_PER_COORDINATE = 16
-"""The bytes of a coordinate of a person in a search: a number has one, a category one a level."""
+"""The bytes of a feature of an entry, as it is read, kept and searched."""
 
 _BITS = 64
 
@@ -37,16 +37,15 @@ _SPARE = 4
 Hashes = NDArray[np.uint64]
 
 
-def most_entries(people: int | None, features: int, coordinates: int = 0) -> int:
+def most_entries(people: int | None, features: int) -> int:
     """How many entries are held where so many people are wanted, or as many as fit."""
-    most = most_people(features, coordinates)
+    most = most_people(features)
     return most if people is None else min(most, _SPARE * people)
 
 
-def most_people(features: int, coordinates: int = 0) -> int:
-    """How many people with so many features, and coordinates made of them, the memory holds."""
-    size = _PER_PERSON + _PER_FEATURE * features + _PER_COORDINATE * coordinates
-    return BUDGET // size
+def most_people(features: int) -> int:
+    """How many people with so many features fit into the budget."""
+    return max(BUDGET - PROCESS, 0) // (_PER_PERSON + _PER_FEATURE * features)
 
 
 def is_below(profiles: Hashes, halvings: int) -> Marks:
@@ -88,22 +87,16 @@ class RawRows:
     most: int | None = None
 
     @property
-    def _coordinates(self) -> tuple[int, int]:
-        """How many features there are, and coordinates made of them."""
-        features = self.features
-        return len(features.names), len(features.number_names) + sum(map(len, features.levels))
-
-    @property
     def capacity(self) -> int:
         """How many people one by one the memory holds, or the plan wants."""
-        most = most_people(*self._coordinates)
+        most = most_people(len(self.features.names))
         return min(most, self.most or most)
 
     def limited(self) -> RawRows:
         """The same, of no more profiles than the memory holds."""
         _, first = np.unique(self.contents, return_index=True)
         halvings = choose_halvings(
-            self.profiles[first], most_entries(self.most, *self._coordinates), self.halvings
+            self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings
         )
         kept = is_below(self.profiles, halvings)
         return replace(self.take(kept), halvings=halvings)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -157,6 +158,29 @@ class GroupTable:
     def n(self) -> Ints:
         """People per stratum and group, [Z, G]."""
         return _people_of_groups(self)
+
+    def with_empty(self, groups: tuple[Group, ...]) -> GroupTable:
+        """The counts with further groups that nobody is in, for what counts people alone."""
+        if not groups:
+            return self
+
+        def padded(cells: Any) -> Any:  # noqa: ANN401  # integers or floats
+            return np.pad(cells, [(0, 0)] * (cells.ndim - 1) + [(0, len(groups))])
+
+        people = padded(self.people)
+        return replace(
+            self,
+            groups=(*self.groups, *groups),
+            people=people,
+            mass=people if self.mass is self.people else padded(self.mass),
+            squares=None if self.squares is None else padded(self.squares),
+            known=np.append(self.known, np.ones(len(groups), dtype=np.bool_)),
+            amounts={},
+            histogram=None,
+            pairs=None,
+            clusters=None,
+            rows=None,
+        )
 
 
 @memoize

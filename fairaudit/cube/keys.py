@@ -41,7 +41,8 @@ class KeyColumn:
     """A key column of the cube: its levels, and which of them have a special meaning.
 
     `unknown` holds the codes that stand for "not known": listed, never compared. `positive` holds
-    the codes of an outcome's positive classes; None where the spec names none.
+    the codes of an outcome's positive classes; None where the spec names none. `absent` are levels
+    that the spec declares and nobody has.
     """
 
     name: str
@@ -50,6 +51,7 @@ class KeyColumn:
     unknown: frozenset[int] = frozenset()
     positive: frozenset[int] | None = None
     favourable: bool = True
+    absent: tuple[str, ...] = ()
 
     def slots(self, codes: NDArray[np.int32]) -> Ints:
         """The codes, with those that have no level last."""

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.arrow_codes import NotServed, make_coder
-from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, RowGroup
+from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
 from fairaudit.engine.parquet_pages import (
     Buffer,
     DamagedPage,
-    Header,
     dictionary_page,
     read_bytes,
 )

@@ -23,11 +23,10 @@ from fairaudit.counts import TINY, WEIGHT_SCALES, RawKey
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.dictionary_route import thread_count
 from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, Terms, key_levels, numbers
-from fairaudit.engine.parquet import Chunk, RowGroup
+from fairaudit.engine.parquet import Chunk, Header, RowGroup
 from fairaudit.engine.parquet_pages import (
     MOST_BYTES,
     DamagedPage,
-    Header,
     opened,
     read_bytes,
     value_pages,

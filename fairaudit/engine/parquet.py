@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-from fairaudit.engine import thrift
+from fairaudit.engine import kernel, thrift
 from fairaudit.engine.thrift import Struct, Value
 from fairaudit.errors import DataError
 from fairaudit.names import quoted
@@ -99,6 +100,28 @@ class Layout:
     groups: tuple[RowGroup, ...]
 
 
+class Header(NamedTuple):
+    """The header of a page, which has `start` bytes: sizes and counts that are absent are -1."""
+
+    kind: int
+    start: int
+    size: int
+    unpacked: int
+    checksum: int | None
+    values: int
+    encoding: int
+    levels_encoding: int
+    nulls: int
+    rows: int
+    levels_size: int
+    repeats_size: int
+    is_packed: bool
+
+
+HeaderReader: TypeAlias = Callable[[bytes], Iterable[Any]]
+"""What reads the fields of the header that bytes begin with; raises `ValueError` for others."""
+
+
 class _Damaged(Exception):
     """Something that no sound file has; its text says what, where it is worth saying."""
 
@@ -135,11 +158,13 @@ def read_layout(path: Path, name: str) -> Layout:
 
 def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
     """Raises `DataError` where the pages of these columns are not what the footer says."""
+    native = kernel.load()
+    read_header = header_in_python if native is None else native.first_header
     with path.open("rb", buffering=0) as file:
         for group in layout.groups:
             for chunk in group.of(columns):
                 try:
-                    _check_chunk(file.fileno(), chunk)
+                    _check_chunk(file.fileno(), chunk, read_header)
                 except (thrift.Malformed, _Damaged, OSError) as error:
                     column = quoted(".".join(chunk.leaf.path))
                     why = str(error) if isinstance(error, _Damaged) else ""
@@ -246,48 +271,80 @@ def _extremes(statistics: Value) -> tuple[bytes, bytes] | None:
     return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
-def _check_chunk(file: int, chunk: Chunk) -> None:
+def _check_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
     """Walks from page to page, which have to add up to the chunk."""
     offset, values = chunk.start, 0
     while offset < chunk.stop:
-        header, start = _header(file, offset, chunk.stop)
-        offset = start + _int(header.get(3), chunk.stop - start + 1)
-        unpacked = _int(header.get(2), _INT)
-        kind = _int(header.get(1), 4)
-        if kind in {DATA, DATA_V2}:
-            values += _data(_struct(header.get(8 if kind else 5)), chunk, offset - start)
-        elif kind == DICTIONARY:
-            entries = _int(_struct(header.get(7)).get(1), _INT)
-            if entries * chunk.leaf.width > unpacked:
-                raise _Damaged
-        if 4 in header:
-            crc = header[4]
-            body = os.pread(file, offset - start, start)
-            if not isinstance(crc, int) or zlib.crc32(body) != crc % 2**32:
+        header = _header(file, offset, chunk.stop, read_header)
+        start = offset + header.start
+        offset = start + header.size
+        if offset > chunk.stop:
+            raise _Damaged
+        if header.kind in {DATA, DATA_V2}:
+            _check_data(header, chunk)
+            values += header.values
+        elif header.kind == DICTIONARY and not (
+            0 <= header.values * chunk.leaf.width <= header.unpacked
+        ):
+            raise _Damaged
+        if header.checksum is not None:
+            body = os.pread(file, header.size, start)
+            if zlib.crc32(body) != header.checksum % 2**32:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
 
 
-def _header(file: int, offset: int, stop: int) -> tuple[Struct, int]:
-    """The header of the page that begins there, and where its bytes begin."""
+def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
+    """The header of the page that begins there, from there on."""
     try:
-        header, length = thrift.struct(os.pread(file, min(_FEW_BYTES, stop - offset), offset))
-    except thrift.Ended:
-        header, length = thrift.struct(os.pread(file, min(_MANY_BYTES, stop - offset), offset))
-    return header, offset + length
+        return Header(*read_header(os.pread(file, min(_FEW_BYTES, stop - offset), offset)))
+    except ValueError:
+        return header_in_python(os.pread(file, min(_MANY_BYTES, stop - offset), offset))
 
 
-def _data(page: Struct, chunk: Chunk, size: int) -> int:
-    """How many values a page holds; `size` are its bytes as they are stored."""
-    values = _int(page.get(1), chunk.values + 1)
-    if 5 in page and not isinstance(page[5], dict):
+def header_in_python(content: bytes) -> Header:
+    """The header that the bytes begin with, as the kernel reads it; slower, and always there."""
+    fields, start = thrift.struct(content)
+    kind = _int(fields.get(1), 4)
+    page = _struct(fields.get({DATA: 5, _INDEX: -1, DICTIONARY: 7, DATA_V2: 8}[kind], {}))
+    checksum = fields.get(4)
+
+    def field(number: int, *, is_there: bool = True) -> int:
+        return _int(page[number], _INT) if is_there and number in page else -1
+
+    is_first, is_second = kind == DATA, kind == DATA_V2
+    return Header(
+        kind,
+        start,
+        _int(fields.get(3), _INT),
+        _int(fields.get(2), _INT),
+        checksum if isinstance(checksum, int) else None,
+        field(1),
+        field(4 if is_second else 2),
+        field(3, is_there=is_first),
+        field(2, is_there=is_second),
+        field(3, is_there=is_second),
+        field(5, is_there=is_second),
+        field(6, is_there=is_second),
+        not is_second or page.get(7) is not False,
+    )
+
+
+def _check_data(header: Header, chunk: Chunk) -> None:
+    """Raises `_Damaged` where the counts and sizes of a page of values contradict each other."""
+    values = header.values
+    if not 0 <= values <= chunk.values:
+        raise _Damaged
+    if header.kind == DATA_V2:
         # A page of the second version says how long its levels are, and how many rows it has.
-        levels = _int(page[5], size + 1) + _int(page.get(6), size + 1)
-        rows, nulls = _int(page.get(3), values + 1), _int(page.get(2), values + 1)
-        if levels > size or nulls > values or (rows != values and not chunk.leaf.repeats):
+        sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
+        if min(sizes) < 0 or header.levels_size + header.repeats_size > header.size:
             raise _Damaged
-    return values
+        if header.nulls > values or header.rows > values:
+            raise _Damaged
+        if header.rows != values and not chunk.leaf.repeats:
+            raise _Damaged
 
 
 def _int(value: Value, below: int) -> int:

@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from fairaudit.engine.arrow_codes import NotServed
-from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk
+from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header
 
 Buffer: TypeAlias = Any
 """Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""
@@ -30,24 +30,6 @@ _RUN_LENGTHS = 3
 
 class DamagedPage(Exception):
     """The bytes of a page are not what its header says."""
-
-
-class Header(NamedTuple):
-    """The header of a page, as the kernel reads it: sizes and counts that are absent are -1."""
-
-    kind: int
-    start: int
-    size: int
-    unpacked: int
-    checksum: int | None
-    values: int
-    encoding: int
-    levels_encoding: int
-    nulls: int
-    rows: int
-    levels_size: int
-    repeats_size: int
-    is_packed: bool
 
 
 @contextmanager
@@ -77,50 +59,73 @@ def dictionary_page(content: bytes, header: Header, chunk: Chunk) -> tuple[Buffe
     body = memoryview(content)[header.start : header.start + header.size]
     if header.values < 0:
         raise DamagedPage
-    return _unpacked(chunk.codec, body, header.unpacked), header.values
+    (entries,) = _unpack(chunk.codec, [(body, header.unpacked)])
+    return entries, header.values
 
 
-def value_pages(content: bytes, headers: list[Header], chunk: Chunk) -> Iterator[Page]:
+def value_pages(content: bytes, headers: list[Header], chunk: Chunk) -> list[Page]:
     """The pages of values of a chunk, unpacked."""
-    view, room = memoryview(content), MOST_BYTES
+    if headers and headers[0].kind == DICTIONARY:
+        headers = headers[1:]
+    view = memoryview(content)
+    packed: dict[int, tuple[memoryview, int]] = {}
+    plain: dict[int, tuple[memoryview, int]] = {}
+    levels: list[Buffer] = []
     for number, header in enumerate(headers):
-        if number == 0 and header.kind == DICTIONARY:
-            continue
-        room -= header.unpacked
-        if header.kind not in {DATA, DATA_V2} or room < 0:
-            raise NotServed
-        if header.values < 0:
-            raise DamagedPage
+        size = _levels_size(header, chunk)
         body = view[header.start : header.start + header.size]
-        is_second = header.kind == DATA_V2
-        levels, values = _second(header, body, chunk) if is_second else _first(header, body, chunk)
-        yield is_second, header.encoding, header.values, levels, values
+        levels.append(body[:size])
+        kept = packed if header.is_packed else plain
+        kept[number] = body[size:], header.unpacked - size
+    bodies = {number: body for number, (body, _) in plain.items()}
+    bodies |= zip(packed, _unpack(chunk.codec, [*packed.values()]), strict=True)
+    return [
+        (header.kind == DATA_V2, header.encoding, header.values, levels[number], bodies[number])
+        for number, header in enumerate(headers)
+    ]
 
 
-def _first(header: Header, body: memoryview, chunk: Chunk) -> tuple[Buffer, Buffer]:
-    """A page of the first version: its levels are packed together with its values."""
-    if chunk.leaf.is_optional and header.levels_encoding != _RUN_LENGTHS:
+def _levels_size(header: Header, chunk: Chunk) -> int:
+    """How many bytes stand before the values as they are: the levels of the second version."""
+    if header.kind not in {DATA, DATA_V2}:
         raise NotServed
-    return b"", _unpacked(chunk.codec, body, header.unpacked)
-
-
-def _second(header: Header, body: memoryview, chunk: Chunk) -> tuple[Buffer, Buffer]:
-    """A page of the second version: its levels stand before its values, as they are."""
-    size = header.levels_size
+    if header.values < 0:
+        raise DamagedPage
+    if header.kind == DATA:
+        if chunk.leaf.is_optional and header.levels_encoding != _RUN_LENGTHS:
+            raise NotServed
+        return 0
     if header.repeats_size or header.rows != header.values:
         raise NotServed
-    if not 0 <= size <= min(header.size, header.unpacked):
+    if not 0 <= header.levels_size <= min(header.size, header.unpacked):
         raise DamagedPage
-    levels, values = body[:size], body[size:]
-    if not header.is_packed:
-        return levels, values
-    return levels, _unpacked(chunk.codec, values, header.unpacked - size)
+    return header.levels_size
 
 
-def _unpacked(codec: int, body: memoryview, size: int) -> Buffer:
-    """Bytes as they were before they were packed, as many as the header says."""
-    if size > MOST_BYTES:
+def _unpack(codec: int, bodies: list[tuple[memoryview, int]]) -> list[Buffer]:
+    """The bytes of pages as they were before they were packed, as many as their headers say."""
+    if sum(size for _, size in bodies) > MOST_BYTES:
         raise NotServed
+    if codec == _ZSTD:
+        return _unpack_together(bodies)
+    return [_unpack_one(codec, body, size) for body, size in bodies]
+
+
+def _unpack_together(bodies: list[tuple[memoryview, int]]) -> list[Buffer]:
+    """The pages of Zstandard by one call: its frames may follow each other, and a call is dear."""
+    total = sum(size for _, size in bodies)
+    content = b""
+    if total:
+        content = _by_arrow("zstd", b"".join(body for body, size in bodies if size), total)
+    view, end = memoryview(content), 0
+    parts = []
+    for _, size in bodies:
+        parts.append(view[end : end + size])
+        end += size
+    return parts
+
+
+def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
     if codec == _UNCOMPRESSED:
         if len(body) != size:
             raise DamagedPage
@@ -129,12 +134,16 @@ def _unpacked(codec: int, body: memoryview, size: int) -> Buffer:
         return b""
     if codec == _GZIP:
         return _inflated(body, size)
-    if codec == _SNAPPY and _snappy_size(body) != size:
-        raise DamagedPage  # of fewer bytes Arrow would leave the rest as it found them
-    if codec not in {_SNAPPY, _ZSTD}:
+    if codec != _SNAPPY:
         raise NotServed
+    if _snappy_size(body) != size:
+        raise DamagedPage  # of fewer bytes Arrow would leave the rest as it found them
+    return _by_arrow("snappy", body, size)
+
+
+def _by_arrow(codec: str, body: Buffer, size: int) -> Buffer:
     try:
-        return pa.decompress(body, size, codec="snappy" if codec == _SNAPPY else "zstd")
+        return pa.decompress(body, size, codec=codec)
     except (pa.ArrowException, OSError) as error:
         raise DamagedPage from error
 

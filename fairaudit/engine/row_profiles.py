@@ -27,6 +27,10 @@ _SLACK = 4
 """A fourth more entries than the budget may be held between two times that they are grouped."""
 
 
+_PARTS = 16
+"""Profiles are held in so many parts, by their hash: what a grouping copies is one of them."""
+
+
 @dataclass(slots=True)
 class RowGroups:
     """The people read so far, not all grouped yet, and how many lack what."""
@@ -38,7 +42,7 @@ class RowGroups:
     complete: Ints = field(init=False)
     missing: dict[str, Ints] = field(default_factory=dict)
     levels: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: list[pl.DataFrame] = field(default_factory=list)
+    parts: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_PARTS)])
     halvings: int = 0
     held: int = 0
     limit: int = _LEAST_HELD
@@ -62,10 +66,11 @@ class RowGroups:
             *map(self._code, self._categories(complete)), pl.lit(1, pl.Int64).alias(own("n"))
         )
         profiles = self._hash_profiles(complete)
-        kept = is_below(profiles, self.halvings)
-        part = complete.with_columns(pl.Series(own("profile"), profiles)).filter(pl.Series(kept))
-        self.parts.append(part)
-        self.held += part.height
+        part = np.where(is_below(profiles, self.halvings), profiles % np.uint64(_PARTS), _PARTS)
+        hashed = complete.with_columns(pl.Series(own("profile"), profiles))
+        for number, frames in enumerate(self.parts):
+            frames.append(hashed.filter(pl.Series(part == number)))
+            self.held += frames[-1].height
         if self.held > self.limit:
             self._group()
 
@@ -102,54 +107,47 @@ class RowGroups:
 
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
-        most = self._most_entries()
-        self._leave_out_profiles(most)
-        grouped = pl.concat(self.parts)
-        order, self.parts = grouped.columns, []
-        summed = [own("row"), own("n"), own("profile")]
-        grouped = grouped.group_by([name for name in grouped.columns if name not in summed]).agg(
-            pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
-        )
-        grouped = grouped.select(order)
-        profiles = grouped[own("profile")].to_numpy()
-        self.halvings = choose_halvings(profiles, most, self.halvings)
-        grouped = grouped.filter(pl.Series(is_below(profiles, self.halvings)))
-        self.parts, self.held = [grouped], grouped.height
-        self.limit = max(min(2 * grouped.height, most + most // _SLACK), _LEAST_HELD)
+        most = most_entries(self.plan.most, len(self.plan.similarity.texts))
+        # Profiles that alone are too many are halved before they are grouped.
+        self._halve(np.unique(self._list_profiles()), most)
+        for frames in self.parts:
+            frames[:] = [_join_equals(pl.concat(frames))]
+        self._halve(self._list_profiles(), most)
+        self.held = sum(frames[0].height for frames in self.parts)
+        self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
 
-    def _most_entries(self) -> int:
-        """How many entries are held, of the levels that were met: at last as many as are kept."""
-        similarity = self.plan.similarity
-        coordinates = len(similarity.numeric) + sum(map(len, self.levels.values()))
-        return most_entries(self.plan.most, len(similarity.texts), coordinates)
+    def _list_profiles(self) -> Hashes:
+        """The profile of everybody held."""
+        hashes = (frame[own("profile")].to_numpy() for frames in self.parts for frame in frames)
+        return np.concatenate([*hashes])
 
-    def _leave_out_profiles(self, most: int) -> None:
-        """Halves the profiles before they are grouped where they alone are too many."""
-        profiles = np.unique(
-            np.concatenate([part[own("profile")].to_numpy() for part in self.parts])
-        )
+    def _halve(self, profiles: Hashes, most: int) -> None:
+        """Halves what is held until no more than `most` of these profiles are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
-        for at, part in enumerate(self.parts):
-            kept = is_below(part[own("profile")].to_numpy(), self.halvings)
-            self.parts[at] = part if kept.all() else part.filter(pl.Series(kept))
+        for frames in self.parts:
+            for place, frame in enumerate(frames):
+                kept = is_below(frame[own("profile")].to_numpy(), self.halvings)
+                frames[place] = frame if kept.all() else frame.filter(pl.Series(kept))
 
     def finish(self) -> RawRows:
         """Everybody who is kept, by what they are alike in."""
         self._group()
-        rows, similarity = self.parts.pop(), self.plan.similarity
-        codes, levels = [], []
-        for text, values in self._categories(rows):
+        rows, similarity = pl.concat([frame for (frame,) in self.parts]), self.plan.similarity
+        self.parts.clear()
+        levels = []
+        codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
+        for place, (text, values) in enumerate(self._categories(rows)):
             # Levels are sorted at last: which was met first is up to the threads.
             known = sorted(self.levels.get(text.value, {}))
-            place = {level: code for code, level in enumerate(known)}
-            lookup = np.array([place[level] for level in self.levels.get(text.value, {})] or [0])
-            codes.append(lookup[values.to_numpy().astype(np.int64)])
+            ranks = {level: code for code, level in enumerate(known)}
+            lookup = np.array([ranks[level] for level in self.levels.get(text.value, {})] or [0])
+            codes[:, place] = lookup[values.to_numpy()]
             levels.append(tuple(known))
         features = Features(
             tuple(text.value for text in similarity.numeric),
             _matrix(rows, [own(f"feature {text.value}") for text in similarity.numeric]),
             tuple(text.value for text in similarity.categorical),
-            np.stack(codes, axis=1) if codes else np.zeros((rows.height, 0), dtype=np.int64),
+            codes,
             tuple(levels),
         )
         cells, profiles = rows[own("cell")].to_numpy(), rows[own("profile")].to_numpy()
@@ -197,7 +195,18 @@ def _hash_cells(counts: Counts) -> Hashes:
     return hashes
 
 
+def _join_equals(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are equal as one, with the first of their numbers and how many people they are."""
+    summed = [own("row"), own("n"), own("profile")]
+    groups = rows.group_by([name for name in rows.columns if name not in summed])
+    joined = groups.agg(
+        pl.col(own("row")).min(), pl.col(own("n")).sum(), pl.col(own("profile")).first()
+    )
+    return joined.select(rows.columns)
+
+
 def _matrix(rows: pl.DataFrame, names: list[str]) -> Floats:
-    if not names:
-        return np.zeros((rows.height, 0))
-    return np.asarray(rows.select(names).to_numpy(), dtype=np.float64)
+    matrix = np.zeros((rows.height, len(names)))
+    for place, name in enumerate(names):
+        matrix[:, place] = rows[name].to_numpy()
+    return matrix

@@ -69,6 +69,14 @@ def explain_no_interval(metric: Metric) -> str | None:
     return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
 
 
+_ONE_GROUP = "it is a number of one group, and a test needs two"
+
+
+def explain_one_group(metric: GroupMetric) -> str:
+    """Why the number of a group alone has no test of no disparity."""
+    return _ONE_GROUP.replace("it", metric.title.lower(), 1)
+
+
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     """Why a metric has no test of no disparity, whatever the data; None where it has one.
 
@@ -77,7 +85,8 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     if isinstance(metric, GroupMetric):
         if metric.is_test:
             return None
-        return f"{metric.title.lower()} compares nobody: `conclusive` holds it against the limit"
+        why = explain_one_group(metric)
+        return f"{why}: `conclusive` holds its interval against the limit"
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.standard_normal
         return None if has_test else metric.no_test or explain_no_interval(metric)
@@ -126,7 +135,7 @@ def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
-        return "it is the test itself" if metric.is_test else "none: it compares nobody"
+        return "it is the test itself" if metric.is_test else f"none: {_ONE_GROUP}"
     if why is not None:
         return why if why.startswith("none") else f"none: {why}"
     if isinstance(metric, TableMetric):

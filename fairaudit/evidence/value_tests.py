@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.evidence import averages, clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
-from fairaudit.evidence.method_names import STRATA_ARE_ESTIMATED
+from fairaudit.evidence.method_names import STRATA_ARE_ESTIMATED, explain_one_group
 from fairaudit.evidence.pair_tests import (
     Sample,
     choose_pair_test,
@@ -74,7 +74,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         values = evaluation.group_values
         if metric.is_test and values is not None and values.freedom is not None:
             return _read_goodness_of_fit(values)
-        return Tests.none(evaluation, f"{metric.title.lower()} compares nobody")
+        return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
         return _choose_table_tests(metric, evaluation)
     return _choose_disparity_tests(metric, evaluation)

@@ -64,6 +64,11 @@ static bool skip_list(Bytes *bytes, int depth) {
     return true;
 }
 
+/* A key or a value of a map: a truth has a byte of its own there. */
+static bool skip_element(Bytes *bytes, int type, int depth) {
+    return type == TRUE || type == FALSE ? skip_bytes(bytes, 1) : skip_value(bytes, type, depth);
+}
+
 static bool skip_map(Bytes *bytes, int depth) {
     uint64_t count;
     if (!read_varint(bytes, &count)) return false;
@@ -71,12 +76,8 @@ static bool skip_map(Bytes *bytes, int depth) {
     if (bytes->at == bytes->end) return false;
     int key = *bytes->at >> 4, value = *bytes->at & 15;
     bytes->at++;
-    for (; count; count--) {
-        bool is_long = key > FALSE ? skip_value(bytes, key, depth) : skip_bytes(bytes, 1);
-        if (!is_long) return false;
-        is_long = value > FALSE ? skip_value(bytes, value, depth) : skip_bytes(bytes, 1);
-        if (!is_long) return false;
-    }
+    for (; count; count--)
+        if (!skip_element(bytes, key, depth) || !skip_element(bytes, value, depth)) return false;
     return true;
 }
 
@@ -148,21 +149,24 @@ static bool read_page(Bytes *bytes, PageHeader *header, int64_t kind) {
 Status read_page_header(Bytes *bytes, PageHeader *header) {
     *header = (PageHeader){-1, -1, -1, NO_CHECKSUM, -1, -1, -1, -1, -1, -1, -1, true};
     int64_t field = 0;
+    bool has_page = false;
     for (int type;;) {
         if (!read_field(bytes, &field, &type)) return DAMAGED;
         if (type == STOP) break;
         bool is_read;
         int64_t kind = field == 5 ? DATA_PAGE : field == 7 ? DICTIONARY_PAGE : DATA_PAGE_V2;
         switch (field) {
-            case 1: is_read = read_size(bytes, type, &header->kind); break;
+            case 1: is_read = header->kind < 0 && read_size(bytes, type, &header->kind); break;
             case 2: is_read = read_size(bytes, type, &header->unpacked); break;
             case 3: is_read = read_size(bytes, type, &header->size); break;
             case 4: is_read = type == I32 && read_integer(bytes, &header->checksum); break;
             case 5:
             case 7:
             case 8:
-                // The kind stands before what is said of it.
-                is_read = type == STRUCT && header->kind == kind && read_page(bytes, header, kind);
+                // The kind stands before what is said of it, which is said once.
+                is_read = type == STRUCT && header->kind == kind && !has_page;
+                is_read = is_read && read_page(bytes, header, kind);
+                has_page = true;
                 break;
             default: is_read = skip_value(bytes, type, 0);
         }

@@ -28,6 +28,7 @@ class Eligibility(StrEnum):
     FEW_EVENTS = "few_events"
     EXCLUDED = "excluded"
     UNKNOWN = "unknown"
+    EMPTY = "empty"
     SUPPRESSED = "suppressed"
 
 

@@ -7,7 +7,6 @@ outcome and every pair of groups, so it is the largest spread of ln P(y | group)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -134,12 +133,17 @@ def interval_of_epsilon(
         pair_level = float(multiplicity.sidak_level(level, count))
         single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # Of an outcome that nobody was seen with the ratio may be anything.
-        find = partial(multiplicity.smallest_ratio, alone=single_pair)
         if smoothing:
             total = sizes[z] + classes * smoothing
             drawn_in = smoothing / total, sizes[z] / total
-            find = partial(multiplicity.smallest_smoothed_ratio, drawn_in=drawn_in)
-        ends = [find(shares[z, y], sizes[z], among, pair_level) for y in range(classes)]
+            ends = [
+                multiplicity.smallest_smoothed_ratio(share, sizes[z], among, pair_level, drawn_in)
+                for share in shares[z]
+            ]
+        else:
+            ends = multiplicity.smallest_ratios(
+                shares[z], sizes[z], among, pair_level, alone=single_pair
+            )
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             with np.errstate(divide="ignore"):

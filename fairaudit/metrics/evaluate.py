@@ -37,6 +37,7 @@ from fairaudit.metrics.evaluation import (
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.people_counts import PeopleCount
 from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
@@ -159,6 +160,9 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
     counts = counts_for(metric, table)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
+    if isinstance(metric, PeopleCount):
+        # A group that the spec declares and nobody is in has a count, which is 0.
+        takes_part |= table.eligible & (table.n.sum(axis=0) == 0)
 
     def exact_at(z: int, g: int) -> Fraction | None:
         return exact_value(values.metric, counts, terms.parameters, z, g)

@@ -20,7 +20,15 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import LEAST, LEAST_PROFILES, NOTHING, Mean, consistency, widen
+from fairaudit.rows.consistency import (
+    LEAST,
+    LEAST_PROFILES,
+    NO_VARIANCE,
+    NOTHING,
+    Mean,
+    consistency,
+    widen,
+)
 from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
@@ -92,7 +100,7 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
     """Wilson's, of so many people that it is as wide as Student's quantile asks."""
     variance = variance * widen(n, alpha) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(variance > 0, value * (1 - value) / variance, np.nan)
+        size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
     return proportions.share_interval(value, size, alpha)
 
 

@@ -99,8 +99,8 @@ BALANCED_ERROR_RATE = Formula(
     bounds=(0, 1),
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
-    undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, or "
-    "no feature varies",
+    undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "
+    "no feature varies, or the logistic regression did not converge",
     value_of=_value_of,
     ends_of=_ends_of,
     method="Wilson, MOVER",

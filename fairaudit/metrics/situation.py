@@ -27,7 +27,7 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.rows.consistency import LEAST, Mean, widen
+from fairaudit.rows.consistency import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
 from fairaudit.stats.distributions import normal_critical
 
@@ -160,7 +160,7 @@ def _rate_twins(group: GroupValues, reference: GroupValues, z: int, g: int) -> S
     assert reference.rows is not None
     table = group.rows.table
     members = group.rows.members(z, g), reference.rows.members(z, g)
-    own, twins = rate_twins(table.features, table.outcome, *members, table.n)
+    own, twins = rate_twins(table.features, table.outcome, *members, table.n, table.share)
     positives = own.value * own.n
     is_counted = own.n > 0 and abs(positives - round(positives)) < SAME
     first = Estimate(
@@ -183,7 +183,7 @@ def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval
         half = (
             normal_critical(alpha)
             * widen(people, alpha)
-            * np.sqrt(np.where(variance > 0, variance, np.nan))
+            * np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
         )
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 

@@ -78,9 +78,31 @@ def group_axis(
     unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
     _check_reference(attribute, levels, findings)
-    key = KeyColumn(attribute.name, role, levels, unknown)
+    absent = tuple(_absent_levels(attribute, counts, levels))
+    key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
     rule = "protected" if is_protected else "strata"
     return Axis(key, codes, attribute.column.value, rule, policy, missing, attribute.unknown)
+
+
+def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
+    """The audited levels that a codebook declares and nobody has."""
+    if not attribute.codebook or attribute.bins:
+        return
+    stored = [text for text in counts.text_key(attribute.column.value).levels if text is not None]
+    labels = {canonical(code): label for code, label in attribute.labels.items()}
+    target_of = {
+        text.value: target for target, texts in (attribute.merge or {}).items() for text in texts
+    }
+    kept = {*(attribute.merge or {}), *(text.value for text in attribute.keep or ())}
+    names: dict[str, None] = {}
+    for text in attribute.codebook:
+        label = labels.get(canonical(text.value), text.value)
+        name = target_of.get(label) or target_of.get(text.value) or label
+        is_kept = attribute.keep is None or not kept.isdisjoint({name, text.value})
+        is_there = _stored(text.value, stored) in stored or name in levels
+        if is_kept and not is_there and text.value not in attribute.unknown:
+            names[name] = None
+    yield from names
 
 
 def _check_reference(attribute: Protected, levels: Sequence[str], findings: Findings) -> None:

@@ -19,13 +19,11 @@ def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:
     keys: list[Ints | Floats] = [cells]
     keys += [np.nan_to_num(score, nan=-np.inf) for score in read.scores.values()]
     order = read.features.canonical_order(*keys)
-    columns = [
-        values[order] for values in (*keys, *read.features.numbers.T, *read.features.codes.T)
-    ]
     is_new = np.zeros(len(order), dtype=np.bool_)
     is_new[:1] = True
-    for values in columns:
-        is_new[1:] |= values[1:] != values[:-1]
+    for values in (*keys, *read.features.numbers.T, *read.features.codes.T):
+        column = values[order]
+        is_new[1:] |= column[1:] != column[:-1]
     entry = np.cumsum(is_new) - 1
     first = order[is_new]
     numbers = np.full(len(first), np.iinfo(np.int64).max)

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from fairaudit.cube import Group
 from fairaudit.metrics import Disparity, find_comparison, find_metric
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
@@ -32,7 +33,9 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
         cells = [list(_cells(row, by_group, findings)) for row in shown]
-        cells += [_reference_cells(by_group[group]) for group in _references(rows) & {*by_group}]
+        cells += [
+            _reference_cells(by_group[group], first) for group in _references(rows) & {*by_group}
+        ]
         outcome = metric_titles.of_outcome(first.metric, first.of)
         yield Table(
             f"{title}{options}{outcome} by {numbers.subset(first.by)}"
@@ -107,8 +110,12 @@ def _references(rows: Sequence[ComparisonRow]) -> set[Group]:
     return others - {row.group for row in rows} if len(others) == 1 else set()
 
 
-def _reference_cells(rate: RateRow) -> list[Cell]:
-    return [*_rate_cells(rate.group, rate), Cell(""), Cell(""), Cell("reference")]
+def _reference_cells(rate: RateRow, row: ComparisonRow) -> list[Cell]:
+    """The group that others are compared with; one that is found as an extreme has the ratio 1."""
+    is_extreme = row.reference in EXTREME_REFERENCES and is_ratio(row)
+    has_ratio = is_extreme and not rate.estimate.suppressed and rate.estimate.value > 0
+    ratio = numbers.number(1, 3) if has_ratio else ""
+    return [*_rate_cells(rate.group, rate), Cell(ratio), Cell(""), Cell("reference")]
 
 
 def _rate_cells(group: Group, rate: RateRow | None) -> list[Cell]:

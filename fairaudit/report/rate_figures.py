@@ -112,6 +112,7 @@ def rate_interval(row: RateRow) -> Interval:
         Eligibility.SMALL: " small",
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",
+        Eligibility.EMPTY: " nobody",
     }
     estimate = row.estimate
     value = numbers.SUPPRESSED

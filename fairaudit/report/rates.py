@@ -237,6 +237,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Eligibility.FEW_EVENTS: "few events",
         Eligibility.EXCLUDED: "excluded",
         Eligibility.UNKNOWN: explain_unknown(row.group) or "not known",
+        Eligibility.EMPTY: "nobody",
         Eligibility.SUPPRESSED: "",
         Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }

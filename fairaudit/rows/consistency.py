@@ -28,6 +28,10 @@ LEAST = 8
 """Of fewer people no variance is estimated: 95 % intervals of twins hold too seldom (0.90-0.93)."""
 
 
+NO_VARIANCE = 1e-18
+"""A variance up to this is rounding: nobody moved the number, and no interval is told of it."""
+
+
 def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> float:
     """The variance of a mean of people by the influence of each, as of a sample that small."""
     squares = influence**2 if n is None else n * influence**2

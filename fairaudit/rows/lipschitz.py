@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
 from fairaudit.rows.consistency import NOTHING, Mean, estimate_variance
+from fairaudit.rows.pairs import pair_variance
 from fairaudit.rows.space import locate, square_distances
 from fairaudit.sampling import PAIRS_SEED, hash_rows
 
@@ -51,7 +52,11 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
     among = len(people) - 1
     share = float(steep.sum()) / (len(people) * among)
     influence = 2 * (steep / among - share) / len(people)
-    return Mean(share, estimate_variance(influence, len(people)), len(people))
+    variance = estimate_variance(influence, len(people))
+    variance += pair_variance(
+        np.array([len(people) * among], dtype=np.float64), steep.sum(keepdims=True)
+    )
+    return Mean(share, variance, len(people))
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
@@ -13,13 +15,32 @@ USUAL = 1.0
 """scikit-learn's ridge, for predictions of people whom the model has not seen."""
 
 
-def fit(matrix: Floats, member: Marks, mass: Floats | None, ridge: float) -> tuple[float, Floats]:
-    """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight²."""
+MOST_STEPS = 500
+"""So many steps the solver may take."""
+
+CONVERGED = 1e-6
+"""At the maximum the gradient of the mean log likelihood is 0; up to this it counts as 0."""
+
+
+def fit(
+    matrix: Floats, member: Marks, mass: Floats | None, ridge: float
+) -> tuple[float, Floats] | None:
+    """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight².
+
+    None where the solver did not find them. scikit-learn's warnings are not passed on: they also
+    tell of a solver that was replaced by another, which may well have found them.
+    """
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=1 / ridge, solver="newton-cholesky", tol=1e-9, max_iter=500)
-    model.fit(matrix, member, sample_weight=mass)
-    return float(model.intercept_[0]), np.asarray(model.coef_[0], dtype=np.float64)
+    model = LogisticRegression(C=1 / ridge, solver="newton-cholesky", tol=1e-9, max_iter=MOST_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(matrix, member, sample_weight=mass)
+    intercept, weights = float(model.intercept_[0]), np.asarray(model.coef_[0], dtype=np.float64)
+    mass = np.ones(len(member)) if mass is None else mass
+    error = mass * (probability(intercept + matrix @ weights) - member)
+    gradient = np.append(matrix.T @ error + ridge * weights, error.sum()) / mass.sum()
+    return (intercept, weights) if np.abs(gradient).max() <= CONVERGED else None
 
 
 def probability(log_odds: Floats) -> Floats:

@@ -58,4 +58,19 @@ def _share(
     influence: Floats = 2 * (differing - value * others) / total
     people = int(n[others > 0].sum())
     variance = estimate_variance(influence, people, n)
+    if not np.isnan(variance):
+        variance += pair_variance(
+            np.bincount(profile, n * others), np.bincount(profile, n * differing)
+        )
     return Mean(value, add_sampling(variance, profile, n * influence / 2, share), people)
+
+
+def pair_variance(pairs: Floats | Ints, differing: Floats | Ints) -> float:
+    """What pairs add to the variance beyond what each of their people does, crowd by crowd.
+
+    Of `pairs` in each crowd so many are `differing`, each pair counted twice. Where half of a crowd
+    is positive no single person moves the share, and this is all of its variance (Hoeffding 1948, A
+    class of statistics with asymptotically normal distribution, Ann Math Stat 19:293, §5).
+    """
+    share = np.divide(differing, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
+    return float(2 * (pairs * share * (1 - share)).sum()) / float(pairs.sum()) ** 2

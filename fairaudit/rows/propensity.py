@@ -59,7 +59,10 @@ def fit_propensity(features: Features, member: Marks, bins: int) -> PropensityFi
     if matrix.is_empty:
         return PropensityFit(None, reason="no feature varies")
     with one_thread():
-        intercept, weights = logistic.fit(matrix.matrix, member, None, logistic.ALMOST_NONE)
+        fit = logistic.fit(matrix.matrix, member, None, logistic.ALMOST_NONE)
+        if fit is None:
+            return PropensityFit(None, reason="the logistic model did not converge")
+        intercept, weights = fit
         scores = round_scores(logistic.probability(intercept + matrix.matrix @ weights))
     ends = [(float(scores[side].min()), float(scores[side].max())) for side in (member, ~member)]
     low, high = max(low for low, _ in ends), min(high for _, high in ends)

@@ -53,7 +53,7 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
 
     The predictor is the mean of two: a logistic regression sees what adds up, gradient-boosted
     trees see thresholds and what interacts; both weigh the two sides alike. None where no fold
-    could hold both sides, or no feature varies.
+    could hold both sides, no feature varies, or the logistic regression did not converge.
     """
     if _describe(features, ~member) < _describe(features, member):
         # Whichever side is called the members, the errors are the same.
@@ -73,6 +73,8 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
             test = folds == fold
             learned = member[~test]
             linear = _predict_by_logit(matrix[~test], learned, matrix[test])
+            if linear is None:
+                return None
             trees = _predict_by_trees(table[~test], learned, table[test], is_category)
             taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
     return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
@@ -95,11 +97,11 @@ def deal_folds(member: Marks, seed: int) -> Ints:
     return folds
 
 
-def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats:
-    """The probability of membership of other people."""
+def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats | None:
+    """The probability of membership of other people; None where the model did not converge."""
     mass = np.where(member, 0.5 / member.mean(), 0.5 / (~member).mean())
-    intercept, weights = logistic.fit(matrix, member, mass, logistic.USUAL)
-    return logistic.probability(intercept + others @ weights)
+    fit = logistic.fit(matrix, member, mass, logistic.USUAL)
+    return None if fit is None else logistic.probability(fit[0] + others @ fit[1])
 
 
 def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:

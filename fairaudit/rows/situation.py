@@ -68,16 +68,21 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
     return Twins(matched, matching, shared)
 
 
-def rate_twins(
-    features: Features, outcome: Floats, members: Ints, others: Ints, n: Ints | None = None
+def rate_twins(  # two sides, their outcomes and how many they are
+    features: Features,
+    outcome: Floats,
+    members: Ints,
+    others: Ints,
+    n: Ints | None = None,
+    share: float = 1.0,
 ) -> tuple[Mean, Mean]:
     """Of members with a twin among `others` the own mean outcome, and the mean of their twins'.
 
     The second is over the members, too, and told with the number of people who are a twin. Each
-    entry stands for `n` people (1).
+    entry stands for `n` people (1); `share` of the profiles are here.
     """
     members, others, shared = find_twins(features, members, others)
-    if not len(members):
+    if not len(members) or tells_too_little(shared, share):
         return NOTHING, NOTHING
     n = np.ones(len(outcome), dtype=np.int64) if n is None else n
     profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])

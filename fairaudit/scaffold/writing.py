@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 from fairaudit import names
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
+from fairaudit.provenance import today
 from fairaudit.recode.levels import is_like_missing, is_like_unknown
 from fairaudit.scaffold.choices import OUTCOMES, Choices, find_column, find_positive
 from fairaudit.scaffold.roles import (
@@ -113,7 +113,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     note = f"{column.distinct:,} levels: {_list_levels(column)}"
     words = [text for text, _ in column.values if is_like_missing(text)]
     if is_date(column):
-        keys = [f"from: {quote(name)}", f'at: "{date.today().isoformat()}"', "bins: [40]"]  # noqa: DTZ011  # a day to mend
+        keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
         note = "a date: is it of birth? say on which day the age is taken, and where to cut"
     elif is_many(column):
         keys += _cut(column) + ([f"unknown: {_list(words)}"] if words else [])

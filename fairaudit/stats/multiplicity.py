@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.stats import mover, proportions
+
+_Pairs: TypeAlias = tuple[Ints, Ints]
+"""Two groups by two, by their indices."""
 
 _FAR = 1e-6
 """Below it Bonferroni's bound is as good as the distribution itself."""
@@ -152,18 +156,46 @@ def smallest_ratio(
     Each at `alpha`, by Koopman's interval; where hits or misses are few, by MOVER of exact ones,
     unless the pair stands `alone`. NaN where a share that counts is not known.
     """
+    return smallest_ratios(share[None], size, among, alpha, alone=alone)[0]
+
+
+def smallest_ratios(
+    shares: Floats, size: Floats, among: Marks, alpha: float, *, alone: bool = False
+) -> list[tuple[float, float]]:
+    """The same of several shares of the groups, [Y, G]: what is searched for is so together."""
     members = np.flatnonzero(among)
-    p, n = share[members], size[members]
-    if len(members) < 2 or np.isnan(p).any():
-        return np.nan, np.nan
-    low, high, few = proportions.tail_bounds(p, n, alpha)
-    if alone or not few.any():
-        i, j = _crossed(undominated(-p, -n), undominated(p, -n))
-        lows = proportions.koopman_low(p[i], n[i], p[j], n[j], alpha)
-        k, m = _crossed(undominated(-p, n), undominated(p, n))
-        highs = proportions.koopman_high(p[k], n[k], p[m], n[m], alpha)
-        return float(lows.min()), float(highs.min())
-    return _smallest_by_ends(p, low, high)
+    if len(members) < 2:
+        return [(np.nan, np.nan)] * len(shares)
+    shares, n = shares[:, members], size[members]
+    low, high, few = proportions.tail_bounds(shares, n, alpha)
+    by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1) & (not alone)
+    ends = [(np.nan, np.nan)] * len(shares)
+    for y in np.flatnonzero(by_ends).tolist():
+        ends[y] = _smallest_by_ends(shares[y], low[y], high[y])
+    searched = np.flatnonzero(~np.isnan(shares).any(axis=1) & ~by_ends).tolist()
+    rows = [shares[y] for y in searched]
+    if rows:
+        of_lows = [_crossed(undominated(-p, -n), undominated(p, -n)) for p in rows]
+        of_highs = [_crossed(undominated(-p, n), undominated(p, n)) for p in rows]
+        sides = _list_sides(rows, n, of_lows), _list_sides(rows, n, of_highs)
+        lows, highs = proportions.koopman_ends(*sides, alpha)
+        smallest = _smallest_of_rows(lows, of_lows), _smallest_of_rows(highs, of_highs)
+        for y, *both in zip(searched, *smallest, strict=True):
+            ends[y] = (both[0], both[1])
+    return ends
+
+
+def _list_sides(rows: Sequence[Floats], n: Floats, pairs: Sequence[_Pairs]) -> proportions.Sides:
+    """The pairs of all rows, one after the other."""
+    listed = [(p[i], n[i], p[j], n[j]) for p, (i, j) in zip(rows, pairs, strict=True)]
+    p, n, q, m = map(np.concatenate, zip(*listed, strict=True))
+    return p, n, q, m
+
+
+def _smallest_of_rows(ends: Floats, pairs: Sequence[_Pairs]) -> list[float]:
+    """The smallest end of each row."""
+    starts = np.cumsum([0, *(len(i) for i, _ in pairs[:-1])])
+    return [float(end) for end in np.minimum.reduceat(ends, starts)]
 
 
 def smallest_smoothed_ratio(
@@ -260,7 +292,7 @@ def undominated(first: Floats, second: Floats) -> Ints:
     return np.concatenate(fronts)
 
 
-def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+def _crossed(first: Ints, second: Ints) -> _Pairs:
     """Every ordered pair of two different groups."""
     i, j = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
     apart = i != j

@@ -6,6 +6,8 @@ it need not be a whole number. A share that is NaN or was seen in nobody has no 
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
@@ -142,14 +144,37 @@ def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05)
     """Koopman's lower bound of the ratio `p / q`."""
     with np.errstate(all="ignore"):
         low = 1 / _koopman_high(q, m, p, n, normal_critical(alpha))
-        return np.fmin(low, np.where(is_known(p, n, q, m), np.divide(p, q), np.nan))
+        return np.fmin(low, _known_ratio(p, n, q, m))
 
 
 def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
     """Koopman's upper bound of the ratio `p / q`."""
     with np.errstate(all="ignore"):
         high = _koopman_high(p, n, q, m, normal_critical(alpha))
-        return np.fmax(high, np.where(is_known(p, n, q, m), np.divide(p, q), np.nan))
+        return np.fmax(high, _known_ratio(p, n, q, m))
+
+
+Sides: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+"""The shares of one side and their sizes, the shares of the other and theirs."""
+
+
+def koopman_ends(of_lows: Sides, of_highs: Sides, alpha: float) -> Ends:
+    """The lower bounds of some ratios and the upper ones of others, by one search: it is quicker.
+
+    >>> sides = tuple(map(np.array, ([0.3], [40.0], [0.6], [80.0])))
+    >>> [round(float(end[0]), 6) for end in koopman_ends(sides, sides, 0.05)]
+    [0.293345, 0.793865]
+    """
+    inverse = (*of_lows[2:], *of_lows[:2])
+    p, n, q, m = (np.concatenate(pair) for pair in zip(inverse, of_highs, strict=True))
+    with np.errstate(all="ignore"):
+        high = _koopman_high(p, n, q, m, normal_critical(alpha))
+        low, high = 1 / high[: len(of_lows[0])], high[len(of_lows[0]) :]
+        return np.fmin(low, _known_ratio(*of_lows)), np.fmax(high, _known_ratio(*of_highs))
+
+
+def _known_ratio(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
+    return np.where(is_known(p, n, q, m), np.divide(p, q), np.nan)
 
 
 def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats) -> Floats:
@@ -167,7 +192,8 @@ def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats)
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The logarithm of the upper bound, by secants that halving rescues; all arrays of one axis."""
     data = np.stack([p, n, q, m, z])
-    alpha = normal_two_sided(z)
+    levels, level = np.unique(z, return_inverse=True)
+    alpha = normal_two_sided(levels)[level]
     start = mover.upper_ratio(p, wilson(p, n, alpha)[1], q, wilson(q, m, alpha)[0])
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairaudit.cube import Cube, ExcludedGroups, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
 from fairaudit.errors import DataError
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
@@ -18,6 +18,7 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Metric,
+    PeopleCount,
     Requirement,
     Terms,
     describe_group,
@@ -64,6 +65,15 @@ class Tables:
             self._tables[key] = self._make_table(by, given, of, against)
         return self._tables[key]
 
+    def list_absent(self, by: Grouping, given: Grouping) -> tuple[Group, ...]:
+        """The groups of one attribute that the spec declares and nobody is in."""
+        return () if given else self._absent_groups(by)
+
+    def _absent_groups(self, by: Grouping) -> tuple[Group, ...]:
+        if len(by) != 1:
+            return ()
+        return tuple(((by[0], level),) for level in self.cube.key(by[0]).absent)
+
     def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
         """The table without clusters, for what takes rows for independent."""
         return replace(self.table(by, given, of), clusters=None)
@@ -83,6 +93,10 @@ class Tables:
             cut = self.table(by, strata, of, against)
             if self.draws is not None and Requirement.DRAWS in metric.requirements:
                 cut = self._with_draws(cut, self.draws)
+            if isinstance(metric, PeopleCount):
+                absent = self._absent_groups(by)
+                cut = cut.with_empty(absent)
+                other = None if other is None else other.with_empty(absent)
             self._evaluations[key] = evaluate_against(metric, cut, terms, other)
         return self._evaluations[key]
 

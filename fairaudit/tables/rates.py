@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import GroupTable
+from fairaudit.cube import Group, GroupTable
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     build_estimate,
@@ -27,6 +28,7 @@ from fairaudit.metrics import (
     Formula,
     GroupMetric,
     GroupValues,
+    PeopleCount,
     Reference,
     ReferencePolicy,
     build_disparity,
@@ -76,6 +78,9 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
                         counts=dict(zip(cut.classes, counts, strict=True)),
                         standing=find_eligibility(cut, g, n, minimum),
                     )
+        for group in tables.list_absent(by, given):
+            nobody = dict.fromkeys(cut.classes, 0)
+            yield GroupRow(of, by, (), group, 0, 0.0, nobody, Eligibility.EMPTY)
 
 
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
@@ -88,7 +93,28 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
             key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
             if key not in seen:
                 seen.add(key)
-                yield from _rate_rows(rate, request, tables.table(by, given, request.of))
+                rows = _rate_rows(rate, request, tables.table(by, given, request.of))
+                yield from rows
+                if rows:
+                    absent = tables.list_absent(by, given)
+                    yield from (_empty_row(rows[0], rate, group) for group in absent)
+
+
+def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
+    """The row of a declared group that nobody is in, beside that of another one."""
+    if isinstance(rate, PeopleCount) and not rate.cell:
+        estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
+    else:
+        reason = f"{rate.id}: nobody to count in {describe_group(group)}"
+        estimate = Estimate(math.nan, n=0, reason=reason)
+    return replace(
+        row,
+        group=group,
+        estimate=estimate,
+        standing=Eligibility.EMPTY,
+        difference=math.nan,
+        ratio=math.nan,
+    )
 
 
 def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> list[RateRow]:

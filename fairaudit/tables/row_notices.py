@@ -25,6 +25,7 @@ from fairaudit.metrics.individual import (
 )
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.raw_rows import BUDGET
 from fairaudit.rows.lipschitz import choose_people, find_steepest_pair
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.situation import find_twins
@@ -34,6 +35,8 @@ from fairaudit.tables.evaluations import Tables, list_places
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
 """What is counted by features and needs nobody one by one."""
+
+_BUDGET = f"the {BUDGET >> 30} GiB that an audit of people may take"
 
 _MOST_GROUPS = 10
 """Of so many groups the gaps or twins are told."""
@@ -82,21 +85,21 @@ def _describe_reading(rows: Rows) -> str:
 
 
 def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Notice]:
-    """What did not fit into the memory: profiles, or people one by one."""
+    """What did not fit into the budget: profiles, or people one by one."""
     of_equals = [request for request in requests if request.metric in _OF_EQUALS]
     if of_equals and rows.share < 1:
         names = ", ".join(dict.fromkeys(request.metric.id for request in of_equals))
         yield _tell(
             f"{names}: {int(rows.n.sum()):,} of these people, all who have one of the features' "
             f"combinations that a hash of them chose (1 in {round(1 / rows.share):,}), fit into "
-            "the memory; intervals allow for it"
+            f"{_BUDGET}; intervals allow for it"
         )
     one_by_one = [request for request in requests if request.metric not in _OF_EQUALS]
     if one_by_one and rows.is_sample:
         names = ", ".join(dict.fromkeys(request.metric.id for request in one_by_one))
         yield _tell(
             f"{names}: {len(rows.people.entries):,} of these people, a sample by a hash of their "
-            "values, fit into the memory; neighbours are farther apart in it than in the whole data"
+            f"values, fit into {_BUDGET}; neighbours are farther apart in it than in the whole data"
         )
 
 

@@ -147,8 +147,9 @@ def explain_untested(
         )
         return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
     within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
-    # Within a limit only an interval is asked for, so a missing test is not the reason.
-    why = ("" if within else evidence.tests.why) or evidence.intervals.explain(entry.z, entry.w)
+    # A missing test is the reason only where a test is asked for: of values beyond the limit.
+    is_tested = not within and (limit is None or limit.significant)
+    why = (evidence.tests.why if is_tested else "") or evidence.intervals.explain(entry.z, entry.w)
     side = "beyond the limit, but the required evidence"
     if within:
         side = "within the limit, but the interval that a pass requires"

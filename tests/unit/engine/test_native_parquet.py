@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
+from fairaudit.engine import parquet, thrift
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
 
-pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
+_kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 
 NATIVE = "the native kernel over parquet"
 LAZY = "Polars streaming over parquet"
@@ -326,3 +327,43 @@ def test_damaged_pages_are_refused_or_counted_to_the_last_row(
         else:
             assert counts.rows.sum() == len(rows)
     assert refused > 10
+
+
+def python_header(content: bytes) -> tuple[object, ...] | None:
+    """The fields of a header, by the reader in Python; None where it refuses them."""
+    try:
+        return tuple(parquet.header_in_python(content))
+    except (thrift.Malformed, parquet._Damaged):
+        return None
+
+
+def native_header(content: bytes) -> tuple[object, ...] | None:
+    """The same by the kernel."""
+    try:
+        return (*_kernel.first_header(content),)
+    except ValueError:
+        return None
+
+
+def test_both_readers_of_headers_read_the_same(tmp_path: Path) -> None:
+    chance = random.Random(21)
+    path = tmp_path / "rows.parquet"
+    headers = []
+    for version in ("1.0", "2.0"):
+        options = {"data_page_version": version, "write_page_checksum": True}
+        write(path, [dict.fromkeys(COLUMNS)] * 9, {"a": pa.string(), "b": pa.int64()}, **options)
+        content = path.read_bytes()
+        chunks = parquet.read_layout(path, "rows").groups[0].chunks
+        headers += [content[chunk.start : chunk.start + 60] for chunk in chunks]
+    both = neither = 0
+    for _ in range(20_000):
+        header = bytearray(chance.choice(headers))
+        for _ in range(chance.choice([0, 1, 1, 3])):
+            header[chance.randrange(40)] = chance.randrange(256)
+        native, python = native_header(bytes(header)), python_header(bytes(header))
+        if native is not None:
+            assert native == python, header
+        both += native is not None
+        neither += native is python is None
+    assert both > 2000
+    assert neither > 2000

@@ -238,6 +238,7 @@ def values(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 WITHOUT = {
+    "group_size", "true_positives", "false_positives", "false_negatives", "true_negatives",
     "situation_testing", "situation_testing_reversed",
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",
@@ -246,7 +247,7 @@ WITHOUT = {
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap", "test_fairness",
     "between_group_generalized_entropy", "trend", "multicalibration", "hosmer_lemeshow",
 }  # fmt: skip
-"""What has no interval: calibration, information, maxima over thresholds, fourth powers."""
+"""What has no interval: counts, calibration, information, maxima, fourth powers."""
 
 AT_THE_END = {"atkinson"}
 """Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""

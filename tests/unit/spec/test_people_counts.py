@@ -102,3 +102,45 @@ def test_a_published_report_hides_small_counts_and_what_would_tell_them() -> Non
     assert result.findings[-1].status == "fail"
     texts = json.dumps(json.loads(result.to_json())["checks"])
     assert '"value": 5' not in texts
+
+
+CODEBOOK = {"g": {"levels": ["a", "b", "c", "d", "e", "f"], "labels": {"e": "E"}}}
+
+
+def audit_codebook(*metrics: Any, **more: Any) -> AuditResult:
+    columns = {"protected": CODEBOOK, "label": "y", "decision": "p"}
+    data = pl.DataFrame({"g": ["a", "a", "b", "b", "c", "d"], "y": [1, 0, 1, 0, 1, 1],
+                         "p": [1, 0, 1, 1, 1, 0]})  # fmt: skip
+    return fairaudit.audit({"columns": columns, "metrics": [*metrics], **more}, data)
+
+
+@pytest.mark.parametrize("more", [{}, {"suppress_below": 2}])
+def test_declared_groups_of_nobody_are_listed_and_undefined(more: dict[str, Any]) -> None:
+    ratio = {"metric": "impact_ratio", "warn": {"below": 0.1}}
+    result = audit_codebook("selection_rate", ratio, **more)
+    empty = {row.group[0][1]: row for row in result.groups if row.standing == "empty"}
+    assert {name: row.n for name, row in empty.items()} == {"E": 0, "f": 0}
+    rates = {row.group[0][1]: row for row in result.rates if row.standing == "empty"}
+    assert {*rates} == {"E", "f"}
+    assert all(str(row.estimate.state) == "undefined" for row in rates.values())
+    assert rates["f"].estimate.reason == "selection_rate: nobody to count in g=f"
+    assert not [row for row in result.comparisons if row.group in ((("g", "E"),), (("g", "f"),))]
+    plain = audit_codebook("selection_rate", ratio, **more, groups={"by": ["g"]})
+    assert plain.findings[0].status == result.findings[0].status
+
+
+def test_a_limit_on_size_counts_a_declared_group_of_nobody() -> None:
+    result = audit_codebook("n", {"metric": "group_size", "fail": {"below": 1}})
+    (finding,) = result.findings
+    assert (finding.status, finding.first) == ("fail", (("g", "E"),))
+    assert finding.estimate is not None
+    assert finding.estimate.value == 0
+    sizes = {row.group[0][1]: row.estimate.value for row in result.rates if row.by}
+    assert sizes == {"a": 2, "b": 2, "c": 1, "d": 1, "E": 0, "f": 0}
+
+
+def test_a_reference_that_nobody_is_in_is_a_fault() -> None:
+    columns = {"protected": {"g": {"levels": ["a", "b"], "reference": "b"}}, "decision": "p"}
+    data = pl.DataFrame({"g": ["a", "a"], "p": [0, 1]})
+    with pytest.raises(SpecError, match="the reference 'b' is no level of g"):
+        fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, data)
