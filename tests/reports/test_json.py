@@ -252,7 +252,8 @@ def is_named_freely(path: Path_) -> bool:
 
 
 GONE = object()
-FREE = {"group", "given", "counts", "context", "positives", "tested", "left_out", "parameters", "levels",
+FREE = {"group", "given", "counts", "context", "positives", "tested", "left_out",
+        "parameters", "levels",
         "first", "second", "reference", "between", "stratum", "worse_off",
         "decided_by"}  # fmt: skip
 
