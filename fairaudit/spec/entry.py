@@ -148,7 +148,10 @@ def read_entry(context: Context, path: Path, shape: check_schema.Metric) -> Entr
         return None
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
-            draft.fault((*path, "aggregate"), f"{compared.id} has one value already", key=True)
+            what = f"{compared.id} has one value already"
+            if isinstance(compared, GroupMetric):
+                what = f"{compared.id} compares nobody: say `compare: difference`, or `ratio`, too"
+            draft.fault((*path, "aggregate"), what, key=True)
             return None
         compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
