@@ -24,6 +24,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import check_schema, schema
@@ -171,6 +172,10 @@ def _read_disparity(
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
         draft.fault((*path, "compare"), f"{metric.id} is a comparison already")
+        return None
+    if metric.is_odds and comparison.scale is Scale.ODDS:
+        what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
+        draft.fault((*path, "compare"), what)
         return None
     return build_disparity(metric, comparison)
 
