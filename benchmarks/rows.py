@@ -25,11 +25,13 @@ NUMBERS, CATEGORIES, LEVELS = 6, 4, 6
 METRICS = {
     "counts alone": ["selection_rate"],
     "consistency": ["consistency"],
-    "situation testing": [{"metric": "situation_testing", "reference": "rest"}],
-    "pairs of equals": ["unawareness_violations", "causal_discrimination"],
-    "Lipschitz": ["lipschitz_violations"],
-    "redlining": ["balanced_error_rate"],
-    "propensity strata": [
+    "situation_testing": [{"metric": "situation_testing", "reference": "rest"}],
+    "twin_test": [{"metric": "twin_test", "reference": "rest"}],
+    "causal_discrimination": ["causal_discrimination"],
+    "unawareness_violations": ["unawareness_violations"],
+    "lipschitz_violations": ["lipschitz_violations"],
+    "balanced_error_rate": ["balanced_error_rate"],
+    "propensity_stratified_difference": [
         {"metric": "propensity_stratified_difference", "by": "g", "reference": "a"}
     ],
     "clusters": [{"metric": "selection_rate", "by": "g", "given": {"clusters": {"k": 5}}}],
@@ -72,7 +74,8 @@ def measure(path: Path, name: str) -> dict[str, object]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     busy = usage.ru_utime + usage.ru_stime
     peak = usage.ru_maxrss / 2**20
-    told = [text for text in result.notices if "one by one" in text or "looked up" in text]
+    words = ("one by one", "looked up", "GiB", "sample of")
+    told = [text for text in result.notices if any(word in text for word in words)]
     return {"seconds": seconds, "busy": busy, "gigabytes": peak, "told": told}
 
 
@@ -87,7 +90,7 @@ def main(folder: str, *sizes: str) -> None:
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout.splitlines()[-1])
             print(
-                f"{rows:>10,}  {name:<18} {found['seconds']:6.1f} s, of one core "
+                f"{rows:>10,}  {name:<32} {found['seconds']:6.1f} s, of one core "
                 f"{found['busy']:6.1f} s  {found['gigabytes']:5.2f} GiB"
             )
             for text in found["told"]:

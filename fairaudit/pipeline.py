@@ -330,4 +330,6 @@ def _report(
         compared=sum(searches.reversals.compared.values()) if spec.simpson else None,
         model_changes=listing.model_changes,
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
+        reversals_off=spec.simpson is None,
+        positives=provenance.describe_positives(spec),
     )

@@ -46,6 +46,17 @@ def describe_provenance(
     )
 
 
+def describe_positives(spec: Spec) -> dict[str, str]:
+    """What is positive of each outcome, in the words of the spec: `label`, `repaid = yes`."""
+    return {
+        outcome.name: " or ".join(
+            f"{outcome.column.value} = {level.value}" for level in outcome.positive
+        )
+        for outcome in spec.outcomes
+        if outcome.positive
+    }
+
+
 def today() -> date:
     """The day in UTC by which waivers expire: SOURCE_DATE_EPOCH dates reports, and no gate."""
     return _clock().date()

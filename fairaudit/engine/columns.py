@@ -28,6 +28,8 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         for text in texts:
             if text.value not in file.header:
                 hint = did_you_mean(text.value, file.header) or f"; there are {_some(file.header)}"
+                if text.path == "filter":
+                    hint += "; a text stands in single quotes: '…'"
                 faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
             elif text.value in repeated:
                 what = f"{repeated[text.value]} columns are named {quoted(text.value)}"

@@ -153,7 +153,7 @@ def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLe
     coder = make_coder(key, pa.type_for_alias(kind), plan)
     entries = _dictionaries(reading, chunks, MOST_TERMS)
     dictionaries = [
-        coder.codes(pa.array(_numbers(content, count, stored))).astype(np.int64)
+        coder.codes(_as_arrow(_numbers(content, count, stored))).astype(np.int64)
         for content, count in entries
     ]
     single = np.float32 if plain_kind == FLOAT else np.float64
@@ -260,6 +260,12 @@ def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
         if not limits.min <= found.min() <= found.max() <= limits.max:
             raise NotServed
     return found
+
+
+def _as_arrow(entries: NDArray[Any]) -> pa.Array:
+    """Numbers as an Arrow array; `pa.array` would load pandas for it."""
+    kind = pa.from_numpy_dtype(entries.dtype)
+    return pa.Array.from_buffers(kind, len(entries), [None, pa.py_buffer(entries)])
 
 
 def _texts(content: bytes, count: int) -> list[str]:

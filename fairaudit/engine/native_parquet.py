@@ -3,8 +3,8 @@
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
 and threads count row groups into tables of their own, which add up. It serves texts, booleans and
-small integers, numbers cut at edges, a weight or a count, without filter and scores; any other file
-is left to the other routes.
+small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
+scores, searches and any other file are left to the other routes.
 """
 
 from __future__ import annotations
@@ -16,99 +16,55 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairaudit.arrays import Ints
-from fairaudit.counts import TINY, WEIGHT_SCALES, RawKey
+from fairaudit.counts import TINY
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.dictionary_route import thread_count
-from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, Terms, key_levels, numbers
-from fairaudit.engine.parquet import Chunk, Header, RowGroup
+from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, key_levels, numbers
+from fairaudit.engine.native_cells import Cells, CellTable, raw_key, side_tables
+from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.parquet_pages import (
     MOST_BYTES,
     DamagedPage,
+    Page,
     opened,
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.partial_counts import Measures, PartialCounts, check_people
+from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan
+from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 
 _MOST_CELLS = 2**20
+_MOST_TABLED = 2**22
 _ROWS_OF_JOB = 2**21
 _MOST_ROWS = 2**24
 """More rows in one row group would take too much memory at once, and too long to interrupt."""
 
 
-class _Table:
-    """What the rows of each cell add up to: how many, and sums of 128 bits in two halves each."""
-
-    def __init__(self, size: int, *, has_sums: bool) -> None:
-        self.rows = np.zeros(size, dtype=np.int64)
-        self.sums = np.zeros((size if has_sums else 0, 2, 2), dtype=np.uint64)
-        self.largest = self.error = 0.0
-
-    def add(self, other: _Table) -> None:
-        """Adds what another table of the same cells holds."""
-        self.rows += other.rows
-        low = self.sums[:, :, 0]
-        low += other.sums[:, :, 0]
-        self.sums[:, :, 1] += other.sums[:, :, 1] + (low < other.sums[:, :, 0])
-        self.largest = max(self.largest, other.largest)
-        self.error = max(self.error, other.error)
-
-    def exact_sums(self, cells: Ints, number: int) -> list[int]:
-        """One of the sums of cells, as Python's integers."""
-        low, high = self.sums[cells, number].T.tolist()
-        return [(upper << 64) + lower for lower, upper in zip(low, high, strict=True)]
-
-
 class _File(NamedTuple):
-    """A file that is served: the levels of its keys, the cells that they make, and their sums.
+    """A file that is served: the levels of its keys, and the tables that they are counted in.
 
-    `numbers` is the column of weights, or of people, where there is one.
+    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells`.
     """
 
     source: SourceFile
     name: str
     groups: Sequence[RowGroup]
     keys: Sequence[KeyLevels]
-    strides: Sequence[int]
     numbers: Numbers | None
-    table: _Table
+    cells: Cells
+    tables: Sequence[Cells]
 
     def counted(self, plan: Plan) -> PartialCounts:
         """The cells that occur."""
-        cells = np.flatnonzero(self.table.rows)
-        codes = np.unravel_index(cells, tuple(len(key.levels) for key in self.keys))
-        keys = tuple(map(_raw_key, plan.keys, self.keys, codes))
-        return PartialCounts(keys, np.ones(len(cells), np.int64), self._measures(plan, cells))
-
-    def _measures(self, plan: Plan, cells: Ints) -> Measures:
-        rows = self.table.rows[cells]
-        if plan.count:
-            people = self.table.exact_sums(cells, 0)
-            check_people(sum(people))
-            return Measures(rows, np.array(people, dtype=np.int64))
-        if not plan.weight:
-            return Measures(rows, rows)
-        nothing = [0] * len(cells)
-        weights, squares = (self.table.exact_sums(cells, number) for number in (0, 1))
-        errors = self.table.error / WEIGHT_SCALES[0], 0.0
-        sums = (weights, nothing), (squares, nothing)
-        return Measures(rows, rows, *sums, self.table.largest, errors)
-
-
-def _raw_key(key: Key, known: KeyLevels, codes: NDArray[np.intp]) -> RawKey:
-    """A key by the levels that some row has: a dictionary may hold more."""
-    levels = [*known.levels]
-    if key.edges is not None:
-        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
-    used, places = np.unique(codes, return_inverse=True)
-    return RawKey(key, places, tuple(levels[place] for place in used.tolist()))
+        cells, codes = self.cells.occurring()
+        keys = tuple(map(raw_key, plan.keys, self.keys, codes))
+        measures = self.cells.table.measures(plan, cells)
+        tables = side_tables(self.tables, plan, self.keys)
+        return PartialCounts(keys, np.ones(len(cells), np.int64), measures, tables=tables)
 
 
 class _Job(NamedTuple):
@@ -149,15 +105,17 @@ def count(
         file.name: [file.counted(plan)]
         for file in served
         # Weights that are all tiny are added up in a finer fixed point.
-        if file.name not in work.refused and not (plan.weight and file.table.largest < TINY)
+        if file.name not in work.refused and not (plan.weight and file.cells.table.largest < TINY)
     }
 
 
 def _serves(plan: Plan) -> bool:
     """Whether rows are counted by levels as they are stored, and nothing else is asked of them."""
-    measured = plan.scores or plan.adding.columns or plan.cluster or (plan.count and plan.weight)
-    others = plan.filter or plan.tables or plan.search or plan.models or plan.is_derived
-    return not (measured or others)
+    people_twice = plan.count and (plan.weight or plan.tables)
+    measured = plan.scores or plan.adding.columns or plan.cluster
+    if people_twice or measured or not all(plan.tables):
+        return False
+    return not (plan.filter or plan.search or plan.models or plan.is_derived)
 
 
 def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
@@ -168,25 +126,22 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
         raise NotServed
     with opened(source.path) as file:
         reading = Reading(kernel, file, source, groups)
-        keys = [key_levels(reading, key, plan) for key in plan.keys]
+        keys = [key_levels(reading, key, plan) for key in plan.every_key]
         measured = plan.weight or plan.count
         measure = numbers(reading, measured) if measured else None
     columns = {column.number for column in (*keys, measure) if column is not None}
     unpacked = (sum(group.chunks[number].unpacked for number in columns) for group in groups)
     if max(unpacked) > MOST_BYTES:
         raise NotServed
-    strides, size = [], 1
-    for key in keys:
-        strides.append(size)
-        size *= len(key.levels)
-    if size > _MOST_CELLS:
-        raise NotServed
-    # As `unravel_index` has it, the last key changes fastest.
-    strides = [
-        size // (stride * len(key.levels)) for stride, key in zip(strides, keys, strict=True)
+    cells = Cells.empty(range(len(plan.keys)), keys, _MOST_CELLS, has_sums=measure is not None)
+    number_of = {key: number for number, key in enumerate(plan.every_key)}
+    tables = [
+        Cells.empty([number_of[key] for key in table], keys, _MOST_CELLS, has_sums=False)
+        for table in plan.tables
     ]
-    table = _Table(size, has_sums=measure is not None)
-    return _File(source, name, groups, keys, strides, measure, table)
+    if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
+        raise NotServed
+    return _File(source, name, groups, keys, measure, cells, tables)
 
 
 def _jobs(file: _File) -> Iterator[_Job]:
@@ -229,42 +184,47 @@ class _Work:
                 raise DataError.unreadable(job.file.name, why) from error
 
     def _count(self, job: _Job) -> None:
-        """Counts row groups in a table of their own, and adds it to that of the file."""
+        """Counts row groups in tables of their own, and adds them to those of the file."""
         file = job.file
-        table = _Table(len(file.table.rows), has_sums=file.numbers is not None)
+        own = [cells.table.another() for cells in (file.cells, *file.tables)]
         with opened(file.source.path) as descriptor:
             for number in job.groups:
                 if self.stopped or file.name in self.refused:
                     return
-                self._count_group(file, number, descriptor, table)
+                self._count_group(file, number, descriptor, own)
                 self._progress.advance(file.groups[number].rows, "rows")
         with self._lock:
-            file.table.add(table)
+            for cells, table in zip((file.cells, *file.tables), own, strict=True):
+                cells.table.add(table)
 
-    def _count_group(self, file: _File, number: int, descriptor: int, table: _Table) -> None:
-        """Counts a row group."""
+    def _count_group(
+        self, file: _File, number: int, descriptor: int, own: Sequence[CellTable]
+    ) -> None:
+        """Counts a row group in all tables, by pages that are read once."""
         group = file.groups[number]
-        columns = [
-            _column(self._kernel, descriptor, group.chunks[key.number], key.terms(number, stride))
-            for key, stride in zip(file.keys, file.strides, strict=True)
-        ]
+
+        def read(column: KeyLevels | Numbers) -> tuple[list[Page], bool]:
+            chunk = group.chunks[column.number]
+            content = read_bytes(descriptor, chunk.start, chunk.stop)
+            headers = [Header(*header) for header in self._kernel.page_headers(content)]
+            return value_pages(content, headers, chunk), chunk.leaf.is_optional
+
+        pages = [read(key) for key in file.keys]
         measure = None
         if (numbers := file.numbers) is not None:
-            chunk, terms = group.chunks[numbers.number], numbers.terms(number)
-            column = _column(self._kernel, descriptor, chunk, terms)
-            measure = column, numbers.dictionaries[number], self._is_weighted, table.sums
-        counted = self._kernel.count_parquet(columns, measure, group.rows, table.rows)
-        if counted is None:
-            raise NotServed
-        table.largest, table.error = map(max, (table.largest, table.error), counted)
+            column = *read(numbers), *numbers.terms(number)
+            measure = column, numbers.dictionaries[number], self._is_weighted, own[0].sums
+        for cells, table in zip((file.cells, *file.tables), own, strict=True):
+            columns = [
+                (*pages[key], *file.keys[key].terms(number, stride))
+                for key, stride in zip(cells.keys, cells.strides, strict=True)
+            ]
+            counted = self._kernel.count_parquet(columns, measure, group.rows, table.rows)
+            if counted is None:
+                raise NotServed
+            table.largest, table.error = map(max, (table.largest, table.error), counted)
+            measure = None  # it is of the cells alone
 
     def _next(self) -> _Job | None:
         with self._lock:
             return None if self.stopped else next(self._jobs, None)
-
-
-def _column(kernel: ModuleType, descriptor: int, chunk: Chunk, terms: Terms) -> tuple[object, ...]:
-    """A column of a row group as the kernel takes it: its pages, whether it may be null, terms."""
-    content = read_bytes(descriptor, chunk.start, chunk.stop)
-    headers = [Header(*header) for header in kernel.page_headers(content)]
-    return [*value_pages(content, headers, chunk)], chunk.leaf.is_optional, *terms

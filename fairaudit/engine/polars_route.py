@@ -172,19 +172,22 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
         raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
 
 
+ROW = own(own("row"))
+"""The column with the number (from 1) of the row of the file, where a row is looked for."""
+
+
 def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
-    """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
+    """The least `ROW` of those that the filter keeps and that hold a sought value."""
     held = _holds(batch, plan, seek).alias(own("held"))
     kept = pl.lit(value=True) if rule is None else rule.expression
     row = (
-        batch.frame.select(held, *filtered(rule, Numbers(batch, plan)))
-        .with_row_index(own("row"), offset=1)
+        batch.frame.select(ROW, held, *filtered(rule, Numbers(batch, plan)))
         .filter(pl.col(own("held")) & kept)
-        .select(own("row"))
-        .head(1)
+        .select(pl.col(ROW).min())
         .collect(engine="streaming")
+        .item()
     )
-    return int(row.item()) if row.height else None
+    return None if row is None else int(row)
 
 
 def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:

@@ -57,10 +57,12 @@ def rule_of(plan: Plan) -> Filter | None:
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
-    if plan.counts is not None:
-        return None  # its rows are no longer those of the file
     (batch,) = batches([file], plan.format.separator)
-    batch, rule = add_columns(batch, plan), rule_of(plan)
+    # Counts side by side make several rows of one, so rows have their numbers before.
+    frame = batch.frame.with_row_index(polars_route.ROW, offset=1)
+    schema = {polars_route.ROW: pl.UInt32(), **batch.schema}
+    batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
+    rule = rule_of(plan)
     try:
         return polars_route.first_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -76,6 +76,7 @@ from fairaudit.metrics.terms import (
     Weights,
 )
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.names import quoted
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,
@@ -174,15 +175,32 @@ def find_unsupported(name: str) -> UnsupportedMetric | None:
 
 
 def suggest(name: str) -> str:
-    """The end of a message about an unknown metric: why it is none, or what is spelt alike.
+    """The end of a message about an unknown metric: why it is none, or what is meant.
 
-    Names that share no more than a word such as `fairness` with it are not suggested.
+    Of a notion with several measures all of them, of a rate with a comparison the two keys. Names
+    that share no more than a word such as `fairness` with it are not suggested.
     """
     known = find_unsupported(name)
     if known is not None:
         return f": not here, because {known.advice}"
+    rate, comparison = _split_comparison(name)
+    if rate is not None:
+        return f": say `metric: {rate.id}, compare: {comparison}`"
+    family = [record.id for record in CATALOGUE if record.id.startswith(f"{name}_")]
+    if family:
+        listed = " or ".join(quoted(record) for record in family)
+        return f"; say which: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
     names = (*_BY_NAME, *_COMPARISONS)
     return did_you_mean(name, [other for other in names if _is_akin(name, other)])
+
+
+def _split_comparison(name: str) -> tuple[GroupMetric | None, str]:
+    """The metric of a group and the comparison that a name puts together: `fpr_difference`."""
+    for comparison in _COMPARISONS:
+        record = find_metric(name.removesuffix(f"_{comparison}"))
+        if name.endswith(f"_{comparison}") and isinstance(record, GroupMetric):
+            return record, comparison
+    return None, ""
 
 
 _GENERIC = frozenset(

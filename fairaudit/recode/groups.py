@@ -262,7 +262,7 @@ def _combine_levels(
         columns[name] = [None if part in words else part for part in stored]
     rules = {
         level: {
-            name: {_find_part(text, columns[name], name, findings) for text in texts}
+            name: {_find_part(text, columns[name], name, attribute, findings) for text in texts}
             for name, texts in needed.items()
         }
         for level, needed in attribute.rules.items()
@@ -287,13 +287,27 @@ def _combine_levels(
     return [combine(row) for row in range(len(rows))]
 
 
-def _find_part(text: Text, levels: Iterable[str | None], column: str, findings: Findings) -> str:
-    """A level of a combined column that a rule names; one that does not occur is a fault."""
+def _find_part(
+    text: Text,
+    levels: Iterable[str | None],
+    column: str,
+    attribute: Protected,
+    findings: Findings,
+) -> str:
+    """A level of a combined column that a rule names.
+
+    One that does not occur is a fault; where a codebook says what may occur, a notice.
+    """
     known = sorted({level for level in levels if level is not None})
     stored = _stored(text.value, known)
     if stored not in known:
         hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
-        findings.faults.append(text.fault(f"no level {quoted(text.value)} in {column}{hint}"))
+        what = f"no level {quoted(text.value)} in {column}{hint}"
+        if attribute.codebook is None:
+            what += " (`levels:` lists levels that may be absent)"
+            findings.faults.append(text.fault(what))
+        else:
+            findings.notices.append(Notice(f"{attribute.name}: {what}", Subjects.NOBODY))
     return stored
 
 

@@ -15,7 +15,7 @@ from fairaudit.names import quoted
 from fairaudit.plan import MISSING
 from fairaudit.planning import is_positive
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import canonical, is_like_missing, listing, lookalike
+from fairaudit.recode.levels import canonical, is_like_missing, is_value, listing, lookalike
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 
@@ -169,6 +169,8 @@ def _check_positive(
         tail = hint or f"; there is {known}" + (
             "" if outcome.negative else " (a month without any: declare `negative`)"
         )
+        if len(occurring) > 2 and all(map(is_value, occurring)):
+            tail += "; a cut is written `positive: {at_least: 0.5}`"
         findings.faults.append(text.fault(message + tail))
     return len(findings.faults) == before
 

@@ -73,7 +73,11 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         closest = min(every, key=screen.distance)
         if math.isfinite(screen.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
-    for line in (*screen.passes(every), *screen.uncovered(result)):
+    for line in (
+        *screen.passes(every),
+        *screen.uncovered(result),
+        *screen.ungated_reversals(result),
+    ):
         text = "".join(cell.text for cell in line.cells)
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from fairaudit import names
-from fairaudit.metrics import Disparity
+from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.report import (
     baseline,
@@ -45,6 +45,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     """Who, how sure, how many people, what else is to be known, each in a short line."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
+        yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
         yield from labelled("sure", _sure(finding))
         yield from labelled("people", _people(finding))
@@ -117,6 +118,26 @@ def _side_rows(finding: Finding) -> list[_Row]:
                 value, counts = "", numbers.counts(side.estimate)
             rows.append((headlines.side(side), value, counts.removesuffix(")"), title))
     return rows
+
+
+def _meaning(result: AuditResult, finding: Finding) -> str:
+    """What a rate of labels and decisions counts, in the words of the catalogue and the spec."""
+    check, parts = finding.check, checks.attaining_parts(finding)
+    if finding.status is Status.PASS and not finding.not_cleared:
+        return ""
+    metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
+    record = find_metric(metric)
+    both = {Requirement.LABEL, Requirement.PREDICTION}
+    if not isinstance(record, GroupMetric) or not both <= record.requirements:
+        return ""
+    words = (("label positive", "label"), ("selected", check.of))
+    values = [
+        f"{what}: {names.line(result.positives[outcome])}"
+        for what, outcome in words
+        if outcome in result.positives
+    ]
+    text = record.means.partition(":")[0].rstrip(".")
+    return f"{text} ({'; '.join(values)})" if values else text
 
 
 def _is_of_all_groups(finding: Finding) -> bool:

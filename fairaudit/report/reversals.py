@@ -58,10 +58,10 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     """
     reversals = result.reversals
     is_open = result.compared is not None
-    if not is_open and result.provenance.suppress_below is None:
+    if not is_open and (result.reversals_off or result.provenance.suppress_below is None):
         return
     yield Heading(HEADING)
-    if not is_open and result.provenance.suppress_below is not None:
+    if not is_open:
         yield Paragraph(_UNTOLD)
     elif not reversals:
         yield Paragraph(_none(result.compared))

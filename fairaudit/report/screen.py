@@ -18,6 +18,7 @@ from fairaudit.report import (
     diagnostics,
     disparities,
     evidence,
+    headlines,
     metric_titles,
     numbers,
     text_pictures,
@@ -212,7 +213,7 @@ def distance(diagnostic: Diagnostic) -> float:
 def _tail(result: AuditResult, page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
     every = diagnostics.diagnose(result)
-    about = [*passes(every), *uncovered(result)]
+    about = [*passes(every), *uncovered(result), *ungated_reversals(result)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         about += _cut(wrapped([text], page))
@@ -280,6 +281,29 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         text += f"; {word} of {worst.title} there is {_value(worst)}"
         text += f" by {numbers.subset(row.by)}"
     yield line(text)
+
+
+def ungated_reversals(result: AuditResult) -> Iterator[Line]:
+    """The widest reversal that a test establishes and no check names, and how many more."""
+    alpha = result.provenance.inference.alpha
+    named = [reversal for finding in result.findings for reversal in finding.reversals]
+    evident = [
+        reversal
+        for reversal in result.reversals
+        if reversal.kind.reverses and reversal.is_significant(alpha) and reversal not in named
+    ]
+    if result.compared is None or not evident:
+        return
+    widest = max(evident, key=lambda reversal: reversal.swing)
+    title = metric_titles.title(widest.rate, widest.of)
+    text = f"a reversal beside the checks: the gap in {title} between "
+    text += headlines.reversal_headline(widest)
+    test = widest.significance
+    if test is not None:
+        text += f" (p {numbers.probability(test.adjusted, alpha)}"
+        text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
+    more = len(evident) - 1
+    yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
 
 
 def _value(entry: LatticeEntry) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
@@ -130,7 +130,7 @@ class Provenance:
 
 
 @declare_subjects(
-    nobody="definitions fail_on earlier searched burdens",
+    nobody="definitions fail_on earlier searched burdens reversals_off positives",
     anybody="compared",  # counts the groups that are large enough
     never="subgroups model_changes features local_rates",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
@@ -146,6 +146,8 @@ class AuditResult:
     the scan for reversals made, None where there was none. `features` describe the people
     where a spec asks for that. `model_changes` sets every two models
     beside each other; `burdens` are the outcomes whose positive is one (`favourable: false`).
+    With `reversals_off` no scan for reversals was asked for: that none is listed says nothing.
+    `positives` tell in the spec's words what is positive: `label`, `repaid = yes`.
     """
 
     provenance: Annotated[Provenance, FLAT]
@@ -171,6 +173,8 @@ class AuditResult:
     burdens: tuple[str, ...] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
     local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
+    reversals_off: Annotated[bool, RARE] = False
+    positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)

@@ -16,6 +16,9 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints
 from fairaudit.rows.space import Points, count_differing, split_profiles, square_gaps
 
+_FEW = 2**14
+"""Among so few points all distances are measured, whatever the combinations are."""
+
 _LEAST_IN_TREE = 2048
 """Combinations of fewer points are searched one by one."""
 
@@ -66,6 +69,8 @@ class NearestPoints:
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
         """So many nearest of each of some points, nearest first: squared distances, and places."""
+        if len(self.order) <= _FEW:
+            return self._find_among_few(points, most)
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
         combination, first = _combine(points)
@@ -81,6 +86,21 @@ class NearestPoints:
                 for found in self._search(points.numbers[people], step, squares[people]):
                     known = squares[people], places[people]
                     squares[people], places[people] = _keep_nearest(*known, *found)
+        return squares, places
+
+    def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
+        """The same by all distances."""
+        combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
+        found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
+        for start in range(0, len(points), block):
+            chunk = points.take(slice(start, start + block))
+            squares = square_gaps(chunk.numbers, self.numbers)
+            squares += count_differing(chunk, self.combinations)[:, combination]
+            nobody = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
+            found.append(
+                _keep_nearest(*nobody, squares, np.broadcast_to(self.order, squares.shape))
+            )
+        squares, places = (np.concatenate(part) for part in zip(*found, strict=True))
         return squares, places
 
     def list_within(self, point: Points, square: float) -> Ints:

@@ -84,7 +84,55 @@ class _Described(Strict):
         return About(self.name or "", self.why or "", self.owner or "")
 
 
-class Metric(_Described):
+class _Shared(Strict):
+    """What an entry of `metrics` may say, and `defaults` for all that do not."""
+
+    reference: ReferenceMap | None = None
+    """The group to compare with: a level by attribute, or a word such as `rest`, `highest`.
+
+    Examples: `rest`, `{gender: men}`.
+    """
+    by: Groupings | None = None
+    """Which groupings are looked at: a column, an intersection, a list of them, or `each`, `full`,
+    `all`.
+
+    Example: `[gender, race, gender * race]`.
+    """
+    given: Groupings | None = None
+    """Strata: the metric is taken within each. A column, a list, or a model that makes strata.
+
+    Example: `branch`.
+    """
+    of: Text | None = None
+    """The outcome it is about: label, prediction, decision, a model, score or a further number.
+
+    Example: `label`.
+    """
+    average: Average | None = None
+    """How rates are averaged over the strata of `given`: a word, or a weight for each stratum.
+
+    Examples: `pooled`, `{north: 0.4, south: 0.6}`.
+    """
+    warn: _Limit = None
+    """A value beyond this limit warns. A text, or a mapping that may ask for evidence; `none` takes
+    none of `defaults`.
+
+    Example: `"< 0.9"`.
+    """
+    fail: _Limit = None
+    """A value beyond this limit fails. A text, or a mapping that may ask for evidence; `none` takes
+    none of `defaults`.
+
+    Examples: `"< 0.8"`, `{below: 0.8, significant: true}`.
+    """
+    undefined: OnUndefined | None = None
+    """What a value that does not exist does to this check; else what the spec says.
+
+    Example: `warn`.
+    """
+
+
+class Metric(_Shared, _Described):
     """A metric to report, and with a limit a check."""
 
     metric: MetricName
@@ -103,43 +151,7 @@ class Metric(_Described):
 
     Examples: `gap`, `ratio`.
     """
-    reference: ReferenceMap | None = None
-    """The group to compare with: a level by attribute, or a word such as `rest`, `highest`.
-
-    Examples: `rest`, `{gender: men}`.
-    """
-    by: Groupings | None = None
-    """Which groupings are looked at: a column, an intersection, a list of them, or `each`, `full`,
-    `all`.
-
-    Example: `[gender, race, gender * race]`.
-    """
-    given: Groupings | None = None
-    """Strata: the metric is taken within each. A column, a list, or a model that makes strata.
-
-    Example: `branch`.
-    """
     given_model: StrataModel | None = None
-    of: Text | None = None
-    """The outcome it is about: label, prediction, decision, a model, score or a further number.
-
-    Example: `label`.
-    """
-    warn: _Limit = None
-    """A value beyond this limit warns. A text, or a mapping that may ask for evidence.
-
-    Example: `"< 0.9"`.
-    """
-    fail: _Limit = None
-    """A value beyond this limit fails. A text, or a mapping that may ask for evidence.
-
-    Examples: `"< 0.8"`, `{below: 0.8, significant: true}`.
-    """
-    undefined: OnUndefined | None = None
-    """What a value that does not exist does to this check; else what the spec says.
-
-    Example: `warn`.
-    """
     smoothing: Number | None = None
     """People added to each outcome of each group, for `differential_fairness`.
 
@@ -165,11 +177,6 @@ class Metric(_Described):
     """
     lipschitz: Number | None = None
     """How fast outcomes may change with distance, for `lipschitz_violations`. Example: `1`."""
-    average: Average | None = None
-    """How rates are averaged over the strata of `given`: a word, or a weight for each stratum.
-
-    Examples: `pooled`, `{north: 0.4, south: 0.6}`.
-    """
     model: Literal["pooled", "credible", "draws"] | None = None
     """How probabilities are estimated: pooled towards attributes, credible, or given by draws.
 
@@ -190,36 +197,11 @@ class Metric(_Described):
     """Thresholds of the score: the metric is taken at each. Example: `[0.3, 0.5, 0.7]`."""
 
 
-class Defaults(Strict):
+class Defaults(_Shared):
     """What the entries of `metrics` share, unless they say it themselves."""
 
-    by: Groupings | None = None
-    """The groupings of every entry of `metrics` that says none. Example: `each`."""
-    given: Groupings | None = None
-    """The strata of every entry that says none. Example: `branch`."""
-    reference: ReferenceMap | None = None
-    """The reference of every entry that compares with one and says none.
-
-    Example: `{gender: men}`.
-    """
-    average: Average | None = None
-    """The average of every entry within strata that says none. Example: `pooled`."""
-    of: Text | None = None
-    """The outcome of every entry that says none. Example: `decision`."""
     owner: Words | None = None
     """Who answers for every check that says nobody. Example: `people analytics`."""
-    warn: _Limit = None
-    """The limit that warns of every entry that says none; `warn: none` takes none.
-
-    Example: `"< 0.9"`.
-    """
-    fail: _Limit = None
-    """The limit that fails of every entry that says none; `fail: none` takes none.
-
-    Example: `"< 0.8"`.
-    """
-    undefined: OnUndefined | None = None
-    """What a value that does not exist does to a check that does not say it. Example: `skip`."""
 
 
 class Turned(Strict):

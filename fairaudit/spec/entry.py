@@ -24,6 +24,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import check_schema, schema
@@ -147,7 +148,10 @@ def read_entry(context: Context, path: Path, shape: check_schema.Metric) -> Entr
         return None
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
-            draft.fault((*path, "aggregate"), f"{compared.id} has one value already", key=True)
+            what = f"{compared.id} has one value already"
+            if isinstance(compared, GroupMetric):
+                what = f"{compared.id} compares nobody: say `compare: difference`, or `ratio`, too"
+            draft.fault((*path, "aggregate"), what, key=True)
             return None
         compared = replace(compared, over_groups=shape.aggregate)
     return Entry(context, path, shape, compared)
@@ -168,6 +172,10 @@ def _read_disparity(
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
         draft.fault((*path, "compare"), f"{metric.id} is a comparison already")
+        return None
+    if metric.is_odds and comparison.scale is Scale.ODDS:
+        what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
+        draft.fault((*path, "compare"), what)
         return None
     return build_disparity(metric, comparison)
 

@@ -24,6 +24,62 @@ _NOT_YET: dict[str, frozenset[str]] = {
 }
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
+_MEANT: dict[str, dict[str, str]] = {
+    "Metric": {
+        **dict.fromkeys(("threshold", "limit", "min", "max"), 'fail: "< 0.8"'),
+        **dict.fromkeys(("groups", "group", "group_by", "attributes"), "by"),
+        **dict.fromkeys(("condition", "conditional", "control", "within", "strata"), "given"),
+        **dict.fromkeys(("thresholds", "cut"), "at"),
+        **dict.fromkeys(("title", "label"), "name"),
+        **dict.fromkeys(("description", "reason", "comment"), "why"),
+        "responsible": "owner",
+        "baseline": "reference",
+    },
+    "Bound": {
+        **dict.fromkeys(("min", "minimum", "at_least"), "below: 0.8, which smaller values cross"),
+        **dict.fromkeys(("max", "maximum", "at_most"), "above: 0.1, which larger values cross"),
+    },
+    "OutcomeColumn": {
+        "top": "positive: {top: 10%}",
+        "count": "columns: {count: n}",
+        **dict.fromkeys(("threshold", "cut", "at_least"), "positive: {at_least: 0.5}"),
+        "at_most": "positive: {at_most: 3}",
+        **dict.fromkeys(("above", "below"), "positive: {above: 3}"),
+    },
+    "Positive": {
+        **dict.fromkeys(("min", "threshold", "from"), "at_least"),
+        **dict.fromkeys(("max", "to"), "at_most"),
+    },
+    "LevelColumn": {
+        **dict.fromkeys(("values", "categories", "allowed"), "levels"),
+        **dict.fromkeys(("cut", "cuts", "edges", "breaks"), "bins"),
+        **dict.fromkeys(("rename", "names", "codes", "map"), "labels: {F: women}"),
+        **dict.fromkeys(("columns", "join"), "combine: [race, ethnicity]"),
+        **dict.fromkeys(("born", "birth_date", "date_of_birth"), "from: birth_date"),
+        **dict.fromkeys(("drop", "exclude"), "keep: […], the levels that stay"),
+        **dict.fromkeys(("missing", "na"), "unknown"),
+    },
+    "Expected": {"min_rows": "rows: {at_least: 500}", "max_rows": "rows: {at_most: 500}"},
+    "ExpectedRows": {
+        **dict.fromkeys(("min", "minimum"), "at_least"),
+        **dict.fromkeys(("max", "maximum"), "at_most"),
+    },
+    "MissingRules": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
+}
+"""What is meant by words that other tools have for a key, by the shape that has it."""
+
+_SUCH_AS = {
+    "merge": "{Other: [Asian, Native]}",
+    "labels": "{F: women, M: men}",
+    "counts": "{selected: n_selected, total: n}",
+    "rule": "{Hispanic: {ethnicity: Hispanic or Latino}}",
+    "defaults": '{fail: "< 0.8"}',
+    "expect": "{rows: {at_least: 500}}",
+    "filter": "race = 'White'",
+    "compare": "ratio",
+}
+"""What a key takes, where something else was written."""
+
 _NO_VALUE = "this key has no value: write one, or leave the key out"
 _UNWRITTEN = {("Metric", GIVEN_MODEL), ("Positive", "values"), ("FeatureColumn", "names")}
 """Fields that shorthand becomes, and nobody writes."""
@@ -189,6 +245,8 @@ def _fault(
         return document.fault(path, str(context["error"]))
     expected = {"dict_type": "a mapping", "list_type": "a list", "model_type": "a mapping"}
     what = expected.get(kind, "a text")
+    example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), None)
+    what += f", such as `{example}`" if example else ""
     return document.fault(path, f"expected {what}, found {_kind_of(error['input'])}")
 
 
@@ -214,6 +272,9 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> str:
         for name, field in model.model_fields.items()
         if (model.__name__, name) not in _UNWRITTEN
     ]
+    meant = [_MEANT.get(shape.__name__, {}).get(key) for shape in model.__mro__]
+    if word := next(filter(None, meant), None):
+        return f"unknown key; say `{word}`"
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 

@@ -57,12 +57,21 @@ def _expand(
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            fault(number, f"no such column here: {name!r}{did_you_mean(name, (*known, *WORDS))}")
+            fault(number, f"no such column here: {name!r}{_hint(name, known)}")
         if len(set(names)) < len(names):
             fault(number, "a column stands twice in one grouping")
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    """What is meant by a name that no column has: an intersection, a list, or a column."""
+    parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
+    if len(parts) > 1 and {*parts} <= {*known}:
+        listed = f"[{', '.join(parts)}]"
+        return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
+    return did_you_mean(name, (*known, *WORDS)) or f"; there is {', '.join((*known, *WORDS))}"
 
 
 def _split_intersection(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:

@@ -9,6 +9,7 @@ from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
     Average,
     Disparity,
+    GroupMetric,
     Parameters,
     Reference,
     ReferencePolicy,
@@ -103,7 +104,13 @@ def _read_reference(entry: Entry) -> Reference | None:
     if reference is None:
         return Reference(ReferencePolicy.DECLARED) if takes and not fixed else None
     if not takes:
-        entry.fault("reference", f"{metric.id} compares with no reference", key_itself=True)
+        what = f"{metric.id} compares with no reference"
+        if isinstance(metric, Disparity) and entry.shape.compare is not None:
+            what += f": {entry.shape.compare} takes the highest and the lowest group, `difference` "
+            what += "and `ratio` a reference"
+        elif isinstance(metric, GroupMetric):
+            what += ": say `compare: difference` or `compare: ratio`, too"
+        entry.fault("reference", what, key_itself=True)
     elif fixed:
         entry.fault("reference", f"{metric.id} is always to the highest group", key_itself=True)
     word = entry.reference_word

@@ -77,8 +77,10 @@ def markdown() -> str:
     tree = json_schema()
     parts = [_HEAD]
     for title, (shape, keys) in _SECTIONS.items():
-        members = tree["$defs"][shape]["properties"] if shape else tree["properties"]
-        parts.append(f"## {title}\n\n" + "\n".join(_rows(members, keys or tuple(members), tree)))
+        part = tree["$defs"][shape] if shape else tree
+        members, required = part["properties"], part.get("required", ())
+        shown = keys or tuple(sorted(members, key=lambda key: key not in required))
+        parts.append(f"## {title}\n\n" + "\n".join(_rows(members, shown, tree)))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import yaml
 
-from fairaudit import audit
-from fairaudit.report import numbers, screen
+import fairaudit
+from fairaudit import audit, codec
+from fairaudit.report import checks, content, numbers, screen
+from fairaudit.report import json as report_json
+from fairaudit.report.blocks import Heading
 from fairaudit.report.diagnostics import Diagnostic, Level, audit_headline, diagnose
 from fairaudit.result import AuditResult
 
 SPECS = "audit_specs"
+GAP = "demographic_parity_difference"
 
 
 def spec_of(limit: str, metric: str = "demographic_parity_ratio") -> dict[str, object]:
@@ -146,3 +152,80 @@ def test_a_number_that_is_hidden_is_not_called_the_closest_to_its_limit() -> Non
     assert [row.level for row in every] == [Level.ERROR, Level.PASS]
     (line,) = screen.passes(every)
     assert "".join(cell.text for cell in line.cells) == "1 check passed"
+
+
+ROWS = pl.DataFrame({"a": ["x", "y"] * 200, "y": [1, 0, 0, 0] * 100, "p": [1, 1, 0, 0] * 100})
+OF_BOTH = {"protected": ["a"], "label": {"column": "y", "positive": 1},
+           "prediction": {"column": "p", "positive": 1}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ([{"metric": GAP, "warn": {"above": 0.1}}], "WARN"),
+        ([{"metric": GAP, "warn": {"above": 0.1}}, {"metric": "accuracy", "fail": {"below": 0.1}}],
+         "PASS, 1 warning"),
+        ([{"metric": "accuracy", "fail": {"below": 0.1}}], "PASS"),
+        ([{"metric": GAP, "fail": {"above": 0.1}}], "FAIL"),
+    ],
+)  # fmt: skip
+def test_a_pass_with_warnings_is_not_headed_pass_alone(metrics: list[Any], words: str) -> None:
+    rows = ROWS.with_columns(p=pl.when(pl.col("a") == "x").then(1).otherwise(pl.col("p")))
+    result = fairaudit.audit({"columns": OF_BOTH, "metrics": metrics}, rows)
+    assert checks.verdict_cell(result).text == words
+    assert audit_headline(result).verdict.text == words
+    tree = json.loads(report_json.render(result))
+    assert tree["summary"]["verdict"] == ("fail" if words == "FAIL" else "pass")
+    assert result.exit_code == (1 if words == "FAIL" else 0)
+
+
+def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
+    metric = {"metric": "false_positive_rate", "fail": {"above": 0.1}}
+    result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
+    (row,) = diagnose(result)
+    assert dict(row.lines)["means"] == (
+        "Of those whose label is negative, the share that the decision selects "
+        "(label positive: y = 1; selected: p = 1)"
+    )
+    chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
+    (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))
+    assert "means" not in dict(row.lines), "everybody knows what it is to be selected"
+
+
+REVERSED = pl.DataFrame(
+    [("a", "u", 1, 900), ("a", "u", 0, 100), ("b", "u", 1, 95), ("b", "u", 0, 5),
+     ("a", "v", 1, 20), ("a", "v", 0, 80), ("b", "v", 1, 300), ("b", "v", 0, 700)],
+    ["g", "s", "d", "n"], orient="row",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [({}, True), ({"simpson": {"fail": "every_stratum"}}, False), ({"simpson": "false"}, False)],
+)
+def test_an_evident_reversal_that_no_check_names_is_told(
+    more: dict[str, Any], *, is_told: bool
+) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n",
+               "strata": ["s"]}  # fmt: skip
+    metric = {"metric": GAP, "fail": {"above": 0.9}}
+    result = fairaudit.audit({"columns": columns, "metrics": [metric], **more}, REVERSED)
+    told = ["".join(cell.text for cell in row.cells) for row in screen.ungated_reversals(result)]
+    assert bool(told) == is_told
+    if told:
+        assert "gap in selection rate between a and b points the other way in every" in told[0]
+
+
+@pytest.mark.parametrize("suppress", [{}, {"suppress_below": 5}])
+def test_reversals_that_nobody_asked_for_have_no_section(suppress: dict[str, int]) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n",
+               "strata": ["s"]}  # fmt: skip
+    spec = {"columns": columns, "metrics": ["selection_rate"], **suppress}
+    for simpson in (True, False):
+        more = {} if simpson else {"simpson": "false"}
+        result = fairaudit.audit({**spec, **more}, REVERSED)
+        titles = [b.text for b in content.document(result) if isinstance(b, Heading)]
+        assert ("Simpson's reversals" in titles) == simpson
+        assert result.reversals_off is not simpson
+        again = codec.read_result(json.loads(report_json.render(result)))
+        assert again.reversals_off is not simpson

@@ -17,7 +17,7 @@ from test_reports import GOLDENS, stable
 
 from fairaudit.errors import DataError, Place
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.report import comment, content, markdown, markup
+from fairaudit.report import checks, comment, content, markdown, markup
 from fairaudit.report.blocks import (
     Cell,
     Document,
@@ -144,7 +144,7 @@ def test_whatever_the_verdict_the_report_says_what_the_result_does(name: str) ->
     text = rendered(result)
     assert read_back(text, commonmark()) == expected(comment_of(result))
     _, others = read_back(text, commonmark())
-    assert others[1].lstrip("✓✗△ ").startswith(result.verdict.upper())
+    assert others[1].lstrip("✓✗△ ").startswith(checks.verdict_cell(result).text)
     marks = [one.upper() for one in result.tally if result.tally[one] and one is not Status.PASS]
     if "skipped" not in name:
         assert all(re.search(rf"^(✗|△) {mark} ", "\n".join(others), re.MULTILINE) for mark in marks)

@@ -243,7 +243,7 @@ def test_further_keys_are_those_of_a_spec() -> None:
         ({"y_pred": P, "metric": "x"}, "metric: unknown key; did you mean 'metrics'"),
         (
             {"y_pred": P, "metrics": ["selection"]},
-            "unknown metric .selection.; did you mean .selection_rate",
+            "unknown metric .selection.; say which: .selection_rate",
         ),
         ({"y_pred": ["a", "b", "c"] * 2}, "the positive '1' never occurs in 'y_pred'"),
         ({"y_pred": ["1", "b", "c"] * 2}, "y_pred"),

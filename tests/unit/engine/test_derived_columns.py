@@ -329,3 +329,14 @@ def test_a_time_is_a_date_where_it_was_taken(unit: Any, zone: str | None) -> Non
     assert _rates({"from": "born", "at": "2020-01-01", "bins": [31]}, data) == expected
     expected = {"under 10958": (0, 1), "10958 and over": (1, 1)}
     assert _rates({"column": "start", "minus": "born", "bins": [10958]}, data) == expected
+
+
+def test_a_bad_count_beside_others_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv"
+    outcome = {"counts": {"sel": "sel", "total": "n"}}
+    spec = {"data": str(path), "columns": {"protected": ["g"], "decision": outcome},
+            "metrics": ["selection_rate"]}  # fmt: skip
+    for row in ("b,x,5", "b,9,5", "b,-1,5", "b,1.5,5"):
+        path.write_text(f"g,sel,n\na,3,9\n\n{row}\nc,2,7\n")
+        with pytest.raises(DataError, match=r"in the columns 'sel' and 'n'; first: .*counts.csv:4"):
+            fairaudit.audit(spec)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,12 @@ from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import parquet, thrift
 from fairaudit.errors import DataError, UsageError
-from fairaudit.plan import Plan
+from fairaudit.plan import Edge, Key, Plan
 from fairaudit.planning import plan
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
@@ -107,7 +111,7 @@ def generated_rows(draw: st.DrawFn, *, nulls: bool = True) -> list[dict[str, Any
     version=st.sampled_from(["1.0", "2.0"]),
     codec=st.sampled_from(["none", "snappy", "gzip", "zstd", "lz4"]),
 )
-@examples(150)
+@examples(80)
 def test_counts_equal_those_of_the_rows_and_of_the_lazy_route(
     rows: list[dict[str, Any]],
     text: pa.DataType,
@@ -203,7 +207,7 @@ WEIGHTS = st.one_of(
     group=st.sampled_from([3, 25, 1000]),
     version=st.sampled_from(["1.0", "2.0"]),
 )
-@examples(150)
+@examples(80)
 def test_cuts_weights_and_counts_equal_those_of_the_lazy_route(
     rows: list[tuple[str | None, float | None, int, float, int]],
     repeated: int,
@@ -269,6 +273,73 @@ def test_other_weights_are_for_another_route(
     asked = plan(specs.of_mapping({"columns": columns, "metrics": ["selection_rate"]}))
     with pytest.raises(UsageError, match="does not serve"):
         counted("native", path, asked)
+
+
+def table_sums(counts: Counts) -> list[Counter[tuple[object, ...]]]:
+    """The people of each table beside the cells, by its levels and intervals."""
+    return [
+        sum(
+            (
+                Counter(
+                    {
+                        tuple(
+                            int(code) if key.edges is not None else counts.table_levels[key][code]
+                            for key, code in zip(table.keys, codes, strict=True)
+                        ): people
+                    }
+                )
+                for codes, people in zip(table.codes, table.people.tolist(), strict=True)
+            ),
+            Counter(),
+        )
+        for table in counts.tables
+    ]
+
+
+@given(rows=generated_rows(), group=st.sampled_from([50, 1000]))
+@examples(20)
+def test_tables_beside_the_cells(rows: list[dict[str, Any]], group: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write(path, rows, {"a": pa.string(), "b": pa.int64()}, row_group_size=group)
+    keys = *map(Key, COLUMNS), Key("b", (Edge(Decimal(2)), Edge(Decimal(50), beyond=True)))
+    tables = (keys[:1], keys[1:3], (keys[4], keys[0], keys[3]))
+    asked = replace(PLAN, keys=keys[3:4], tables=tables)
+    native, by_polars = counted("native", path, asked), counted("lazy", path, asked)
+    assert table_sums(native) == table_sums(by_polars)
+    assert sums(native) == sums(by_polars)
+    for key, levels in by_polars.table_levels.items():
+        assert set(native.table_levels[key]) == set(levels)
+
+
+@pytest.mark.parametrize("protected", [["a", "b"], {"a": {}, "b": {"bins": [2, 50]}}])
+def test_subgroups_are_the_same_by_both_routes(protected: Any, tmp_path: Path) -> None:
+    chance = random.Random(8)
+    columns = {
+        "a": [chance.choice(["x", "y", "z", None]) for _ in range(3000)],
+        "b": [chance.randrange(60) for _ in range(3000)],
+        "c": [chance.choice([True, False, None]) for _ in range(3000)],
+        "y": [chance.randrange(2) for _ in range(3000)],
+    }
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=700)
+    spec = {
+        "columns": {
+            "protected": protected,
+            "features": ["c"],
+            "decision": {"column": "y", "positive": 1, "negative": 0},
+        },
+        "metrics": ["selection_rate"],
+        "subgroups": {"over": "all", "rates": ["selection_rate"]},
+    }
+    documents = {}
+    for route in ("native", "lazy"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FAIRAUDIT_ROUTE", route)
+            document = json.loads(fairaudit.audit(spec, path).to_json())
+        assert document["data"].pop("route") == {"native": NATIVE, "lazy": LAZY}[route]
+        del document["created"]
+        documents[route] = document
+    assert documents["native"] == documents["lazy"]
 
 
 def test_one_file_is_for_another_route(tmp_path: Path) -> None:

@@ -223,6 +223,7 @@ NO_TEST = {
 """Of what compares groups: what has neither a test nor an interval to make one of."""
 
 NO_INTERVAL = {
+    "group_size", "true_positives", "false_positives", "false_negatives", "true_negatives",
     "situation_testing", "situation_testing_reversed",
     "brier", "calibration_error", "rmse", "r2", "well_calibration", "explained_difference",
     "kl_divergence", "differential_fairness_credible", "total_variation", "mutual_information",

@@ -189,3 +189,19 @@ def test_two_labels_of_one_level_are_a_fault() -> None:
     labels = {"3": "three", "3.0": "tree"}
     with pytest.raises(SpecError, match=r"'3', '3\.0' of `labels` are one level"):
         _rates({}, strata={"years": {"labels": labels}})
+
+
+def test_a_level_of_a_rule_may_be_absent_where_levels_says_what_may_occur() -> None:
+    """Of several files one may have nobody of it; without `levels` it is likely a typo."""
+    rule = {"H": {"e": "Hispanic"}, "W": {"r": "White"}}
+    combined: dict[str, Any] = {"combine": ["r", "e"], "rule": rule}
+    data = pl.DataFrame({"r": ["White", "Black"] * 2, "e": ["Not"] * 4, "p": [1, 0, 1, 1]})
+    spec = {"columns": {"protected": {"both": combined}, "decision": "p"},
+            "metrics": ["selection_rate"]}  # fmt: skip
+    with pytest.raises(SpecError, match=r"no level 'Hispanic' in e; .* may be absent"):
+        fairaudit.audit(spec, data)
+    combined["levels"] = ["H", "W", "other"]
+    result = fairaudit.audit(spec, data)
+    assert any("both: no level 'Hispanic' in e" in notice for notice in result.notices)
+    sizes = {row.group[0][1]: row.n for row in result.groups if row.by}
+    assert sizes == {"W": 2, "other": 2, "H": 0}

@@ -13,8 +13,8 @@ from fairaudit.rows.nearest import NearestPoints
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.space import locate
 
-SIZES = [(1, 1), (4, 2), (10**6, 1), (3, 10**6)]
-"""From how many points on a combination has a tree, and how many are looked at together."""
+SIZES = [(0, 1, 1), (0, 4, 2), (0, 10**6, 1), (0, 3, 10**6), (10**6, 1, 1)]
+"""What few points are, from how many on a combination has a tree, how many are taken together."""
 
 
 def draw_features(seed: int, people: int, numbers: int, categories: int) -> Features:
@@ -57,12 +57,12 @@ def squares_of(features: Features) -> list[list[float]]:
     k=st.integers(1, 5),
 )
 def test_neighbours_are_those_within_the_kth_distance(
-    sizes: tuple[int, int], seed: int, people: int, numbers: int, categories: int, k: int
+    sizes: tuple[int, int, int], seed: int, people: int, numbers: int, categories: int, k: int
 ) -> None:
     features = draw_features(seed, people, numbers, categories)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearest, "_LEAST_IN_TREE", sizes[0])
-        patch.setattr(nearest, "_LEAST_AT_ONCE", sizes[1])
+        for name, size in zip(("_FEW", "_LEAST_IN_TREE", "_LEAST_AT_ONCE"), sizes, strict=True):
+            patch.setattr(nearest, name, size)
         neighbours = find_neighbours(features, np.arange(people), k, without_self=True)
         neighbours.ask(np.arange(people))
     profile = neighbours.space.profile
@@ -87,6 +87,7 @@ def test_a_tree_and_plain_distances_find_the_same_points() -> None:
     )
     points = locate(features).points(np.arange(600))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest, "_FEW", 0)
         patch.setattr(nearest, "_LEAST_IN_TREE", 1)
         squares, places = NearestPoints(points).find(points, 7)
     plain_squares, plain_places = NearestPoints(points).find(points, 7)

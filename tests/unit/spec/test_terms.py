@@ -187,7 +187,10 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "selection_rate", "against": "prediction"}, "must differ from `of`"),
         ({"metric": "selection_rate", "against": "predicton"}, "did you mean 'prediction'"),
         ({"metric": "selection_rate", "compare": "diference"}, "did you mean 'difference'"),
-        ({"metric": "selection_rate", "aggregate": "mean"}, "one value already"),
+        (
+            {"metric": "selection_rate", "aggregate": "mean"},
+            "compares nobody: say `compare: difference`",
+        ),
         ({"metric": "mutual_information", "class": "macro"}, "all classes already"),
         ({"metric": "selection_rate", "compare": "ratio", "sd": "total"}, "takes no deviation"),
         ("brier_score_los", "did you mean 'brier_score"),

@@ -84,6 +84,8 @@ FileFormat.decimal: {format: {separator: ;}}
 Exclusion: {groups: {exclude_below: {share: 3%, reason: too few}}}
 Bound.significant: &ratio {metrics: [{metric: demographic_parity_ratio, fail: {below: 0.8}}]}
 Bound.conclusive: *ratio
+Defaults.fail: {metrics: [{metric: demographic_parity_ratio}]}
+Defaults.of: {columns: {decision: null, prediction: p, label: y}}
 Metric.fail: {metrics: [{metric: demographic_parity_ratio}]}
 Metric.reference: {metrics: [{compare: difference, by: gender}]}
 Metric.of: {columns: {decision: null, prediction: p, label: y}}

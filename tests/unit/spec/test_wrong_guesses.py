@@ -1,0 +1,84 @@
+"""What a newcomer would guess for a key: the message says what to write instead."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+import fairaudit
+from fairaudit.errors import SpecError
+
+BASE: dict[str, Any] = {
+    "columns": {
+        "protected": {"gender": {}, "race": {}},
+        "decision": {"column": "hired", "positive": "yes"},
+    },
+    "metrics": ["selection_rate"],
+}
+DATA = {
+    "gender": ["f", "m"] * 10, "race": ["A", "B", "B", "A"] * 5, "hired": ["yes", "no"] * 10,
+    "score": [number / 10 for number in range(20)],
+}  # fmt: skip
+
+GUESSES = {
+    "metrics: [{metric: impact_ratio, threshold: 0.8}]": 'say `fail: "< 0.8"`',
+    "metrics: [{metric: impact_ratio, fail: 0.8}]": "is it `< 0.8` or `> 0.8`?",
+    "metrics: [{metric: impact_ratio, fail: '< 80%'}]": "80 % is written 0.8",
+    "metrics: [{metric: impact_ratio, fail: {min: 0.8}}]": "say `below: 0.8",
+    "metrics: [{metric: selection_rate, by: 'gender, race'}]": "is written `gender * race`",
+    "metrics: [{metric: selection_rate, by: gender x race}]": "one after the other `[gender",
+    "metrics: [{metric: selection_rate, by: sex}]": "there is gender, race, each, full, all",
+    "metrics: [{metric: selection_rate, group_by: gender}]": "say `by`",
+    "metrics: [{metric: selection_rate, condition: race}]": "say `given`",
+    "metrics: [{metric: selection_rate, description: x}]": "say `why`",
+    "metrics: [{metric: selection_rate, title: x}]": "say `name`",
+    "metrics: [{metric: selection_rate, thresholds: [0.5]}]": "say `at`",
+    "metrics: [{metric: selection_rate, compare: gap, reference: f}]": "takes the highest and the",
+    "metrics: [{metric: selection_rate, reference: rest}]": "say `compare: difference` or",
+    "metrics: [{metric: selection_rate, aggregate: max}]": "say `compare: difference`, or `ratio`",
+    "metrics: [equalized_odds]": "'equalized_odds_difference' or 'equalized_odds_mean' or",
+    "metrics: [fpr_difference]": "say `metric: false_positive_rate, compare: difference`",
+    "columns: {decision: {column: score, top: 10%}}": "say `positive: {top: 10%}`",
+    "columns: {decision: {column: score, threshold: 0.5}}": "say `positive: {at_least: 0.5}`",
+    "columns: {decision: {column: score, positive: {min: 0.5}}}": "say `at_least`",
+    "columns: {decision: {column: score, positive: '>= 0.5'}}": "`positive: {at_least: 0.5}`",
+    "columns: {decision: {column: hired, count: n}}": "say `columns: {count: n}`",
+    "columns: {decision: {counts: [n_yes, n]}}": "such as `{selected: n_selected, total: n}`",
+    "columns: {protected: {race: {values: [A, B]}}}": "say `levels`",
+    "columns: {protected: {race: {rename: {A: a}}}}": "say `labels: {F: women}`",
+    "columns: {protected: {race: {labels: [a, b]}}}": "such as `{F: women, M: men}`",
+    "columns: {protected: {race: {merge: [A, B]}}}": "such as `{Other: [Asian, Native]}`",
+    "columns: {protected: {race: {drop: [A]}}}": "say `keep: […], the levels that stay`",
+    "columns: {protected: {race: {missing: [A]}}}": "say `unknown`",
+    "columns: {protected: {race: {cut: 40}}}": "say `bins`",
+    "columns: {protected: {both: {columns: [race, gender]}}}": "say `combine: [race, ethnicity]`",
+    "columns: {protected: {age: {date_of_birth: born}}}": "say `from: birth_date`",
+    "expect: {min_rows: 500}": "say `rows: {at_least: 500}`",
+    "expect: {rows: 500}": "`{at_least: 500}`",
+    "expect: {rows: {min: 500}}": "say `at_least`",
+    "missing: {values: [NA]}": "say `tokens`",
+    "filter: race != Total": "a text stands in single quotes",
+    "defaults: '< 0.8'": 'such as `{fail: "< 0.8"}`',
+}  # fmt: skip
+
+
+def merge(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """A spec with the guess in it."""
+    both = {
+        key: merge(base[key], value)
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+        else value
+        for key, value in more.items()
+    }
+    return base | both
+
+
+@pytest.mark.parametrize(("guess", "words"), GUESSES.items())
+def test_a_wrong_guess_is_told_what_to_write(guess: str, words: str) -> None:
+    spec = merge(json.loads(json.dumps(BASE)), yaml.safe_load(guess))
+    with pytest.raises(SpecError) as error:
+        fairaudit.audit(spec, DATA)
+    assert words in str(error.value)
