@@ -41,9 +41,14 @@ def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
 ) -> CheckedFile:
     """The file once each of its lines is proven to be a record, or blank."""
+    from fairaudit.engine import native_csv
     from fairaudit.engine.plain_csv import plain_lines
 
     form = plans[0].format
+    if (counted := native_csv.count(file, plans, progress)) is not None:
+        read = _with_lines(file, counted.lines, form)
+        counts = counted.plan, counted.parts
+        return CheckedFile(read, counted.lines, plain=True, counts=counts)
     plain = plain_lines(file, form, progress)
     if plain is not None:
         return CheckedFile(_with_lines(file, plain, form), plain, plain=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +11,10 @@ from typing import IO
 
 from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
 from fairaudit.engine.parquet import Layout
+from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError
 from fairaudit.inputs import is_spooled, refuse_special
+from fairaudit.plan import Plan
 from fairaudit.result import DataFile
 
 
@@ -52,13 +54,15 @@ class SourceFile:
 class CheckedFile:
     """A source whose text is proven to be what the reader will see, with its control total.
 
-    Each line of a `plain` one is a record.
+    Each line of a `plain` one is a record. Its `counts` by a plan are there where they were had by
+    the same reading.
     """
 
     source: SourceFile
     records: int
     blank: int = 0
     plain: bool = False
+    counts: tuple[Plan, Sequence[PartialCounts]] | None = None
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:

@@ -8,5 +8,8 @@
 PyObject *page_headers(PyObject *module, PyObject *chunk);
 PyObject *first_header(PyObject *module, PyObject *content);
 PyObject *count_parquet(PyObject *module, PyObject *arguments);
+PyObject *csv_table(PyObject *module, PyObject *arguments);
+PyObject *count_csv(PyObject *module, PyObject *arguments);
+PyObject *csv_counts(PyObject *module, PyObject *capsule);
 
 #endif

@@ -7,6 +7,10 @@ static PyMethodDef methods[] = {
     {"first_header", first_header, METH_O, "The header of the page that the bytes begin with."},
     {"count_parquet", count_parquet, METH_VARARGS,
      "Adds the rows of a row group to the counts of cells; whether it is served."},
+    {"csv_table", csv_table, METH_VARARGS, "An empty table of counts of records by columns."},
+    {"count_csv", count_csv, METH_VARARGS,
+     "Adds a block of lines to a table: how many records, or None where it is not served."},
+    {"csv_counts", csv_counts, METH_O, "The levels of a table's keys, its cells and their rows."},
     {NULL, NULL, 0, NULL},
 };
 

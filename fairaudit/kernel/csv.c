@@ -1,0 +1,187 @@
+/* Counts the records of CSV by the texts of their keys: each text has a code, each combination of
+   codes a cell. It trusts the ends of fields that `find_fields` has found in the same block. */
+#include "csv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 24, FIRST_SLOTS = 1 << 12, NO_CODE = MOST_LEVELS + 1 };
+
+/* A field as it is meant, without quotes; null where nothing stands there. */
+typedef struct {
+    const uint8_t *at;
+    size_t length;
+    bool is_null;
+} Field;
+
+bool begin_csv(CsvTable *table, size_t key_count) {
+    table->key_count = key_count;
+    table->keys = calloc(key_count + 1, sizeof *table->keys);
+    table->slot_count = FIRST_SLOTS;
+    table->slots = calloc(FIRST_SLOTS, sizeof *table->slots);
+    table->codes = calloc(FIRST_SLOTS / 2 * (key_count + 1), sizeof *table->codes);
+    table->rows = calloc(FIRST_SLOTS / 2, sizeof *table->rows);
+    return table->keys && table->slots && table->codes && table->rows;
+}
+
+void free_csv(CsvTable *table) {
+    free(table->keys);
+    free(table->slots);
+    free(table->codes);
+    free(table->rows);
+    free(table->texts);
+    free(table->ends);
+    free(table->scratch);
+}
+
+/* Spreads the bits of a number over all of its own. */
+static inline uint64_t mix(uint64_t number) {
+    number *= 0x9e3779b97f4a7c15u;
+    return number ^ number >> 32;
+}
+
+/* Up to eight bytes as a number; `at` may be read for eight, which the padding allows. */
+static inline uint64_t first_word(const uint8_t *at, size_t length) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    static const uint8_t ones[16] = {255, 255, 255, 255, 255, 255, 255, 255};
+    uint64_t mask;
+    memcpy(&mask, ones + 8 - (length < 8 ? length : 8), 8);
+    return length < 8 ? word & mask : word;
+}
+
+/* A number of all bytes of a text. */
+static uint64_t hash_of(const Field *field, uint64_t word) {
+    uint64_t hash = mix(word + field->length);
+    for (size_t place = 8; place < field->length; place += 8)
+        hash = mix(hash ^ first_word(field->at + place, field->length - place));
+    return hash;
+}
+
+/* Takes up a new text; its code, or NO_CODE where the column has too many. */
+static size_t learn(CsvTable *table, LevelTable *key, const Field *field, uint64_t word) {
+    if (key->count == MOST_LEVELS || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
+    size_t needed = table->texts_used + field->length;
+    if (needed > table->texts_size) {
+        uint8_t *texts = realloc(table->texts, needed * 2 + 1024);
+        if (!texts) return NO_CODE;
+        table->texts = texts;
+        table->texts_size = needed * 2 + 1024;
+    }
+    if (field->length) memcpy(table->texts + table->texts_used, field->at, field->length);
+    key->texts[++key->count] = (LevelText){word, table->texts_used, field->length};
+    table->texts_used = needed;
+    return key->count;
+}
+
+/* The code of a field of a key; NO_CODE where the column has too many texts. */
+static inline size_t code_of(CsvTable *table, LevelTable *key, const Field *field) {
+    if (field->is_null) return 0;
+    uint64_t word = first_word(field->at, field->length);
+    size_t slot = hash_of(field, word) % LEVEL_SLOTS;
+    for (size_t code; (code = key->slots[slot]); slot = (slot + 1) % LEVEL_SLOTS) {
+        const LevelText *text = &key->texts[code];
+        if (text->word == word && text->length == field->length &&
+            (field->length <= 8 || !memcmp(table->texts + text->at, field->at, field->length)))
+            return code;
+    }
+    size_t code = learn(table, key, field, word);
+    if (code != NO_CODE) key->slots[slot] = (uint16_t)code;
+    return code;
+}
+
+/* The field between quotes, doubled ones taken once; false without memory. */
+static bool unquote(CsvTable *table, Field *field) {
+    field->at++;
+    field->length -= 2;
+    if (!memchr(field->at, '"', field->length)) return true;
+    if (field->length + PADDING > table->scratch_size) {
+        uint8_t *scratch = realloc(table->scratch, field->length * 2 + PADDING);
+        if (!scratch) return false;
+        table->scratch = scratch;
+        table->scratch_size = field->length * 2 + PADDING;
+    }
+    size_t length = 0;
+    for (size_t place = 0; place < field->length; place++) {
+        table->scratch[length++] = field->at[place];
+        if (field->at[place] == '"') place++;
+    }
+    memset(table->scratch + length, 0, 8);
+    *field = (Field){table->scratch, length, false};
+    return true;
+}
+
+/* Twice the room for cells; false without memory. */
+static bool grow(CsvTable *table) {
+    size_t slot_count = table->slot_count * 2, room = slot_count / 2, width = table->key_count + 1;
+    uint16_t *codes = realloc(table->codes, room * width * sizeof *codes);
+    if (codes) table->codes = codes;
+    uint64_t *rows = realloc(table->rows, room * sizeof *rows);
+    if (rows) table->rows = rows;
+    uint32_t *slots = calloc(slot_count, sizeof *slots);
+    if (!codes || !rows || !slots) {
+        free(slots);
+        return false;
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->slot_count = slot_count;
+    for (size_t cell = 0; cell < table->cell_count; cell++) {
+        uint64_t hash = 0;
+        for (size_t key = 0; key < table->key_count; key++)
+            hash = mix(hash + codes[cell * table->key_count + key]);
+        size_t slot = hash & (slot_count - 1);
+        while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
+        slots[slot] = (uint32_t)cell + 1;
+    }
+    return true;
+}
+
+/* Adds a row to the cell of its codes, whose hash it is given. The codes stand where those of the
+   next new cell belong: so a new cell has them already. */
+static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t hash) {
+    size_t mask = table->slot_count - 1, size = table->key_count * sizeof *codes;
+    for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
+        size_t cell = table->slots[slot];
+        if (cell && !memcmp(table->codes + (cell - 1) * table->key_count, codes, size)) {
+            table->rows[cell - 1]++;
+            return SOUND;
+        }
+        if (cell) continue;
+        if (table->cell_count == MOST_COMBINATIONS) return NOT_SERVED;
+        table->rows[table->cell_count++] = 1;
+        table->slots[slot] = (uint32_t)table->cell_count;
+        // One more cell must always have room for its codes.
+        return table->cell_count + 1 < table->slot_count / 2 || grow(table) ? SOUND : NO_MEMORY;
+    }
+}
+
+/* Counts a record by the ends of its fields; it begins at `start`. */
+static inline Status count_record(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start) {
+    uint16_t *codes = table->codes + table->cell_count * table->key_count;
+    uint64_t hash = 0;
+    for (size_t number = 0; number < table->key_count; number++) {
+        LevelTable *key = &table->keys[number];
+        size_t begin = key->column ? ends[key->column - 1] + 1 : start, end = ends[key->column];
+        if (block[end] == '\n' && end > begin && block[end - 1] == '\r') end--;
+        Field field = {block + begin, end - begin, end == begin};
+        if (!field.is_null && block[begin] == '"' && !unquote(table, &field)) return NO_MEMORY;
+        size_t code = code_of(table, key, &field);
+        if (code == NO_CODE) return NOT_SERVED;
+        codes[number] = (uint16_t)code;
+        hash = mix(hash + code);
+    }
+    return add_row(table, codes, hash);
+}
+
+Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines) {
+    Status status = find_fields(table, block, size, lines);
+    size_t start = 0;
+    for (uint64_t line = 0; status == SOUND && line < *lines; line++) {
+        const uint32_t *ends = table->ends + line * table->fields;
+        status = count_record(table, block, ends, start);
+        start = (size_t)ends[table->fields - 1] + 1;
+    }
+    return status;
+}

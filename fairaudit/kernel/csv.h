@@ -1,0 +1,56 @@
+/* CSV in plain C, without Python: so a fuzzer calls what the module calls.
+
+   Nothing here trusts the bytes of a block; where it ends, and that 64 more bytes may be read
+   behind its end, it is told by its caller. */
+#ifndef FAIRAUDIT_CSV_H
+#define FAIRAUDIT_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parquet.h"
+
+enum { PADDING = 64, MOST_LEVELS = 4095, LEVEL_SLOTS = 16384, MOST_COMBINATIONS = 1 << 20 };
+
+/* A text of a column: its first eight bytes, and where all of them stand among the texts. */
+typedef struct {
+    uint64_t word;
+    size_t at, length;
+} LevelText;
+
+/* The texts of one column; code 0 is an empty field without quotes, the null of the reader. */
+typedef struct {
+    size_t column, count;
+    LevelText texts[MOST_LEVELS + 1];
+    uint16_t slots[LEVEL_SLOTS];
+} LevelTable;
+
+/* What one thread has counted: combinations of codes, `key_count` each, and the rows of each. */
+typedef struct {
+    uint8_t separator;
+    size_t fields, key_count;
+    LevelTable *keys;
+    uint8_t *texts;
+    size_t texts_used, texts_size;
+    uint16_t *codes;
+    uint64_t *rows;
+    uint32_t *slots;
+    size_t cell_count, slot_count;
+    uint32_t *ends;
+    size_t ends_size;
+    uint8_t *scratch;
+    size_t scratch_size;
+    bool is_scalar, is_busy;
+} CsvTable;
+
+bool begin_csv(CsvTable *table, size_t key_count);
+void free_csv(CsvTable *table);
+
+/* Counts a block of whole lines; NOT_SERVED where one is blank, ill-formed or no UTF-8. */
+Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);
+
+/* The ends of fields in `table->ends`; the same by either instruction set. */
+Status find_fields(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);
+
+#endif

@@ -1,0 +1,257 @@
+"""The native kernel for CSV: equal counts to the lazy route and to the rows, or it declines."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import count_data, examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairaudit import spec as specs
+from fairaudit.counts import Counts
+from fairaudit.engine import native_csv
+from fairaudit.errors import DataError, UsageError
+from fairaudit.planning import plan
+
+_kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
+
+NATIVE = "the native kernel over csv"
+SPEC: dict[str, Any] = {
+    "columns": {
+        "protected": ["a", "b"],
+        "decision": {"column": "y", "positive": 1, "negative": 0},
+    },
+    "missing": {"prediction": "aside"},
+    "metrics": ["selection_rate"],
+}
+PLAN = plan(specs.of_mapping(SPEC))
+PIECES = ["", "x", "y", " ", "ä", "€", "😀", "a longer text", 'q"q', ",", ";", "0", "n" * 70]
+PADDING = bytes(64)
+
+
+def counted(route: str, path: Path, separator: str = ",") -> Counts:
+    """The counts of a file by one route."""
+    asked = plan(specs.of_mapping({**SPEC, "format": {"separator": separator}}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", route)
+        return count_data(asked, path)
+
+
+def cells(counts: Counts) -> Counter[tuple[str | None, ...]]:
+    """How many rows each combination of levels has."""
+    found: Counter[tuple[str | None, ...]] = Counter()
+    codes = zip(*(key.codes.tolist() for key in counts.keys), strict=True)
+    for places, rows in zip(codes, counts.rows.tolist(), strict=True):
+        levels = zip(counts.keys, places, strict=True)
+        found[tuple(key.levels[place] for key, place in levels)] += rows
+    return found
+
+
+def written(fields: list[tuple[str, bool]], separator: str) -> str:
+    """A record; fields are quoted where they must be, or where it is asked."""
+    return separator.join(
+        '"' + text.replace('"', '""') + '"' if quoted or any(s in text for s in ',;"') else text
+        for text, quoted in fields
+    )
+
+
+FIELDS = st.lists(st.tuples(st.sampled_from(PIECES), st.booleans()), min_size=4, max_size=4)
+
+
+@examples(60)
+@given(
+    rows=st.lists(FIELDS, min_size=1, max_size=40),
+    separator=st.sampled_from(",;"),
+    end=st.sampled_from(["\n", "\r\n"]),
+    bom=st.booleans(),
+    has_last_end=st.booleans(),
+    block=st.integers(700, 2000),
+)
+def test_the_kernel_is_the_lazy_route_and_the_rows(  # each part of a dialect
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[list[tuple[str, bool]]],
+    separator: str,
+    end: str,
+    bom: bool,
+    has_last_end: bool,
+    block: int,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    lines = [separator.join("abyz"), *(written(row, separator) for row in rows)]
+    text = end.join(lines) + (end if has_last_end else "")
+    path.write_bytes(text.encode("utf-8-sig" if bom else "utf-8"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_csv, "_BLOCK", block)
+        native = counted("native", path, separator)
+    lazy = counted("lazy", path, separator)
+    assert native.route == NATIVE
+    assert lazy.route != NATIVE
+    assert native.read == lazy.read == len(rows)
+    assert native.sources == lazy.sources
+    columns = {key.key.column: number for number, key in enumerate(native.keys)}
+    expected = Counter(
+        tuple(
+            None if row["aby".index(column)] == ("", False) else row["aby".index(column)][0]
+            for column in columns
+        )
+        for row in rows
+    )
+    assert cells(native) == cells(lazy) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x,y,1,z\nx,y,1\n",
+        b"x,y,1,z,z\n",
+        b'x,"y,1,z\nx,y,1,z\n',
+        b'x,y"y,1,z\n',
+        b'x,"y"y,1,z\n',
+        b"x,\xff,1,z\n",
+        b"x,y,1,\xed\xa0\x80\n",
+        b"x\ry,y,1,z\n",
+        b'x,"y\ny",1,z\n',
+    ],
+)
+def test_a_fault_has_the_words_of_the_guard(tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"a,b,y,z\nx,y,1,z\n" + body)
+    with pytest.raises(DataError) as lazy:
+        counted("lazy", path)
+    with pytest.raises(DataError) as native:
+        counted("native", path)
+    assert str(native.value) == str(lazy.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x,y,1,z\n\nx,y,0,z\n", "".join(f"{row},b,1,z\n" for row in range(9999))],
+    ids=["a blank line", "too many levels"],
+)
+def test_what_is_not_served_is_left_to_the_lazy_route(tmp_path: Path, body: str) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y,z\n" + body)
+    with pytest.raises(UsageError, match="the kernel does not serve"):
+        counted("native", path)
+    assert counted("lazy", path).read
+
+
+def test_it_runs_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y,z\nx,y,1,z\n")
+    monkeypatch.delenv("FAIRAUDIT_ROUTE", raising=False)
+    assert count_data(PLAN, path).route != NATIVE
+    assert counted("native", path).route == NATIVE
+
+
+ALPHABET = [b"a", b"1", b",", b",", b'"', b'"', b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\xc3\xa4",
+            b"\xc3", b"x" * 61, b"long text,"]  # fmt: skip
+
+
+def is_record(line: str, fields: int) -> list[str | None] | None:
+    """The fields of a line by its signs one after the other; None where it is none."""
+    found: list[str | None] = []
+    text, place = line, 0
+    while True:
+        if text[place : place + 1] == '"':
+            value, place = "", place + 1
+            while True:
+                if place >= len(text):
+                    return None
+                if text[place] != '"':
+                    value, place = value + text[place], place + 1
+                elif text[place : place + 2] == '""':
+                    value, place = value + '"', place + 2
+                else:
+                    place += 1
+                    break
+            found.append(value)
+        else:
+            stop = place
+            while stop < len(text) and text[stop] != ",":
+                stop += 1
+            if '"' in text[place:stop]:
+                return None
+            found.append(text[place:stop] or None)
+            place = stop
+        if place == len(text):
+            return found if len(found) == fields else None
+        if text[place] != ",":
+            return None
+        place += 1
+
+
+def by_oracle(block: bytes, fields: int) -> Counter[tuple[str | None, ...]] | None:
+    """The records of a block, or None where it is not one of plain lines."""
+    try:
+        lines = block.decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        return None
+    found: Counter[tuple[str | None, ...]] = Counter()
+    for line in lines:
+        bare = line.removesuffix("\r")
+        record = is_record(bare, fields) if bare and "\r" not in bare else None
+        if record is None:
+            return None
+        found[tuple(record)] += 1
+    return found
+
+
+def by_kernel(
+    block: bytes, fields: int, *, is_scalar: bool
+) -> Counter[tuple[str | None, ...]] | None:
+    """The same by the kernel."""
+    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), int(is_scalar))
+    lines = _kernel.count_csv(table, block + PADDING, len(block))
+    if lines is None:
+        return None
+    texts, codes, rows = _kernel.csv_counts(table)
+    found: Counter[tuple[str | None, ...]] = Counter()
+    numbers = memoryview(codes).cast("H").tolist()
+    for cell, people in enumerate(memoryview(rows).cast("q").tolist()):
+        places = numbers[cell * fields : (cell + 1) * fields]
+        levels = (texts[key][place] for key, place in enumerate(places))
+        found[tuple(None if level is None else level.decode() for level in levels)] = people
+    assert sum(found.values()) == lines
+    return found
+
+
+@examples(300)
+@given(pieces=st.lists(st.sampled_from(ALPHABET), max_size=40), fields=st.integers(1, 3))
+def test_both_instruction_sets_agree_with_a_slow_oracle(pieces: list[bytes], fields: int) -> None:
+    block = b"".join(pieces) + b"\n"
+    expected = by_oracle(block, fields)
+    assert by_kernel(block, fields, is_scalar=True) == expected
+    assert by_kernel(block, fields, is_scalar=False) == expected
+
+
+@examples(200)
+@given(rows=st.lists(FIELDS, min_size=1, max_size=12), crlf=st.booleans())
+def test_sound_blocks_are_read_as_written(
+    rows: list[list[tuple[str, bool]]], *, crlf: bool
+) -> None:
+    end = "\r\n" if crlf else "\n"
+    block = "".join(written(row, ",") + end for row in rows).encode()
+    expected = Counter(tuple(None if x == ("", False) else x[0] for x in row) for row in rows)
+    assert by_oracle(block, 4) == expected
+    assert by_kernel(block, 4, is_scalar=True) == expected
+    assert by_kernel(block, 4, is_scalar=False) == expected
+    read = Counter(map(tuple, csv.reader(io.StringIO(block.decode()))))
+    assert Counter(tuple(x or "" for x in row) for row in expected.elements()) == read
+
+
+def test_buffers_without_room_to_spare_are_refused() -> None:
+    table = _kernel.csv_table(ord(","), 1, (0,), 0)
+    for end in (-1, 1, 5):
+        with pytest.raises(ValueError, match="room"):
+            _kernel.count_csv(table, b"x\nab", end)
+    for separator, fields, columns in [(34, 1, (0,)), (44, 0, ()), (44, 2, (2,)), (44, 2, (-1,))]:
+        with pytest.raises(ValueError, match=r"cannot be counted|no such column"):
+            _kernel.csv_table(separator, fields, columns, 0)
