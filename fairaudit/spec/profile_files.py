@@ -6,7 +6,7 @@ for `metrics`, which are those of both. Each report prints the profiles that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path as FilePath
@@ -123,20 +123,28 @@ def _listed(entries: Tree) -> list[Tree]:
 
 
 def _merge(own: Document, under: Document, profile: Profile) -> Document:
-    """A document with another one under it; what comes of that one keeps its places there."""
+    """A document with another one under it; what comes of that one keeps its places there.
+
+    What the spec itself asks is not shown twice; but a limit of the profile always stays.
+    """
     assert isinstance(own.tree, dict)
     assert isinstance(under.tree, dict)
     entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
-    tree = _united(own.tree, under.tree) | ({"metrics": entries + further} if further else {})
+    asked = {_identify(entry) for entry in entries}
+    kept = [
+        number
+        for number, entry in enumerate(further)
+        if _has_limit(entry) or _identify(entry) not in asked
+    ]
+    place_of = {number: len(entries) + place for place, number in enumerate(kept)}
+    tree = _united(own.tree, under.tree)
+    if kept:
+        tree["metrics"] = entries + [further[number] for number in kept]
     places: list[dict[Path, Place]] = []
     for kind in ("keys", "values", "ends"):
         known: dict[Path, Place] = getattr(own, kind)
-        added = {
-            _moved(path, len(entries)): place
-            for path, place in getattr(under, kind).items()
-            if path
-        }
-        places.append(added | known)
+        moved = ((_moved(path, place_of), place) for path, place in getattr(under, kind).items())
+        places.append({path: place for path, place in moved if path} | known)
     keys, values, ends = places
     return replace(
         own,
@@ -160,8 +168,20 @@ def _united(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:
     return tree
 
 
-def _moved(path: Path, by: int) -> Path:
-    """A path of a profile in the merged spec: its entries of `metrics` stand behind the others."""
-    if path[0] == "metrics" and len(path) > 1 and isinstance(path[1], int):
-        return ("metrics", path[1] + by, *path[2:])
+def _identify(entry: Tree) -> tuple[str, ...]:
+    """What an entry of `metrics` measures: equal for two that show the same."""
+    if not isinstance(entry, dict):
+        return (str(entry), "", "", "")
+    return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))
+
+
+def _has_limit(entry: Tree) -> bool:
+    return isinstance(entry, dict) and not entry.keys().isdisjoint({"warn", "fail"})
+
+
+def _moved(path: Path, place_of: Mapping[int, int]) -> Path:
+    """A path of a profile in the merged spec, whose own `metrics` stand first; none if left out."""
+    if path[:1] == ("metrics",) and len(path) > 1 and isinstance(path[1], int):
+        place = place_of.get(path[1])
+        return () if place is None else ("metrics", place, *path[2:])
     return path

@@ -56,6 +56,20 @@ def test_maps_are_merged_lists_replaced_and_metrics_of_both(tmp_path: Path) -> N
     assert (profile.name, profile.title, profile.date) == ("ours", "Ours", "2024-01-31")
 
 
+def test_what_the_spec_asks_itself_is_not_shown_twice_but_limits_stay(tmp_path: Path) -> None:
+    profile = f"{ABOUT}metrics: [selection_rate, impact_ratio, {{metric: impact_ration}}]\n"
+    told = refused(tmp_path, profile)
+    assert "ours.yaml:2:50: metrics[2].metric: unknown metric" in told
+    spec = loaded(
+        tmp_path,
+        f"{ABOUT}metrics:\n  - {{metric: selection_rate, fail: '< 0.2'}}\n  - impact_ratio\n"
+        "  - {metric: selection_rate, compare: gap}\n",
+    )
+    assert len(spec.requests) == 4
+    assert len(spec.checks) == 2
+    assert len(loaded(tmp_path, f"{ABOUT}metrics: [selection_rate]\n").requests) == 1
+
+
 def test_a_profile_extends_another(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(
         f"{ABOUT}extends: four-fifths\ngroups: {{min_size: 7, min_events: 4}}\n"
