@@ -62,12 +62,14 @@ def test_what_the_spec_asks_itself_is_not_shown_twice_but_limits_stay(tmp_path: 
     assert "ours.yaml:2:50: metrics[2].metric: unknown metric" in told
     spec = loaded(
         tmp_path,
-        f"{ABOUT}metrics:\n  - {{metric: selection_rate, fail: '< 0.2'}}\n  - impact_ratio\n"
-        "  - {metric: selection_rate, compare: gap}\n",
+        f"{ABOUT}metrics: [{{metric: impact_ratio, fail: '< 0.8'}}, base_rate, selection_rate]\n",
+        SPEC.replace("metrics: [", "metrics: [impact_ratio, "),
     )
-    assert len(spec.requests) == 4
+    asked = [request.metric.id for request in spec.requests]
+    assert asked == ["impact_ratio", "selection_rate", "impact_ratio"]
     assert len(spec.checks) == 2
-    assert len(loaded(tmp_path, f"{ABOUT}metrics: [selection_rate]\n").requests) == 1
+    told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: selection_rate, fail: '< 0.2'}}]\n")
+    assert "the check selection_rate/g/decision stands twice" in told
 
 
 def test_a_profile_extends_another(tmp_path: Path) -> None:
