@@ -44,7 +44,12 @@ from fairaudit.recode.expectations import (
     tell_idle_filter,
     tell_rows_of_counts,
 )
-from fairaudit.recode.groups import candidate_axis, group_axis, refuse_undeclared
+from fairaudit.recode.groups import (
+    candidate_axis,
+    group_axis,
+    refuse_absent_references,
+    refuse_undeclared,
+)
 from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
@@ -82,6 +87,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     refuse_nothing(counts)
     findings = Findings()
     axes = build_axes(counts, spec, findings)
+    refuse_absent_references(spec, axes, findings)
     axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
     features = feature_recodings(counts, spec, findings)

@@ -14,6 +14,7 @@ from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Requirement, is_over_classes
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
+from fairaudit.spec.check_schema import REFERENCES
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
@@ -103,7 +104,24 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         describe=shape.describe,
         notices=notices,
         profiles=draft.document.profiles,
+        references=tuple(_references(draft, shape, columns)),
     )
+
+
+def _references(
+    draft: Draft, shape: schema.AuditSpec, columns: Columns
+) -> Iterator[tuple[tuple[str, ...], Text]]:
+    """The levels that entries name as references; a word alone may be of any attribute."""
+    for number, entry in enumerate(shape.metrics):
+        path = ("metrics", number, "reference")
+        for name, level in (entry.reference or {}).items():
+            if name:
+                yield (name,), draft.text((*path, name), level)
+            elif level not in REFERENCES:
+                yield (
+                    tuple(attribute.name for attribute in columns.protected),
+                    draft.text(path, level),
+                )
 
 
 def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:

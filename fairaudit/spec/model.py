@@ -159,7 +159,8 @@ class Spec:
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
     numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
     those in which people are alike. `suppress_below` is the least count of people that may be
-    published.
+    published. `references` are the levels that entries compare with, each with the attributes that
+    may have it.
     """
 
     path: str
@@ -195,6 +196,7 @@ class Spec:
     flags: str | None = None
     describe: bool = False
     profiles: tuple[Profile, ...] = ()
+    references: tuple[tuple[tuple[str, ...], Text], ...] = ()
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

@@ -205,3 +205,20 @@ def test_a_level_of_a_rule_may_be_absent_where_levels_says_what_may_occur() -> N
     assert any("both: no level 'Hispanic' in e" in notice for notice in result.notices)
     sizes = {row.group[0][1]: row.n for row in result.groups if row.by}
     assert sizes == {"W": 2, "other": 2, "H": 0}
+
+
+@pytest.mark.parametrize("reference", ["men", {"sex": "men"}])
+def test_an_entry_compares_with_a_level_that_somebody_has(reference: Any, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("sex,race,d\nman,A,1\nwoman,B,0\nman,B,1\nwoman,A,0\n")
+    entry: dict[str, Any] = {"metric": "selection_rate", "compare": "difference", "by": ["sex"]}
+    spec = {
+        "columns": {"protected": ["sex", "race"], "decision": "d"},
+        "metrics": [{**entry, "reference": reference, "fail": {"below": -0.9}}],
+    }
+    with pytest.raises(
+        SpecError, match=r"reference.*: the reference 'men' is no level of sex.*'man'"
+    ):
+        fairaudit.audit(spec, tmp_path / "rows.csv")
+    entry["reference"] = "man" if isinstance(reference, str) else {"sex": "man"}
+    result = fairaudit.audit({**spec, "metrics": [entry]}, tmp_path / "rows.csv")
+    assert {row.group[0][1] for row in result.comparisons if row.group} == {"woman"}
