@@ -256,6 +256,7 @@ class _DetectableGaps:
             return gap
         values, highest = self.evaluation.group_values, self.evaluation.first[z, 0]
         assert values is not None
+        assert gap.level is not None
         down, up = proportions.smallest_detectable(values.value[z, g], m[z, g], n[z, g], gap.level)
         return replace(
             gap,
