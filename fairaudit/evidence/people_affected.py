@@ -181,9 +181,12 @@ def find_detectable_gap(
 
 
 def find_gap_of_smallest(evaluation: Evaluation) -> DetectableGap | None:
-    """The smallest gaps that a test finds of the smallest group compared, whatever the limit."""
+    """The smallest gaps that a test finds where the smallest group is compared, whatever the limit.
+
+    The highest group of a stratum may be the smallest: its gap is to the smallest of the others.
+    """
     seen = _DetectableGaps.of(evaluation)
-    return None if seen is None else seen.at_smallest(seen.known)
+    return None if seen is None else seen.at_smallest_side()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +240,32 @@ class _DetectableGaps:
         table = self.evaluation.table
         level = float(self.evaluation.terms.inference.alpha / self.comparisons[z, 0])
         return DetectableGap(table.groups[g], table.strata[z], down, up, n, m, level=level)
+
+    def at_smallest_side(self) -> DetectableGap | None:
+        """The gaps of the comparison with the smallest group on either side; None without any."""
+        if not self.known.any():
+            return None
+        n, m = (np.broadcast_to(size, self.known.shape) for size in (self.n, self.m))
+        smaller, larger = (
+            np.where(self.known, side(n, m), np.inf) for side in (np.minimum, np.maximum)
+        )
+        smallest = np.lexsort((larger.ravel(), smaller.ravel()))[0]
+        marks = np.arange(self.known.size).reshape(self.known.shape) == smallest
+        gap, (z, g) = self.at_smallest(marks), np.unravel_index(smallest, self.known.shape)
+        if gap is None or not self.evaluation.spread or m[z, g] >= n[z, g]:
+            return gap
+        values, highest = self.evaluation.group_values, self.evaluation.first[z, 0]
+        assert values is not None
+        assert gap.level is not None
+        down, up = proportions.smallest_detectable(values.value[z, g], m[z, g], n[z, g], gap.level)
+        return replace(
+            gap,
+            group=self.evaluation.table.groups[highest],
+            down=float(down),
+            up=float(up),
+            n=gap.m,
+            m=gap.n,
+        )
 
 
 def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:

@@ -66,6 +66,10 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
         yield _groups(dry_run)
     yield Heading("Checks")
     yield from _checks(dry_run.checks)
+    if dry_run.checks and dry_run.cost is not None and dry_run.cost.cells is None:
+        yield Paragraph(
+            "No smallest gap is told: it would tell of sizes and rates that `suppress_below` hides."
+        )
     if dry_run.notices:
         yield Heading("Notices")
         yield Entries([(Cell("note", Tone.WARN), str(notice)) for notice in dry_run.notices])
@@ -80,9 +84,10 @@ def _facts(dry_run: DryRun) -> Iterator[tuple[str, str]]:
         return
     size = numbers.SUPPRESSED if cost.bytes is None else f"{cost.bytes / 1e3:,.1f} kB"
     yield "rows", f"{numbers.whole(cost.rows)} ({size})"
-    cells = "cells" if cost.cells is None else numbers.counted(cost.cells, "cell")
+    counting = f" that counts {numbers.counted(cost.cells, 'cell')}" if cost.cells else ""
+    hidden = "; how many cells it counts is suppressed" if cost.cells is None else ""
     further = "".join(f"; a further pass: {names.line(purpose)}" for purpose in cost.further_passes)
-    yield "run costs", f"one pass that counts {cells}, by {cost.route}{further}"
+    yield "run costs", f"one pass{counting}, by {cost.route}{hidden}{further}"
 
 
 def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:

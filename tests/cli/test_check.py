@@ -151,6 +151,53 @@ def test_the_gap_is_that_of_the_smallest_group(tmp_path: Path) -> None:
     assert check["finds_limit"] is False
 
 
+def write_strata(folder: Path, **check: Any) -> Path:
+    """Women of b are the smallest group, and the one with the highest rate of its stratum."""
+    people = {"F,a": (250, 341), "M,a": (200, 373), "F,b": (17, 25), "M,b": (353, 560)}
+    rows = [
+        f"{sex},1,{word},{place}"
+        for levels, (hired, n) in people.items()
+        for sex, place in [levels.split(",")]
+        for word in ["hired"] * hired + ["no"] * (n - hired)
+    ]
+    columns = {
+        "protected": ["sex"],
+        "decision": {"column": "outcome", "positive": "hired"},
+        "strata": ["place"],
+    }
+    metrics = [{"by": "sex", "given": "place", "fail": {"above": 0.1}, **check}]
+    spec = write(folder, columns=columns, metrics=metrics)
+    lines = ["sex,age,outcome,place", *rows, ""]
+    (folder / "people.csv").write_text("\n".join(lines), "utf-8")
+    return spec
+
+
+def test_the_smallest_group_may_be_the_highest_of_its_stratum(tmp_path: Path) -> None:
+    """By Cohen (1988): the gap of 25 women to 560 men, not that of 373 men to 341 women."""
+    spec = write_strata(tmp_path, metric="demographic_parity_difference")
+    (check,) = document(spec)["checks"]
+    found = check["detectable"]
+    assert (found["group"], found["given"]) == ({"sex": "F"}, {"place": "b"})
+    assert (found["n"], found["reference_n"]) == (25, 560)
+    reach = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    angles = [
+        math.asin(math.sqrt(353 / 560)) + way * reach * math.sqrt(1 / 25 + 1 / 560) / 2
+        for way in (-1, 1)
+    ]
+    gaps = [math.sin(angle) ** 2 - 353 / 560 for angle in angles]
+    assert [found["down"], found["up"]] == pytest.approx(gaps)
+    assert "sex=F in place=b, 25 against 560" in " ".join(run("check", spec).stdout.split())
+
+
+def test_the_smallest_group_may_be_the_reference(tmp_path: Path) -> None:
+    metric = {"metric": "statistical_parity_difference", "reference": "F"}
+    spec = write_strata(tmp_path, **metric, fail={"outside": [-0.1, 0.1]})
+    (check,) = document(spec)["checks"]
+    found = check["detectable"]
+    assert (found["group"], found["given"]) == ({"sex": "M"}, {"place": "b"})
+    assert (found["n"], found["reference_n"]) == (560, 25)
+
+
 def test_a_gap_that_many_people_show_is_no_remark(tmp_path: Path) -> None:
     rows = [f"{sex},1,{word}" for sex in "ab" for word in ("hired", "no") for _ in range(2000)]
     columns = {"protected": ["sex"], "decision": {"column": "outcome", "positive": "hired"}}
@@ -210,7 +257,17 @@ def test_small_counts_are_hidden(tmp_path: Path) -> None:
     }
     told = {name: row["n"] for name, row in levels_of(tree, "sex").items() if row["n"] is not None}
     assert told == {name: n for name, n in known.items() if n is not None}
-    assert " 4 " not in run("check", spec).stdout
+    text = " ".join(run("check", spec).stdout.split())
+    assert " 4 " not in text
+    assert "one pass, by" in text
+    assert "how many cells it counts is suppressed" in text
+    assert "No smallest gap is told: it would tell of sizes and rates" in text
+
+
+def test_what_hides_nothing_says_nothing_of_hiding(tmp_path: Path) -> None:
+    text = " ".join(run("check", write(tmp_path)).stdout.split())
+    assert "one pass that counts" in text
+    assert "suppress" not in text
 
 
 def test_without_data_no_file_is_needed(tmp_path: Path) -> None:
