@@ -127,5 +127,8 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     if likely is None:
         there = ", ".join(map(names.quoted, [*known.values()][:10]))
         what = f"which value of {names.quoted(column.name)} is positive? it holds {there}"
-        raise UsageError(what, "--positive VALUE, or of a number --positive '>=0.5'")
+        hint = "--positive VALUE, or of a number --positive '>=0.5'"
+        if is_many(column):
+            hint += f"; if it counts people: --counts selected={column.name} --counts total=COLUMN"
+        raise UsageError(what, hint)
     return likely

@@ -121,8 +121,11 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     yield f"    {key}: {{{', '.join(keys)}}}  # {note}"
     if is_many(column) or is_date(column):
         return
-    unknown = [*words, *(text for text, _ in column.values if is_like_unknown(text))]
-    rare = [text for text, n in column.values if n < _FEW and text not in unknown]
+    doubtful = [text for text, _ in column.values if is_like_unknown(text)]
+    unknown = [*dict.fromkeys([*words, *doubtful])]
+    known = [(text, n) for text, n in column.values if text not in unknown]
+    rare = [text for text, n in known if n < _FEW]
+    rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
     stubs = {
         f"unknown: {_list(unknown)}": ("nobody knows: listed, never compared", unknown),

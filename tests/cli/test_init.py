@@ -347,3 +347,21 @@ def test_a_large_file_is_profiled_by_its_first_rows_and_one_pass(tmp_path: Path)
     assert not group.is_whole
     assert group.distinct == pytest.approx(40_001, rel=0.1)
     assert (hired.low, hired.high) == (0, 1)
+
+
+def test_a_table_of_counts_is_pointed_to_its_option(tmp_path: Path) -> None:
+    file = tmp_path / "c.csv"
+    rows = [f"{sex},{100 + i},{40 + i}" for i, sex in enumerate(("men", "women", "Unknown") * 20)]
+    file.write_text("\n".join(["sex,n,selected", *rows]) + "\n", "utf-8")
+    done = run("init", file, "--protected", "sex", "--decision", "selected")
+    assert done.returncode == 2
+    assert "--counts selected=selected --counts total=COLUMN" in done.stderr
+
+
+def test_few_rows_never_merge_every_level_and_unknown_is_named_once(tmp_path: Path) -> None:
+    file = tmp_path / "d.csv"
+    file.write_text("sex,hired\n" + "men,1\nwomen,0\nUnknown,1\n" * 4, "utf-8")
+    done = run("init", file, "--protected", "sex", "--decision", "hired", "--positive", "1")
+    assert done.returncode == 0
+    assert "merge:" not in done.stdout
+    assert "unknown: [Unknown]}" in done.stdout
