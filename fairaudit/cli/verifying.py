@@ -18,7 +18,7 @@ from fairaudit.cli.output import (
     print_text,
 )
 from fairaudit.cli.streams import write_line
-from fairaudit.errors import UsageError
+from fairaudit.errors import NothingToAudit, UsageError
 
 _Tables = Annotated[
     list[str],
@@ -46,8 +46,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Verify published tables: rates, ratios and totals that their own counts contradict.
 
-    The exit code is 1 where something cannot be true. An empty group column, or a total, is a row
-    of all its levels.
+    The exit code is 1 where something cannot be true, 3 where nothing is printed to hold. An empty
+    group column, or a total, is a row of all its levels.
     """
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec
@@ -59,6 +59,12 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]
     faults = verifying.find_faults(rows, _read_share(excluded_below))
+    has_printed = any(row.rate or row.ratio or row.mark for row in rows)
+    if not faults and not has_printed and len({row.by for row in rows}) < 2:
+        what = (
+            "no column of printed rates or ratios was found, so nothing was held against the counts"
+        )
+        raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
     found = Verification(tuple(tables), len(rows), faults)
     form = format_named(format_name)
     if form.name == "json":

@@ -203,6 +203,11 @@ def _level_names(
             )
         )
     findings.notices += _describe_labels(attribute, known, findings)
+    for word in attribute.unknown:
+        hint = did_you_mean(word, known)
+        if hint and _stored(word, known) not in known:
+            what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
+            findings.notices.append(Notice(what, Subjects.NOBODY))
     known = [level for level in known if level not in unknown]
     names = _Names.of(attribute, known)
     target = {

@@ -171,7 +171,7 @@ def _read_disparity(
     elif shape.sd == "total":
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
-        draft.fault((*path, "compare"), f"{metric.id} is a comparison already")
+        draft.fault((*path, "compare"), f"{metric.id} is a comparison already: leave `compare` out")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
         what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"

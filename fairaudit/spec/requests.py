@@ -112,7 +112,11 @@ def _read_reference(entry: Entry) -> Reference | None:
             what += ": say `compare: difference` or `compare: ratio`, too"
         entry.fault("reference", what, key_itself=True)
     elif fixed:
-        entry.fault("reference", f"{metric.id} is always to the highest group", key_itself=True)
+        entry.fault(
+            "reference",
+            f"{metric.id} is always to the highest group: leave `reference` out",
+            key_itself=True,
+        )
     word = entry.reference_word
     if word is None:
         known = entry.context.groupings.protected

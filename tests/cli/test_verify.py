@@ -89,12 +89,12 @@ def test_each_rule_finds_its_fault(fault: str, tmp_path: Path) -> None:
 
 
 SILENT = [
-    "sex,n,selected\nF,10,10\nM,0,0\n",
+    "sex,n,selected,rate\nF,10,10,1\nM,0,0,\n",
     "sex,n,selected,rate\nF,8,1,12%\nM,8,1,13%\n",  # a half is rounded either way
     "sex,n,selected,rate (%)\nF,3,1,33.3\n",
     "sex,n,selected,rate\nF,3,1,33.3\nM,3,2,66.7\n",
     "sex,n,selected,rate\nF,3,1,.333\n",
-    'sex,n,selected\nF,"1,200",400\n',
+    'sex,n,selected,rate\nF,"1,200",400,.33\n',
     "sex,n,selected,rate,ratio\nF,<11,<11,*,*\nM,40,20,50%,1\n",
     "sex,race,n,selected\nTotal,,30,9\nF,,10,3\nM,,10,3\nUnknown,,10,3\n",
     "sex,n,selected,ratio\nF,3,1,0.5\nM,3,2,1.0\nUnknown,2,2,\n",  # the unknown are not compared
@@ -184,3 +184,13 @@ def test_a_true_table_is_silent_and_a_wrong_rate_is_found(
     off = printed(rates[0] + Fraction(2, 10**digits), digits)
     path.write_text("\n".join([*lines, ""]).replace(f",{shown[0]},", f",{off},", 1), "utf-8")
     assert "rate" in [fault.rule for fault in find_faults(read_table(str(path)))]
+
+
+def test_a_table_without_printed_numbers_is_not_called_right(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("sex,n,selected,approval_pct\nf,100,40,41.0%\nm,100,50,50.0%\n")
+    done = run("verify", table)
+    assert done.returncode == 3
+    assert "no column of printed rates or ratios was found" in done.stderr
+    assert "--rate COLUMN" in done.stderr
+    assert run("verify", table, "--rate", "approval_pct").returncode == 1

@@ -222,3 +222,15 @@ def test_an_entry_compares_with_a_level_that_somebody_has(reference: Any, tmp_pa
     entry["reference"] = "man" if isinstance(reference, str) else {"sex": "man"}
     result = fairaudit.audit({**spec, "metrics": [entry]}, tmp_path / "rows.csv")
     assert {row.group[0][1] for row in result.comparisons if row.group} == {"woman"}
+
+
+def test_a_word_for_unknown_that_looks_like_a_level_is_told() -> None:
+    rows = pl.DataFrame({"race": ["Other", "White"] * 20, "d": [1, 0, 0, 1] * 10})
+
+    def notices(*unknown: str) -> list[str]:
+        columns = {"protected": {"race": {"unknown": list(unknown)}}, "decision": "d"}
+        result = fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, rows)
+        return [notice for notice in result.notices if "of `unknown`" in notice]
+
+    assert notices("Othr") == ["race: 'Othr' of `unknown` does not occur; did you mean 'Other'?"]
+    assert notices("Other", "Refused to say") == []
