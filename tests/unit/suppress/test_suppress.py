@@ -719,7 +719,11 @@ def test_a_small_line_alone_hides_how_many_were_read(
         tree["ledger"]["read"] is tree["data"]["rows"] is tree["data"]["files"][0]["lines"] is None
     )
     assert tree["ledger"]["counted"] == 100
-    assert "103" not in terminal.render(content.document(result, all_rows=True))
+    text = terminal.render(content.document(result, all_rows=True))
+    where_it_lies = str(
+        tree["data"]["files"][0]["path"]
+    )  # a temporary folder, with digits of its own
+    assert "103" not in "".join(text.split()).replace(where_it_lies, "")
 
 
 def test_who_reaches_a_small_min_size_is_not_told(tmp_path: Path) -> None:
