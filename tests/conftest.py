@@ -35,26 +35,28 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
-for profile, share in (("quick", 20), ("all", 100)):
-    settings.register_profile(
-        profile,
-        max_examples=share,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
+QUICK, ALL = 10, 50
+"""How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--all` runs the long tests too; `--rewrite-goldens` writes the expected texts anew."""
     parser.addoption("--all", action="store_true", help="the long tests too, and more examples")
+    parser.addoption("--examples", type=int, metavar="PER_CENT", help="of each law's examples")
     parser.addoption("--rewrite-goldens", action="store_true", help="write the goldens anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leaves out what is marked `long` and draws a fifth of the examples, unless `--all`."""
+    """Leaves out what is marked `long` and draws few of the examples, unless `--all`."""
     everything = config.getoption("--all")
-    settings.load_profile("all" if everything else "quick")
+    settings.register_profile(
+        "share",
+        max_examples=config.getoption("--examples") or (ALL if everything else QUICK),
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    settings.load_profile("share")
     if not everything:
         config.option.markexpr = config.option.markexpr or "not long"
 
@@ -66,13 +68,13 @@ def pytest_collection_finish() -> None:
 
 
 def fewer(number: int) -> int:
-    """The number itself with `--all`, a fifth of it in the quick run."""
+    """The share of a number of examples that this run draws, and 3 at least."""
     return max(number * settings().max_examples // 100, 3)
 
 
 def both() -> tuple[bool, ...]:
     """False and True with `--all`, False alone in the quick run."""
-    return (False, True) if fewer(100) == 100 else (False,)
+    return (False, True) if fewer(100) >= ALL else (False,)
 
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:
@@ -81,7 +83,7 @@ def sentence_of(result: AuditResult, finding: Finding) -> str:
 
 
 def examples(number: int) -> settings:
-    """So many examples of a law with `--all`, a fifth of them in the quick run."""
+    """So many examples of a law with `--examples 100`, a share of them in other runs."""
     return settings(max_examples=fewer(number))
 
 

@@ -28,7 +28,7 @@ from fairaudit.cli import (
     streams,
     verifying,
 )
-from fairaudit.cli.app import Request, app, read_request
+from fairaudit.cli.app import Request, app, command_line, read_request
 from fairaudit.cli.ending import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
@@ -104,7 +104,7 @@ def _call(arguments: list[str], request: Request) -> int:
     Typer's own `main` would make 1 of a broken pipe, and answer a shell that asks for completions
     whatever else stands on the line: an audit would exit with 0 without being done.
     """
-    command = typer.main.get_command(app)
+    command = command_line()
     instruction = os.environ.get(_COMPLETION, "")
     if instruction and not arguments:
         return shell_complete(command, {}, "fairaudit", _COMPLETION, instruction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +10,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import typer.core
 
 from fairaudit.cli.color import Color
 from fairaudit.cli.files import Outputs
+
+_HELP = ["-h", "--help"]
 
 app = typer.Typer(
     name="fairaudit",
     help="Audits how a decision treats groups of people.",
     rich_markup_mode=None,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": _HELP},
     pretty_exceptions_enable=False,
 )
 
@@ -82,16 +86,25 @@ class Request:
         yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
 
 
+@functools.cache
+def command_line() -> typer.core.TyperGroup:
+    """The commands with their options; Typer takes a hundredth of a second to make them."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
 def read_request(words: Sequence[str]) -> Request:
     """What a command line asks for; what cannot be understood in it is passed over.
 
     Without the name of a command it is read as one of `run`.
     """
-    group = typer.main.get_command(app)
-    commands = getattr(group, "commands", {})
+    commands = command_line().commands
     name = next((word for word in words if not word.startswith("-")), "")
     command = commands.get(name, commands["run"])
-    context = command.context_class(command, resilient_parsing=True, ignore_unknown_options=True)
+    context = command.context_class(
+        command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=_HELP
+    )
     rest = list(words)
     if name in commands:
         rest.remove(name)

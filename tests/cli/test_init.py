@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import yaml
 from commands import run
-from conftest import ROOT, SAMPLES, SHARED
+from conftest import ROOT, SAMPLES, SHARED, long
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,7 +149,7 @@ def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["loans.csv", "compas_scores.csv", "titanic.csv"])
+@pytest.mark.parametrize("name", [long("loans.csv"), "compas_scores.csv", "titanic.csv"])
 def test_proposals_may_be_taken_as_they_are(name: str, tmp_path: Path) -> None:
     text = round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
     proposal = re.compile(r"^( *)# (- \{|strata:|groups:|suppress_below:)", re.MULTILINE)

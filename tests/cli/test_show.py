@@ -154,6 +154,7 @@ def many() -> AuditResult:
     return _many()
 
 
+@pytest.mark.long
 def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> None:
     without = set()
     for one in many.findings:

@@ -86,6 +86,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
         assert err.splitlines()[-1].startswith("NONE  ")
 
 
+@pytest.mark.long
 def test_with_what_is_there_a_summary_stays_below_what_is_shown(summary: Path) -> None:
     answers = [Answer(f"{at}.yaml", None, many(900)) for at in range(3)]
     summary.write_text("x" * 600_000)

@@ -62,7 +62,7 @@ SEARCHED = {
         "fail": {"above": 0.2},
     },
 }
-QUICK = {"numbers", "weighted"}
+QUICK = {"weighted"}
 SPECS = {
     "weighted": WEIGHTED,
     "heavy": HEAVY,

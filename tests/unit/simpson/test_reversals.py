@@ -591,6 +591,7 @@ def test_what_chance_makes_is_counted_and_never_a_headline(seed: int) -> None:
     assert {" ".join(one.split()) for one in told} >= established
 
 
+@pytest.mark.long
 def test_thin_strata_prove_nothing() -> None:
     """Groups that differ by their mix alone, in 100 strata of 24 people: chance turns many of them.
 

@@ -865,7 +865,8 @@ def test_the_command_prints_and_writes_a_published_report(tmp_path: Path) -> Non
     assert json.loads(report.read_text())["options"]["suppress_below"] == 11
 
 
-@pytest.mark.parametrize("threshold", [40, long(11)])
+@pytest.mark.long
+@pytest.mark.parametrize("threshold", [40, 11])
 def test_the_loans_withstand_the_attacker(threshold: int) -> None:
     # Three attributes and a stratum, groups and labels that are not known, every kind of row.
     people: dict[tuple[str, ...], int] = {}
