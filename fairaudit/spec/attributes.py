@@ -44,6 +44,18 @@ def read_attribute(
     return attribute
 
 
+def _refuse_bin_labels(draft: Draft, path: Path, attribute: Protected) -> None:
+    """Faults for labels of bins that there are not, and for one label of two bins."""
+    names = attribute.bin_names()
+    for name in attribute.labels if names else ():
+        if name not in names:
+            hint = did_you_mean(name, names) or f"; there are {', '.join(map(quoted, names))}"
+            draft.fault((*path, "labels", name), f"no such bin{hint}")
+    labels = attribute.bin_labels()
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        draft.fault((*path, "labels"), f"two bins are called {quoted(label)}: leave out their edge")
+
+
 def _read_levels(
     draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
 ) -> Protected:
@@ -52,7 +64,7 @@ def _read_levels(
     derivation = read_derivation(draft, path, name, shape)
     column = _column_of(draft, path, name, shape.column)
     edges = "bins" if shape.over is None else "over"
-    return Protected(
+    attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
         trim=shape.trim,
@@ -70,6 +82,8 @@ def _read_levels(
         derivation=derivation,
         rules=read_rules(draft, path, shape),
     )
+    _refuse_bin_labels(draft, path, attribute)
+    return attribute
 
 
 def _read_codebook(
@@ -110,10 +124,13 @@ def reference_faults(column: Protected) -> list[Fault]:
 def _refuse_recoding(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> None:
     """The faults of levels that are merged, kept or binned at once, or twice."""
     is_listed = isinstance(shape, column_schema.StratumColumn) and shape.levels is not None
-    recoded = shape.merge or shape.keep is not None or shape.other or shape.labels or is_listed
+    recoded = shape.merge or shape.keep is not None or shape.other or is_listed
     cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
     for key in cuts[1:]:
         draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
+    if shape.quantiles is not None and shape.labels:
+        what = "parts by quantiles are called by edges that the data gives; `bins` take labels"
+        draft.fault((*path, "labels"), what)
     if cuts and recoded:
         what = "a column is either binned or its levels are recoded, not both"
         draft.fault((*path, cuts[0]), what)

@@ -195,6 +195,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
             f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
             "at one; `outside: [lowest, highest]` looks at both"
         )
+    warnings += [f"{where}: {text}" for text in _idle_limits(entry)]
     if bounds and isinstance(metric, Disparity) and metric.looks_at_nearest:
         warnings.append(
             f"{where}: `aggregate: min` of differences is of the group nearest to parity, however "
@@ -212,6 +213,31 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
             "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
         )
     return warnings
+
+
+def _idle_limits(entry: Entry) -> Iterator[str]:
+    """What of the limits nothing can cross: one side of two, or a warning behind its failure."""
+    low, high = _bounds(entry)
+    warn, fail = entry.shape.warn, entry.shape.fail
+    for side, bound in (("warn", warn), ("fail", fail)):
+        if bound is None or bound.below is None or bound.above is None:
+            continue
+        if low is not None and bound.below < low:
+            yield f"{entry.metric.id} is never below {low}: that side of `{side}` judges nobody"
+        if high is not None and bound.above > high:
+            yield f"{entry.metric.id} is never above {high}: that side of `{side}` judges nobody"
+    if warn is not None and fail is not None and _is_behind(warn, fail):
+        yield "whatever crosses `warn` crosses `fail`, too: there can be no warning"
+
+
+def _is_behind(warn: check_schema.Bound, fail: check_schema.Bound) -> bool:
+    """Whether each value and its evidence that crosses `warn` crosses `fail`."""
+    wants_more = (fail.significant and not warn.significant) or (
+        fail.conclusive and not warn.conclusive
+    )
+    is_below = warn.below is None or (fail.below is not None and warn.below <= fail.below)
+    is_above = warn.above is None or (fail.above is not None and warn.above >= fail.above)
+    return is_below and is_above and not wants_more
 
 
 def _is_rate_ratio(metric: Disparity) -> bool:

@@ -125,10 +125,14 @@ class Protected:
         return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
-        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`.
+        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`, or what `labels` says.
 
         With `is_over` they are `25 and under`, `over 25 to 40`, `over 40`.
         """
+        return tuple(self.labels.get(name, name) for name in self.bin_names())
+
+    def bin_names(self) -> tuple[str, ...]:
+        """The bins by their edges."""
         edges = [format_edge(edge) for edge in self.bins]
         if edges and self.is_over:
             between = [f"over {low} to {high}" for low, high in pairwise(edges)]

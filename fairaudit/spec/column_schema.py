@@ -82,7 +82,7 @@ class LevelColumn(Strict):
     Example: `[Unknown, Prefer not to say]`.
     """
     labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
-    """Names of codes, as reports print them. Example: `{F: women, M: men}`."""
+    """Names of codes, or of bins, as reports print them. Example: `{F: women, M: men}`."""
     merge: Annotated[dict[str, Texts], BeforeValidator(lambda value: value)] = {}
     """A new level for each list of levels. Example: `{Other: [Asian, Native]}`."""
     keep: Texts | None = None

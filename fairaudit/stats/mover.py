@@ -13,6 +13,9 @@ import numpy as np
 
 from fairaudit.arrays import Ends, Floats
 
+_ALIKE = 1e-6
+"""A difference that is a smaller share of its terms has lost six digits."""
+
 
 def difference(
     first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
@@ -69,7 +72,7 @@ def lower_ratio(
 ) -> Floats:
     """The lower bound of `first / second`."""
     with np.errstate(all="ignore"):
-        middle, root = _middle_and_root(first, np.subtract(first, low), second, other_high, r)
+        middle, root = _middle_and_root(first, low, second, other_high, r)
         # The paper's lower bound times its conjugate: no case in which it divides by zero.
         squares = low * (2 * first - low)
         bottom = np.where(squares == 0, 0.0, squares / (middle + root))
@@ -81,23 +84,29 @@ def upper_ratio(
 ) -> Floats:
     """The upper bound of `first / second`."""
     with np.errstate(all="ignore"):
-        middle, root = _middle_and_root(first, np.subtract(high, first), second, other_low, r)
+        middle, root = _middle_and_root(first, high, second, other_low, r)
         squares = other_low * (2 * second - other_low)
         top = np.where(squares == 0, np.inf, (middle + root) / squares)
     return np.where(np.isnan(middle) | np.isnan(high), np.nan, top)
 
 
 def _middle_and_root(
-    first: Floats, reach: Floats, second: Floats, end: Floats, r: Floats | None
+    first: Floats, bound: Floats, second: Floats, end: Floats, r: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The middle and the root of a bound of a ratio: `second` ends at `end`, `first` at `reach`.
+    """The middle and the root of a bound of a ratio: `first` ends at `bound`, `second` at `end`.
 
     The root is written so that it is never of a negative number, nor of a difference of two that
-    are alike.
+    are alike: where one form of it is such a difference, the other is a sum.
     """
     product = np.multiply(first, second)
-    least = np.square(np.multiply(first, np.subtract(end, second)))
-    least = least + np.square(reach) * end * (np.multiply(2, second) - end)
+    reach = np.abs(np.subtract(first, bound))
+    squares = end * (np.multiply(2, second) - end)
+    most = np.square(np.multiply(first, np.subtract(end, second)))
+    least = most + np.square(reach) * squares
+    own = bound * (np.multiply(2, first) - bound)
+    alike = (squares < 0) & (own >= 0) & (least < _ALIKE * most)
+    if np.any(alike):
+        least = np.where(alike, np.square(product) - own * squares, least)
     if r is not None:
         shift = r * reach * np.abs(np.subtract(end, second))
         product, least = product - shift, least + shift * (shift - 2 * product)

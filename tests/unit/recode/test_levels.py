@@ -100,6 +100,18 @@ def test_strata_are_recoded_like_attributes() -> None:
     assert strata_seen == {"male", "female"}
 
 
+@pytest.mark.parametrize("edges", ["bins", "over"])
+def test_bins_are_called_what_labels_say(edges: str) -> None:
+    first = "under 2" if edges == "bins" else "2 and under"
+    body = {"column": "years", edges: [2, 4], "labels": {first: "new"}, "reference": first}
+    found = _rates(body)
+    few = [d for _, years, d in ROWS if (years < 2 if edges == "bins" else years <= 2)]
+    between = "2 to 4" if edges == "bins" else "over 2 to 4"
+    last = "4 and over" if edges == "bins" else "over 4"
+    assert list(found) == ["new", between, last]
+    assert found["new"] == sum(few) / len(few)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -116,6 +128,11 @@ def test_strata_are_recoded_like_attributes() -> None:
         ({"labels": LABELS, "merge": {"x": ["A92"], "y": ["female"]}}, "'female' is merged twice"),
         ({"keep": ["A91"], "other": "A91"}, "'A91' is kept: name what `keep` leaves otherwise"),
         ({"labels": {"A91": ""}}, "a label is not empty"),
+        ({"bins": [3], "labels": {"under 4": "few"}}, "no such bin; did you mean 'under 3'"),
+        ({"bins": [3], "labels": {"few": "x"}}, "no such bin; there are 'under 3', '3 and over'"),
+        ({"bins": [3, 5], "labels": {"under 3": "x", "3 to 5": "x"}}, "two bins are called 'x'"),
+        ({"bins": [3], "labels": {"under 3": "3 and over"}}, "two bins are called '3 and over'"),
+        ({"quantiles": 2, "labels": {"x": "y"}}, "`bins` take labels"),
     ],
     ids=str,
 )

@@ -372,6 +372,30 @@ def test_a_limit_on_the_side_where_nobody_can_be_is_refused(
         audit_csv(table(a=(10, 100), b=(80, 100)), {**SPEC, "metrics": [metric]})
 
 
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"fail": "outside -0.2..0.5"}, "is never below 0: that side of `fail` judges nobody"),
+        ({"warn": "outside -0.2..0.5"}, "is never below 0: that side of `warn` judges nobody"),
+        ({"warn": "> 0.7", "fail": "> 0.6"}, "there can be no warning"),
+        ({"warn": "> 0.6", "fail": "> 0.6"}, "there can be no warning"),
+        ({"warn": {"above": 0.7, "significant": True}, "fail": "> 0.6"}, "can be no warning"),
+        ({"warn": "> 0.5", "fail": "> 0.6"}, ""),
+        ({"warn": "> 0.6", "fail": {"above": 0.6, "significant": True}}, ""),
+        ({"fail": "> 0.6"}, ""),
+    ],
+    ids=str,
+)
+def test_a_limit_that_nothing_can_cross_is_told(
+    audit_csv: Audit, limits: dict[str, Any], words: str
+) -> None:
+    metric = {"metric": "demographic_parity_difference", **limits}
+    result = audit_csv(table(a=(30, 100), b=(80, 100)), {**SPEC, "metrics": [metric]})
+    idle = [text for text in result.notices if "judges nobody" in text or "no warning" in text]
+    assert len(idle) == bool(words)
+    assert all(words in text for text in idle)
+
+
 def test_strata_that_determine_the_decision_leave_nothing_to_judge(audit_csv: Audit) -> None:
     spec = {
         "columns": {
