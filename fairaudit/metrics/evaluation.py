@@ -240,8 +240,14 @@ def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCount
 def compare_values(
     metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
 ) -> Floats:
-    """A comparison of values; a ratio of numbers with a sign needs both to be positive."""
+    """A comparison of values; a ratio of numbers with a sign needs both to be positive.
+
+    Odds are of shares: there are none of a number below 0 or above 1.
+    """
     value = np.asarray(comparison.apply(first, second))
+    if comparison.scale is Scale.ODDS and metric.bounds != (0, 1):
+        are_shares = (first >= 0) & (first <= 1) & (second >= 0) & (second <= 1)
+        return np.where(are_shares, value, np.nan)
     if (comparison.quotient or comparison.of_positives) and metric.bounds[0] != 0:
         return np.where((first > 0) & (second > 0), value, np.nan)
     return value

@@ -15,6 +15,7 @@ from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_gr
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
 from fairaudit.names import group as in_words
@@ -88,9 +89,19 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         return f"{_what(evaluation)}: nobody to count in the reference ({name})"
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
-    if isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
+    if _asks_odds_of_no_share(evaluation, z, w):
+        why = "odds are of shares, and it is below 0 or above 1"
+    elif isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
         why = evaluation.metric.comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
+
+
+def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:
+    """Whether odds are asked of a number below 0 or above 1."""
+    metric, sides = evaluation.metric, (evaluation.group_values, evaluation.reference_values)
+    if not isinstance(metric, Disparity) or metric.comparison.scale is not Scale.ODDS:
+        return False
+    return any(not 0 <= side.value[z, w] <= 1 for side in sides if side is not None)
 
 
 def explain_unknown(group: Group) -> str:

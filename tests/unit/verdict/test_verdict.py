@@ -396,6 +396,25 @@ def test_a_limit_that_nothing_can_cross_is_told(
     assert all(words in text for text in idle)
 
 
+def test_there_are_no_odds_of_a_number_below_0(audit_csv: Audit) -> None:
+    columns = {"protected": ["group"], "label": "label", "prediction": "prediction"}
+    utilities = {"tp": 3, "fp": -3, "fn": 0, "tn": 0}
+    metric = {"metric": "expected_utility", "utilities": utilities, "compare": "odds_ratio"}
+    metric |= {"reference": "largest", "fail": "< 0.5"}
+    cells = {"a": (30, 40, 5, 20), "b": (30, 10, 15, 20)}  # tp, fp, fn, tn: -30/95, and 60/75
+    outcomes = ("1,1", "0,1", "1,0", "0,0")
+    rows = [
+        f"{group},{outcome}"
+        for group, people in cells.items()
+        for outcome, number in zip(outcomes, people, strict=True)
+        for _ in range(number)
+    ]
+    text = "\n".join(["group,label,prediction", *rows]) + "\n"
+    result = audit_csv(text, {**SPEC, "columns": columns, "metrics": [metric]})
+    assert only(result).status is Status.INCONCLUSIVE
+    assert "odds are of shares, and it is below 0 or above 1, for group=b" in only(result).why
+
+
 def test_strata_that_determine_the_decision_leave_nothing_to_judge(audit_csv: Audit) -> None:
     spec = {
         "columns": {
