@@ -57,7 +57,7 @@ def preview(
     An error is that of the run.
     """
     try:
-        question = Question.read(spec, draws=draws)
+        question = Question.read(spec, draws=draws, reads_draws=reads_data)
     except FairauditError as error:
         return error
     if not reads_data:

@@ -26,7 +26,7 @@ from fairaudit.judgement import Judge
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
 from fairaudit.progress import SILENT, Progress
-from fairaudit.question import DataLike, Question, SpecLike, asks_for_draws, get_or_raise
+from fairaudit.question import DataLike, Question, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
 from fairaudit.spec import (
@@ -259,14 +259,7 @@ class Recoded:
         spec = apply_models(spec, counts.plan.models)
         cubes = recode(counts, spec)
         check_requests(spec, cubes.cube)
-        draws = None
-        if spec.draws is not None and asks_for_draws(spec):
-            from fairaudit.engine.posterior_files import (
-                read_draws,
-            )  # loads Polars, which asks for room first
-
-            draws = read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
-        return cls(spec, cubes, Tables(cubes, spec, draws=draws))
+        return cls(spec, cubes, Tables(cubes, spec, draws=question.draws))
 
 
 def conclude(question: Question, counts: Counts, recoded: Recoded | None = None) -> AuditResult:

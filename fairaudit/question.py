@@ -17,6 +17,7 @@ from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.metrics import Requirement
 from fairaudit.plan import Plan
 from fairaudit.planning import plan, plan_to_fit
+from fairaudit.posterior_draws import Draws
 from fairaudit.progress import Progress
 from fairaudit.result import FailOn
 from fairaudit.spec import (
@@ -47,7 +48,8 @@ class Question:
 
     Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
     with their cuts and models.
-    `definitions` are the fingerprints of the checks, of the spec as it is written.
+    `definitions` are the fingerprints of the checks, of the spec as it is written. `draws` are
+    those that the spec names: no stage after the counts opens a file.
     """
 
     spec: Spec
@@ -57,6 +59,7 @@ class Question:
     definitions: Mapping[str, str]
     quantiles: tuple[Quantile, ...] = ()
     baseline: Baseline | None = None
+    draws: Draws | None = None
 
     @classmethod
     def read(
@@ -67,8 +70,13 @@ class Question:
         baseline: BaselineSource | None = None,
         tolerance: Decimal | float | str = NO_TOLERANCE,
         draws: str | Path | None = None,
+        *,
+        reads_draws: bool = True,
     ) -> Question:
-        """The question that a spec and the options of a run ask; raises what is wrong with them."""
+        """The question that a spec and the options of a run ask; raises what is wrong with them.
+
+        Whoever does not conclude needs no draws.
+        """
         created = provenance.time_of_run()  # NumPy itself trips over a date that is none
         spec = _load(source)
         spec = spec if draws is None else replace(spec, draws=str(draws))
@@ -86,7 +94,16 @@ class Question:
         if earlier is not None:
             baselines.refuse_other(earlier, spec, definitions)
         quantiles = needed_quantiles(spec)
-        return cls(spec, plan(spec), checks, FailOn(fail_on), definitions, quantiles, earlier)
+        return cls(
+            spec,
+            plan(spec),
+            checks,
+            FailOn(fail_on),
+            definitions,
+            quantiles,
+            earlier,
+            _read_draws(spec) if reads_draws else None,
+        )
 
     def find_data(self, data: DataLike) -> Data:
         """What is to be read: `data`, or what the spec names."""
@@ -149,13 +166,22 @@ def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyChe
     return tuple(check for check in checks if not only or check.id in chosen)
 
 
-def asks_for_draws(spec: Spec) -> bool:
+def _asks_for_draws(spec: Spec) -> bool:
     """Whether a metric of the spec is of the user's own draws."""
     return any(request.uses(Requirement.DRAWS) for request in spec.requests)
 
 
+def _read_draws(spec: Spec) -> Draws | None:
+    """The draws of the posterior, where a metric is of them."""
+    if spec.draws is None or not _asks_for_draws(spec):
+        return None
+    from fairaudit.engine.posterior_files import read_draws  # loads Polars, which few specs need
+
+    return read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
+
+
 def _refuse_missing_draws(spec: Spec) -> None:
-    if spec.draws is None and asks_for_draws(spec):
+    if spec.draws is None and _asks_for_draws(spec):
         what = "the spec asks for ε of draws, and names none"
         raise UsageError(what, "add `draws: theta.parquet` to it, or give --draws")
 

@@ -47,7 +47,7 @@ def count(
 
     request: Request = context.obj
     request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
-    question = Question.read(spec)
+    question = Question.read(spec, reads_draws=False)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
-from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.errors import DataError, NothingToAudit, did_you_mean
 from fairaudit.inputs import NO_PATH, STDIN, can_be_named, is_spooled, spool_stdin
 from fairaudit.names import quoted
 
@@ -93,9 +93,19 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     try:
         path.stat()
     except FileNotFoundError as error:
-        raise DataError(f"there is no file {entry}", f"looked in {path.parent}") from error
+        near = did_you_mean(path.name, _names_beside(path))
+        raise DataError(f"there is no file {entry}{near}", f"looked in {path.parent}") from error
     # A pipe, or a device: whoever opens it says so.
     return [path]
+
+
+def _names_beside(path: Path) -> list[str]:
+    """The files of its folder that could be audited, by name; none where it may not be read."""
+    try:
+        with os.scandir(path.parent) as entries:
+            return [entry.name for entry in entries if format_of(Path(entry.name))]
+    except OSError:
+        return []
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable, Marks
+from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
@@ -53,7 +53,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if missing:
         return f"{what}: {undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
-        return _too_few(evaluation.takes_part[z], evaluation.table.groups)
+        return _too_few(evaluation, z)
     if evaluation.exact_at is not None and len(evaluation.parts) == 2:
         first, second = (part.takes_part[z] for part in evaluation.parts)
         if (first != second).any():
@@ -76,7 +76,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
             return f"the reference {describe_group(reference.group)} does not take part: {why}"
         name = describe_group(reference.group)
     if np.count_nonzero(evaluation.takes_part[z]) < 2:
-        return _too_few(evaluation.takes_part[z], evaluation.table.groups)
+        return _too_few(evaluation, z)
     fit = None if evaluation.group_values is None else evaluation.group_values.fit
     if fit is not None and w in fit.why:
         return f"{evaluation.metric.id}: {fit.why[w]}"
@@ -211,12 +211,13 @@ def describe_groups(groups: Sequence[Group], most: int = 5) -> str:
     return f"{text}; and {more} more" if more > 0 else text
 
 
-def _too_few(takes_part: Marks, groups: Sequence[Group]) -> str:
-    present = [groups[g] for g in np.flatnonzero(takes_part).tolist()]
+def _too_few(evaluation: Evaluation, z: int) -> str:
+    present = [evaluation.table.groups[g] for g in np.flatnonzero(evaluation.takes_part[z])]
     if present:
         group = describe_group(present[0])
         return f"only one group takes part ({group}); there is nobody to compare with"
-    return "no group takes part"
+    size = evaluation.terms.minimum.size
+    return "no group takes part" + (f", and `min_size` is {size:,}" if size else "")
 
 
 def _reason_of_difference(whole: TableValue, z: int) -> str:

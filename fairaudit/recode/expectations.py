@@ -21,9 +21,10 @@ def refuse_nothing(counts: Counts) -> None:
         filtered = int(counts.rows[counts.kept == 0].sum())
         undecided = int(counts.rows[counts.kept == -1].sum())
         why = f", {undecided:,} that the filter cannot decide" if undecided else ""
+        filters = f", {filtered:,} filtered out{why}" if filtered or undecided else ""
         raise NothingToAudit(
-            f"no row is left to audit: {counts.read:,} read, {filtered:,} filtered out{why}",
-            "check the data, and the filter in the spec",
+            f"no row is left to audit: {counts.read:,} read{filters}",
+            "check the data, and the filter in the spec" if filters else "check the data",
             uncounted="no row is left to audit",
         )
 

@@ -144,3 +144,30 @@ def test_a_batch_is_counted_by_the_engine_that_is_chosen(specs: list[str]) -> No
     for one in batch.answer(paths, None, engine=PlainEngine()):
         assert isinstance(one.found, AuditResult)
         assert one.found.provenance.route == "plain Python"
+
+
+def test_no_stage_after_the_counts_opens_a_file(tmp_path: Path) -> None:
+    """The data and the draws of a posterior are gone by then."""
+    for folder, name in (
+        (SPECS, "loans_theta.yaml"),
+        (SAMPLES, "loans.csv"),
+        (SAMPLES, "loans_theta.csv"),
+    ):
+        (tmp_path / folder.name).mkdir(exist_ok=True)
+        shutil.copy(folder / name, tmp_path / folder.name / name)
+    question = Question.read(tmp_path / "audit_specs" / "loans_theta.yaml")
+    counts = count(question)
+    whole = conclude(question, counts)
+    shutil.rmtree(tmp_path / "audit_specs")
+    shutil.rmtree(tmp_path / "sample_data")
+    assert conclude(question, counts).findings == whole.findings
+    assert len(whole.findings) == 2
+
+
+def test_what_only_counts_needs_no_draws(tmp_path: Path) -> None:
+    spec = (SPECS / "loans_theta.yaml").read_text("utf-8").replace("../", f"{SPECS.parent}/")
+    path = tmp_path / "spec.yaml"
+    path.write_text(spec.replace("loans_theta.csv", "nowhere.csv"), "utf-8")
+    with pytest.raises(UsageError, match=r"nowhere\.csv"):
+        Question.read(path)
+    assert count(Question.read(path, reads_draws=False)).read == 20_000
