@@ -47,6 +47,15 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         )
 
 
+def of_everybody(result: AuditResult, most: int) -> Iterator[Table]:
+    """The tables of all comparisons that are not within strata: what a spec without limits asks."""
+    rows = [row for row in result.rates if row.by and not row.stratum]
+    for _, run in groupby(
+        rows, key=lambda row: (row.metric, row.of, row.by, row.parameters, row.averaged)
+    ):
+        yield from tables([*run], result, most)
+
+
 def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
     """What the spec compares of one rate and grouping, a value a group."""
     return [

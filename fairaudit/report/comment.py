@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from fairaudit import names
 from fairaudit.metrics import find_metric
-from fairaudit.report import disparities, numbers, screen, text_pictures
+from fairaudit.report import asked_comparisons, disparities, numbers, screen, text_pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.report.diagnostics import (
     TONES,
@@ -48,7 +48,9 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []
     worst = [_worst(result, row) for row in rows[:1]]
-    gaps = [] if every else [*_widest(result)]
+    gaps: list[Table] = []
+    if not every:
+        gaps += [*asked_comparisons.of_everybody(result, screen.MOST_ROWS), *_widest(result)]
     return (
         Heading(headline.title),
         Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),

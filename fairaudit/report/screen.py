@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fairaudit import names
 from fairaudit.metrics import Disparity, find_metric
 from fairaudit.report import (
+    asked_comparisons,
     baseline,
     diagnostics,
     disparities,
@@ -23,9 +24,9 @@ from fairaudit.report import (
     numbers,
     text_pictures,
 )
-from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.report.text_layout import BLANK, Line, line, wrapped
+from fairaudit.report.text_layout import BLANK, Line, line, padded, wrapped
 from fairaudit.result import AuditResult, LatticeEntry
 from fairaudit.verdict import Finding, Limit
 
@@ -33,6 +34,8 @@ MOST_LINES = 50
 _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
+MOST_ROWS = 12
+"""Of a table of groups where the spec sets no limit."""
 _MOST_NOTICES = 2
 _HEADLINE = 2
 """No more lines than a headline alone has: it needs no blank line."""
@@ -77,7 +80,7 @@ def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     every = diagnostics.diagnose(result)
     shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
     if not every:
-        yield from wrapped(list(_notes(disparities.widest(result))), page)
+        yield from _unjudged(result, room, page)
         return
     if not shown:
         shown = sorted(every, key=distance)
@@ -185,6 +188,49 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
     for label, text in lines:
         sign = f"   = {label}:" if label else ""
         yield line(Cell(sign.ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+
+
+def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
+    """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
+    left, more = room, 0
+    for table in asked_comparisons.of_everybody(result, MOST_ROWS):
+        lines = wrapped([*_table(table, page), BLANK], page)
+        if len(lines) + 2 > left or more:
+            more += 1
+            continue
+        left -= len(lines)
+        yield from lines
+    if more:
+        left -= 2
+        yield line(Cell(f"and {numbers.counted(more, 'more table')}: --full", Tone.MUTED))
+        yield BLANK
+    gaps = disparities.widest(result)
+    lines = wrapped([*_notes(gaps)], page)
+    while len(lines) > left and len(gaps) > 1 and left < room:
+        gaps = gaps[:-1]
+        lines = wrapped([*_notes(gaps)], page)
+    if len(lines) <= left or left == room:
+        yield from lines
+
+
+def _table(table: Table, page: int) -> Iterator[Line]:
+    """A table of groups; where names are long each stands in a line of its own."""
+    head = [Cell(text, Tone.MUTED) for text in table.header]
+    rows = [head, *(list(row) for row in table.rows)]
+    widths = [max(names.width(row[at].text) for row in rows) for at in range(len(head))]
+    is_apart = sum(widths) + 2 * (len(widths) - 1) > page
+    yield line(Cell(table.caption, Tone.STRONG), indent=2)
+    for row in rows:
+        cells = [Cell(padded(row[0].text, 2 if is_apart else widths[0]), row[0].tone)]
+        if is_apart:
+            yield line(cells[0])
+            cells = [Cell("  ")]
+        for cell, room in zip(row[1:], widths[1:], strict=True):
+            blanks = " " * (2 + room - names.width(cell.text))
+            cells.append(Cell(f"{blanks}{cell.text}" if cell.text else blanks, cell.tone))
+        yield line(*cells)
+    if table.more:
+        yield line(Cell(table.more, Tone.MUTED))
 
 
 def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:

@@ -14,7 +14,8 @@ from rich.cells import cell_len
 from test_reports import GOLDENS, stable
 
 import fairaudit
-from fairaudit.report import screen, terminal
+from fairaudit.report import comment, screen, terminal
+from fairaudit.report.blocks import Table
 from fairaudit.report.pictures import Interval, Intervals, Rule
 from fairaudit.report.text_pictures import draw
 from fairaudit.result import Answer, AuditResult
@@ -38,6 +39,51 @@ def test_first_screens(
         lines = printed(result, columns, monkeypatch).splitlines()
         assert max(map(cell_len, lines)) <= columns
         assert len(lines) <= screen.MOST_LINES or columns == 40
+
+
+def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Selected: 30 and 60 of 100 in each part; names of thirty letters take a line of their own."""
+    long_names = ("Applicants of the first region", "Applicants of the other region")
+    rows = [
+        (name, sex, "no such attribute has a level", int(number < selected))
+        for name, selected in zip(long_names, (30, 60), strict=True)
+        for sex in ("women of any age and any region", "men of any age and of any region")
+        for number in range(100)
+    ]
+    people = pl.DataFrame(rows, schema=["region", "sex", "third", "y"], orient="row")
+    spec = {
+        "columns": {"protected": ["region", "sex", "third"], "decision": "y"},
+        "metrics": [{"metric": "impact_ratio", "by": ["region", "region * sex * third"]}],
+    }
+    result = fairaudit.audit(spec, people)
+    for columns in (40, 80, 200):
+        lines = printed(result, columns, monkeypatch).splitlines()
+        assert max(map(cell_len, lines)) <= columns
+        assert len(lines) <= screen.MOST_LINES or columns == 40
+    text = printed(result, 200, monkeypatch)
+    start = text.index("Impact ratio of the decision by region, to the highest group")
+    first = [line.split() for line in text[start:].splitlines()[1:4]]
+    assert first[1][4:8] == ["region", "60/200", "30.0", "%"]
+    assert first[1][8] == "0.500"
+    assert first[2][5:9] == ["120/200", "60.0", "%", "1.000"]
+    text = printed(result, 80, monkeypatch)
+    apart = text[text.index("by region × sex × third, to") :].splitlines()
+    assert apart[4].endswith("has a level")
+    assert apart[5].split()[:4] == ["30/100", "30.0", "%", "0.500"]
+    markdown = comment.head(result)
+    captions = [block.caption for block in markdown if isinstance(block, Table)]
+    assert "Impact ratio of the decision by region, to the highest group" in captions
+
+
+def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = pl.DataFrame({"g": [f"g{at % 40}" for at in range(4000)],
+                           "y": [int(at // 40 < at % 40 + 30) for at in range(4000)]})  # fmt: skip
+    spec = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": "impact_ratio"}
+    text = printed(fairaudit.audit(spec, people), 80, monkeypatch)
+    assert len(text.splitlines()) <= screen.MOST_LINES
+    assert "more groups" in text
 
 
 def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
