@@ -41,6 +41,7 @@ from fairaudit.recode.expectations import (
     refuse_missing,
     refuse_nothing,
     refuse_unexpected,
+    tell_absent_values,
     tell_idle_filter,
     tell_rows_of_counts,
 )
@@ -107,6 +108,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *tell_idle_filter(counts, spec),
+        *tell_absent_values(counts, spec),
         *tell_rows_of_counts(counts),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -13,6 +14,14 @@ from fairaudit.names import quoted
 from fairaudit.recode.axes import Axis
 from fairaudit.recode.levels import listing
 from fairaudit.spec import Expected, MissingPolicy, Spec
+
+_VALUE = re.compile(r"'(?:[^']|'')*'")
+_COMPARED = re.compile(
+    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\()"""
+    rf"""\s*({_VALUE.pattern}(?:\s*,\s*{_VALUE.pattern})*)""",
+    re.IGNORECASE,
+)
+"""A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
 
 
 def refuse_nothing(counts: Counts) -> None:
@@ -58,9 +67,28 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
 
 
 def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """A notice where the filter keeps every row: it may not say what is meant."""
-    if spec.filter is not None and not counts.rows[counts.kept != 1].sum():
-        yield Notice(f"the filter removes no row: {spec.filter.value}", Subjects.ANYBODY)
+    """A notice where the filter refuses no row: it may not say what is meant."""
+    if spec.filter is None or counts.rows[counts.kept == 0].sum():
+        return
+    undecided = counts.rows[counts.kept == -1].sum()
+    but = " but those that lack a value it needs" if undecided else ""
+    yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
+
+
+def tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Notices on texts that the filter compares an audited column with and that no row has."""
+    counted = {key.column for key in counts.plan.keys if not key.is_cut}
+    for compared in _COMPARED.finditer(spec.filter.value if spec.filter is not None else ""):
+        *names, values = compared.groups()
+        column = next(filter(None, names))
+        if column not in counted:
+            continue
+        levels = [level for level in counts.text_key(column).levels if level is not None]
+        for value in [text[1:-1].replace("''", "'") for text in _VALUE.findall(values)]:
+            if value not in levels:
+                what = f"{quoted(value)} of the filter does not occur"
+                what += did_you_mean(value, levels)
+                yield Notice(f"{column}: {what}", Subjects.NOBODY)
 
 
 def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:

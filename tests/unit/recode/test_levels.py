@@ -251,3 +251,34 @@ def test_a_word_for_unknown_that_looks_like_a_level_is_told() -> None:
 
     assert notices("Othr") == ["race: 'Othr' of `unknown` does not occur; did you mean 'Other'?"]
     assert notices("Other", "Refused to say") == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("status != 'A95'", ["'A95' of the filter does not occur; did you mean"]),
+        ("\"status\" = 'A91' or status = 'B'", ["'B' of the filter does not occur"]),
+        ("status in ('A91', 'Zebra', 'X')", ["'Zebra' of the filter", "'X' of the filter"]),
+        ("status not in ('Zebra') and years > 2", ["'Zebra' of the filter"]),
+        ("status in ('A91', 'A92') and years > 2", []),
+        ("status <> 'A91'", []),
+        ("lower(status) = 'a91'", []),
+        ("status like 'Z%' or years > 2", []),
+    ],
+)
+def test_a_value_of_the_filter_that_no_row_has_is_told(condition: str, told: list[str]) -> None:
+    columns = {"protected": ["status"], "decision": {"column": "d", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate", "filter": condition}
+    notices = [text for text in fairaudit.audit(spec, DATA).notices if "does not occur" in text]
+    assert len(notices) == len(told)
+    assert all(words in text for words, text in zip(told, notices, strict=True))
+
+
+def test_a_filter_that_only_leaves_out_who_is_not_known_says_so() -> None:
+    rows = [*ROWS, (None, 1, 1)]
+    people = pl.DataFrame(rows, schema=["status", "years", "d"], orient="row")
+    columns = {"protected": ["status"], "decision": {"column": "d", "positive": 1}}
+    spec = {"columns": columns, "metrics": "selection_rate", "filter": "status != 'A95'"}
+    words = "the filter removes no row but those that lack a value it needs: status != 'A95'"
+    assert words in fairaudit.audit(spec, people).notices
+    assert words not in fairaudit.audit({**spec, "filter": "status != 'A91'"}, people).notices
