@@ -1,0 +1,91 @@
+"""The action, the container file and the guide for CI do what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import ROOT
+from test_cli import BAD, GOOD, spec_file
+
+from fairaudit.cli.app import command_line
+
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
+
+
+def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Runs the action's script as a runner does, with an `uvx` that starts this package."""
+    step = ACTION["runs"]["steps"][0]
+    values = {name: about["default"] for name, about in ACTION["inputs"].items()} | inputs
+    names = {
+        variable: re.sub(r"^\${{ inputs\.|\s*}}$", "", of) for variable, of in step["env"].items()
+    }
+    (folder / "uvx").write_text(
+        f'#!/bin/sh\nshift 2\nshift\nexec "{sys.executable}" -m fairaudit "$@"\n'
+    )
+    (folder / "uvx").chmod(0o755)
+    environment = {variable: values[name] for variable, name in names.items()}
+    environment |= {"PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
+    return subprocess.run(
+        ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_action_fails_with_annotations_and_writes_what_is_asked(tmp_path: Path) -> None:
+    spec = spec_file(tmp_path, *BAD)
+    done = act(tmp_path, spec=f"{spec}\n\n", report="a b.html", sarif="r.sarif")
+    assert done.returncode == 1, done.stderr
+    assert "::error file=" in done.stdout
+    assert (tmp_path / "a b.html").stat().st_size > 10_000
+    assert (tmp_path / "r.sarif").stat().st_size > 1_000
+
+
+def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -> None:
+    good = spec_file(tmp_path, *GOOD)
+    assert act(tmp_path, spec=str(good)).returncode == 0
+    hostile = act(tmp_path, spec='$(touch owned); "; touch owned; #', data="`touch owned`")
+    assert hostile.returncode == 2
+    assert act(tmp_path, spec="--fail-on=never").returncode == 2
+    assert not (tmp_path / "owned").exists()
+
+
+def test_every_input_is_used() -> None:
+    text = (ROOT / "action.yml").read_text("utf-8")
+    for name, about in ACTION["inputs"].items():
+        assert f"inputs.{name} " in text
+        assert about["description"]
+    assert all("shell" in step or "uses" in step for step in ACTION["runs"]["steps"])
+
+
+@pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL))
+def test_what_the_guide_shows_is_sound(block: str) -> None:
+    assert yaml.safe_load(block)
+    for name in re.findall(r"^ {10}([a-z-]+):", block, re.MULTILINE):
+        assert name in ACTION["inputs"]
+
+
+@pytest.mark.parametrize("line", re.findall(r"\bfairaudit (?:run|compare|check) [^\n`]*", GUIDE))
+def test_the_commands_of_the_guide_are_understood(line: str) -> None:
+    _, name, *arguments = shlex.split(line)
+    command_line().commands[name].make_context(name, arguments, resilient_parsing=False)
+
+
+def test_the_container_copies_what_the_build_needs() -> None:
+    text = (ROOT / "Containerfile").read_text("utf-8")
+    copied = {
+        name
+        for line in re.findall(r"^COPY (?!--)(.*)", text, re.MULTILINE)
+        for name in line.split()[:-1]
+    }
+    assert all((ROOT / name).exists() for name in copied)
+    assert {"pyproject.toml", "setup.py", "README.md", "LICENSE", "fairaudit"} <= copied
+    assert text.index("USER auditor") < text.index("ENTRYPOINT")
