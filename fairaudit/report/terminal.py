@@ -183,6 +183,8 @@ def _rendered(
         case Table():
             if _least(block) > page:
                 return _stacked(block, text)
+            if _breaks_names(block, page):
+                return _apart(block, text, plain=plain)
             return _table(block, text, page, plain=plain)
 
 
@@ -254,6 +256,34 @@ def _stacked(block: Table, text: _Writes) -> RenderableType:
         lines.append(text(sentence, name.tone))
     lines += [text(block.more)] if block.more else []
     return Group(*lines)
+
+
+def _breaks_names(block: Table, page: int) -> bool:
+    """Whether the numbers leave so little room that a name would take more than two lines."""
+    names = [cell_len(row[0].text) for row in block.rows]
+    return (
+        not block.slim and all(block.numeric[1:]) and max(names, default=0) > 2 * _room(block, page)
+    )
+
+
+def _apart(block: Table, text: _Writes, *, plain: bool) -> RenderableType:
+    """A table whose names stand in lines of their own, above their numbers."""
+    rows = [[cell.text for cell in row[1:]] for row in block.rows]
+    widths = [max(map(cell_len, column)) for column in zip(block.header[1:], *rows, strict=True)]
+
+    def side_by_side(texts: Sequence[str]) -> str:
+        cells = zip(texts, widths, strict=True)
+        return (GLUE * _BETWEEN).join(
+            GLUE * (width - cell_len(words)) + words.replace(" ", GLUE) for words, width in cells
+        )
+
+    rule = ("-" if plain else "─") * (sum(widths) + _BETWEEN * (len(widths) - 1))
+    lines = [text(block.caption)] if block.caption else []
+    lines += [text(block.header[0]), text(side_by_side(block.header[1:])), text(rule)]
+    for row, numbers in zip(block.rows, rows, strict=True):
+        tone = row[0].tone
+        lines += [text(row[0].text, tone), text(side_by_side(numbers), tone)]
+    return Group(*lines, *([text(block.more)] if block.more else []))
 
 
 def _room(block: Table, page: int) -> int:

@@ -176,3 +176,27 @@ def test_a_finding_is_told_once(loans: AuditResult) -> None:
     assert text.count("100 of unknown group: 0.600 to 0.641, the verdict cannot turn") == 1
     assert text.count("impact_ratio/gender+race/prediction") == 1
     assert text.count("Impact ratio of the prediction, to the highest group, by gender × race") == 1
+
+
+def test_names_of_thirty_letters_stand_above_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "Applicants of the first region × women of any age and any region"
+    rows = [
+        [Cell(f"{name} {number}"), Cell(f"{number}/100"), Cell("[25.7, 34.7]")]
+        for number in (3, 30)
+    ]
+    table = Table("People", ("region × sex", "count", "95 %"), rows, (False, True, True), "and more")
+    assert printed((table,), 40, monkeypatch).splitlines() == [
+        "People",
+        "region × sex",
+        " count          95 %",
+        "────────────────────",
+        "Applicants of the first region ×",
+        "women of any age and any region 3",
+        " 3/100  [25.7, 34.7]",
+        "Applicants of the first region ×",
+        "women of any age and any region 30",
+        "30/100  [25.7, 34.7]",
+        "and more",
+    ]
+    beside = printed((table,), 80, monkeypatch).splitlines()
+    assert any("region ×" in line and "3/100" in line for line in beside)
