@@ -175,9 +175,12 @@ def _read_draws(spec: Spec) -> Draws | None:
     """The draws of the posterior, where a metric is of them."""
     if spec.draws is None or not _asks_for_draws(spec):
         return None
-    from fairaudit.engine.posterior_files import read_draws  # loads Polars, which few specs need
+    from fairaudit.engine.opening import begin_pass
 
-    return read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
+    with begin_pass(()):  # asks for room, before Polars is loaded
+        from fairaudit.engine.posterior_files import read_draws
+
+        return read_draws(Path(spec.draws), [attribute.name for attribute in spec.protected])
 
 
 def _refuse_missing_draws(spec: Spec) -> None:

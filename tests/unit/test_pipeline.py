@@ -12,8 +12,8 @@ import pytest
 from conftest import SAMPLES, SPECS
 from plain_engine import PlainEngine
 
-from fairaudit import batch
-from fairaudit.errors import DataError, UsageError
+from fairaudit import batch, memory
+from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.pipeline import answer, audit, audit_each, audit_together, conclude, count
 from fairaudit.question import Question
 from fairaudit.report import json as report_json
@@ -171,3 +171,10 @@ def test_what_only_counts_needs_no_draws(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.csv"):
         Question.read(path)
     assert count(Question.read(path, reads_draws=False)).read == 20_000
+
+
+def test_room_is_asked_for_before_draws_load_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "is_limited", lambda: True)
+    monkeypatch.setattr(memory, "has_room_for_engine", lambda _mapped=0: False)
+    with pytest.raises(OutOfMemory, match="address space"):
+        Question.read(SPECS / "loans_theta.yaml")
