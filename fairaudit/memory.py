@@ -55,8 +55,10 @@ def has_room_to_start() -> bool:
 
 
 def has_room_for_engine(mapped: int = 0) -> bool:
-    """Whether Polars can be loaded, and so many bytes of files mapped; True once it is loaded."""
-    return "polars" in sys.modules or has_room(ENGINE + mapped, WRITTEN)
+    """Whether Polars can be loaded, where it is not yet, and so many bytes of files mapped."""
+    if "polars" in sys.modules:
+        return not mapped or has_room(mapped)
+    return has_room(ENGINE + mapped, WRITTEN)
 
 
 def leave_by(code: int) -> None:
