@@ -225,6 +225,23 @@ def test_the_first_screens_tell_published_numbers_alone(seed: int) -> None:
         assert not unpublished(text, tree), (name, text)
 
 
+@pytest.mark.parametrize("seed", seeds(SEEDS, 2))
+def test_what_a_spec_without_limits_shows_is_published(seed: int) -> None:
+    described, people = drawn(seed)
+    described.pop("simpson", None)
+    by = ["region", "age", "region * age"]
+    described["metrics"] = [
+        {"metric": "impact_ratio", "by": by},
+        {"metric": "disparate_impact_ratio", "reference": "rest", "by": by},
+    ]
+    result = fairaudit.audit(described, people)
+    tree = json.loads(report_json.render(result))
+    assert "Impact ratio" in FORMS["screen"](result)
+    for name, form in FORMS.items():
+        if name != "sarif":  # tells of checks alone
+            assert not unpublished(form(result), tree), name
+
+
 def test_a_screen_that_goes_past_the_suppression_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law fails on most tables whose screens are made of what is not published."""
     seen = dict.fromkeys(FORMS, 0)

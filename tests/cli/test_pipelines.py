@@ -66,14 +66,23 @@ def test_every_input_is_used() -> None:
     assert all("shell" in step or "uses" in step for step in ACTION["runs"]["steps"])
 
 
-@pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL))
+BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+LINES = re.findall(r"\bfairaudit (?:run|compare|check) [^\n`]*", GUIDE)
+
+
+def test_the_guide_has_something_to_try() -> None:
+    assert len(BLOCKS) == GUIDE.count("```yaml") >= 4
+    assert len(LINES) >= 5
+
+
+@pytest.mark.parametrize("block", BLOCKS)
 def test_what_the_guide_shows_is_sound(block: str) -> None:
     assert yaml.safe_load(block)
     for name in re.findall(r"^ {10}([a-z-]+):", block, re.MULTILINE):
         assert name in ACTION["inputs"]
 
 
-@pytest.mark.parametrize("line", re.findall(r"\bfairaudit (?:run|compare|check) [^\n`]*", GUIDE))
+@pytest.mark.parametrize("line", LINES)
 def test_the_commands_of_the_guide_are_understood(line: str) -> None:
     _, name, *arguments = shlex.split(line)
     command_line().commands[name].make_context(name, arguments, resilient_parsing=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,16 @@ def test_what_only_counts_needs_no_draws(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.csv"):
         Question.read(path)
     assert count(Question.read(path, reads_draws=False)).read == 20_000
+
+
+def test_room_for_files_is_asked_for_although_polars_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "polars" in sys.modules
+    monkeypatch.setattr(memory, "has_room", lambda size, _written=0: size < 1_000)
+    assert memory.has_room_for_engine()
+    assert memory.has_room_for_engine(999)
+    assert not memory.has_room_for_engine(1_000)
 
 
 def test_room_is_asked_for_before_draws_load_polars(monkeypatch: pytest.MonkeyPatch) -> None:
