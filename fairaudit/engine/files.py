@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import fnmatch
 import glob
 import os
@@ -93,19 +94,21 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     try:
         path.stat()
     except FileNotFoundError as error:
-        near = did_you_mean(path.name, _names_beside(path))
+        near = did_you_mean(path.name, _names_like(path))
         raise DataError(f"there is no file {entry}{near}", f"looked in {path.parent}") from error
     # A pipe, or a device: whoever opens it says so.
     return [path]
 
 
-def _names_beside(path: Path) -> list[str]:
-    """The files of its folder that could be audited, by name; none where it may not be read."""
+def _names_like(path: Path) -> list[str]:
+    """The names in its folder that are near its own, whatever the suffix; none if unreadable."""
     try:
-        with os.scandir(path.parent) as entries:
-            return [entry.name for entry in entries if format_of(Path(entry.name))]
+        names = [entry.name for entry in os.scandir(path.parent) if format_of(Path(entry.name))]
     except OSError:
         return []
+    stems = {name.partition(".")[0] for name in names}
+    near = difflib.get_close_matches(path.name.partition(".")[0], stems)
+    return [name for name in names if name.partition(".")[0] in near]
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:

@@ -90,7 +90,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     signed = evaluation.group_values is not None and evaluation.group_values.metric.bounds[0] != 0
     why = "no ratio of numbers that are not positive" if signed else "0 against 0, or no spread"
     if _asks_odds_of_no_share(evaluation, z, w):
-        why = "odds are of shares, and it is below 0 or above 1"
+        why = "odds need a share, and the value of a side is below 0 or above 1"
     elif isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
         why = evaluation.metric.comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"

@@ -88,7 +88,8 @@ def tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
             if value not in levels:
                 what = f"{quoted(value)} of the filter does not occur"
                 what += did_you_mean(value, levels)
-                yield Notice(f"{column}: {what}", Subjects.NOBODY)
+                # That another text is not told would tell that somebody has it.
+                yield Notice(f"{column}: {what}", Subjects.ANYBODY)
 
 
 def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:

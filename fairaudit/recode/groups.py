@@ -117,10 +117,9 @@ def _check_reference(attribute: Protected, levels: Sequence[str], findings: Find
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], findings: Findings) -> None:
     """Adds a fault for each level that an entry compares with and nobody has."""
     keys = {axis.key.name: axis.key for axis in axes}
-    binned = {attribute.name for attribute in spec.protected if attribute.bins}
     for names, text in spec.references:
         levels = [level for name in names if name in keys for level in keys[name].levels]
-        if text.value not in levels and binned.isdisjoint(names):
+        if text.value not in levels:
             hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
             what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
             findings.faults.append(text.fault(what))

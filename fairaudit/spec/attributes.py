@@ -53,7 +53,9 @@ def _refuse_bin_labels(draft: Draft, path: Path, attribute: Protected) -> None:
             draft.fault((*path, "labels", name), f"no such bin{hint}")
     labels = attribute.bin_labels()
     for label in [label for label, count in Counter(labels).items() if count > 1]:
-        draft.fault((*path, "labels"), f"two bins are called {quoted(label)}: leave out their edge")
+        draft.fault(
+            (*path, "labels"), f"two bins are called {quoted(label)}: give each a label of its own"
+        )
 
 
 def _read_levels(
@@ -129,7 +131,7 @@ def _refuse_recoding(draft: Draft, path: Path, shape: column_schema.LevelColumn)
     for key in cuts[1:]:
         draft.fault((*path, key), f"either `{cuts[0]}` or `{key}`, not both", key=True)
     if shape.quantiles is not None and shape.labels:
-        what = "parts by quantiles are called by edges that the data gives; `bins` take labels"
+        what = "`quantiles` take no labels, since the data sets their edges; `bins` do"
         draft.fault((*path, "labels"), what)
     if cuts and recoded:
         what = "a column is either binned or its levels are recoded, not both"

@@ -216,22 +216,22 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
 
 
 def _idle_limits(entry: Entry) -> Iterator[str]:
-    """What of the limits nothing can cross: one side of two, or a warning behind its failure."""
-    low, high = _bounds(entry)
+    """Warnings of a bound that no value can cross, and of a `warn` that `fail` always hides."""
+    name, (low, high) = entry.metric.id, _bounds(entry)
     warn, fail = entry.shape.warn, entry.shape.fail
     for side, bound in (("warn", warn), ("fail", fail)):
         if bound is None or bound.below is None or bound.above is None:
             continue
         if low is not None and bound.below < low:
-            yield f"{entry.metric.id} is never below {low}: that side of `{side}` judges nobody"
+            yield f"the lower bound of `{side}` can never be crossed: {name} is never below {low}"
         if high is not None and bound.above > high:
-            yield f"{entry.metric.id} is never above {high}: that side of `{side}` judges nobody"
+            yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
     if warn is not None and fail is not None and _is_behind(warn, fail):
-        yield "whatever crosses `warn` crosses `fail`, too: there can be no warning"
+        yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"
 
 
 def _is_behind(warn: check_schema.Bound, fail: check_schema.Bound) -> bool:
-    """Whether each value and its evidence that crosses `warn` crosses `fail`."""
+    """Whether every value beyond `warn` is beyond `fail`, with no more evidence asked."""
     wants_more = (fail.significant and not warn.significant) or (
         fail.conclusive and not warn.conclusive
     )

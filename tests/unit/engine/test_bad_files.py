@@ -748,7 +748,8 @@ def test_a_parquet_file_with_an_empty_row_group(tmp_path: Path) -> None:
 
 def test_a_file_that_is_named_but_gone(tmp_path: Path, command: Command) -> None:
     assert_refused(command("gone.csv"), "there is no file gone.csv")
-    (tmp_path / "loans.csv").touch()
+    for name in ("loans.csv", "titanic.csv", "loans.txt.bak"):
+        (tmp_path / name).touch()
     assert_refused(command("loanz.csv"), "no file loanz.csv; did you mean 'loans.csv'?")
     assert_refused(command("data.csv", "--data", str(tmp_path / "gone.csv")), "there is no file")
     (tmp_path / "data.csv").symlink_to(tmp_path / "gone.csv")

@@ -132,7 +132,7 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
         ({"bins": [3], "labels": {"few": "x"}}, "no such bin; there are 'under 3', '3 and over'"),
         ({"bins": [3, 5], "labels": {"under 3": "x", "3 to 5": "x"}}, "two bins are called 'x'"),
         ({"bins": [3], "labels": {"under 3": "3 and over"}}, "two bins are called '3 and over'"),
-        ({"quantiles": 2, "labels": {"x": "y"}}, "`bins` take labels"),
+        ({"quantiles": 2, "labels": {"x": "y"}}, "`quantiles` take no labels"),
     ],
     ids=str,
 )
@@ -272,6 +272,36 @@ def test_a_value_of_the_filter_that_no_row_has_is_told(condition: str, told: lis
     notices = [text for text in fairaudit.audit(spec, DATA).notices if "does not occur" in text]
     assert len(notices) == len(told)
     assert all(words in text for words, text in zip(told, notices, strict=True))
+
+
+def test_under_suppression_silence_about_a_value_of_the_filter_tells_of_nobody() -> None:
+    """One person has `rare`: that it occurs is not told by the lack of a notice."""
+    rows = [*ROWS, ("rare", 1, 1)]
+    people = pl.DataFrame(rows, schema=["status", "years", "d"], orient="row")
+    columns = {"protected": ["status"], "decision": {"column": "d", "positive": 1}}
+    spec: dict[str, Any] = {"columns": columns, "metrics": "selection_rate", "suppress_below": 11}
+    for value in ("rare", "rarer"):
+        notices = fairaudit.audit({**spec, "filter": f"status != '{value}'"}, people).notices
+        assert not any("of the filter does not occur" in text for text in notices)
+
+
+@pytest.mark.parametrize("labels", [{}, {"under 3": "few"}])
+def test_an_entry_that_compares_with_a_bin_that_there_is_not_is_a_fault(
+    labels: dict[str, str],
+) -> None:
+    columns = {
+        "protected": {"years": {"bins": [3], "labels": labels}},
+        "decision": {"column": "d", "positive": 1},
+    }
+    entry = {"metric": "disparate_impact_ratio", "fail": "< 0.8"}
+
+    def audit(reference: str) -> fairaudit.AuditResult:
+        metrics = [{**entry, "reference": {"years": reference}}]
+        return fairaudit.audit({"columns": columns, "metrics": metrics}, DATA)
+
+    assert audit(labels.get("under 3", "under 3")).exit_code in {0, 1}
+    with pytest.raises(SpecError, match="the reference 'undr 3' is no level of years"):
+        audit("undr 3")
 
 
 def test_a_filter_that_only_leaves_out_who_is_not_known_says_so() -> None:
