@@ -29,6 +29,8 @@ from fairaudit.result import AuditResult
 
 _WIDTH = 80
 _LABEL = 10
+_MOST_TABLES = 6
+"""Of comparisons, where the spec sets no limit: the report below has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +50,23 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []
     worst = [_worst(result, row) for row in rows[:1]]
-    gaps: list[Table] = []
-    if not every:
-        gaps += [*asked_comparisons.of_everybody(result, screen.MOST_ROWS), *_widest(result)]
+    unjudged = [] if every else [*_asked(result), *_widest(result)]
     return (
         Heading(headline.title),
         Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
         *table,
         *worst,
-        *gaps,
+        *unjudged,
         *_remarks(result, every),
     )
+
+
+def _asked(result: AuditResult) -> Iterator[Table | Paragraph]:
+    """The first comparisons that a spec without limits asks for."""
+    tables = [*asked_comparisons.of_everybody(result, screen.MOST_ROWS)]
+    yield from tables[:_MOST_TABLES]
+    if (more := len(tables) - _MOST_TABLES) > 0:
+        yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
 
 
 def _widest(result: AuditResult) -> Iterator[Table]:
@@ -66,7 +74,9 @@ def _widest(result: AuditResult) -> Iterator[Table]:
     gaps = disparities.widest(result)
     if gaps:
         rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
-        yield Table("", ("the widest gaps, significant ones first", "how sure"), rows, (False,) * 2)
+        yield Table(
+            "", (f"{disparities.WIDEST}, significant ones first", "how sure"), rows, (False,) * 2
+        )
 
 
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:

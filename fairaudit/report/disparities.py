@@ -12,6 +12,10 @@ from fairaudit.result import AuditResult, RateRow
 _MOST = 6
 
 
+WIDEST = "the widest gaps to a reference group"
+"""What they are called: to the highest group the gap of a rate may be wider."""
+
+
 @dataclass(frozen=True, slots=True)
 class WidestGap:
     """A group and its reference by one rate, in a sentence, and how sure it is.

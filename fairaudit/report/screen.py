@@ -10,6 +10,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from fairaudit import names
 from fairaudit.metrics import Disparity, find_metric
@@ -26,7 +27,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
-from fairaudit.report.text_layout import BLANK, Line, line, padded, wrapped
+from fairaudit.report.text_layout import BLANK, Line, line, padded, side_by_side, wrapped
 from fairaudit.result import AuditResult, LatticeEntry
 from fairaudit.verdict import Finding, Limit
 
@@ -192,52 +193,48 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
-    left, more = room, 0
-    for table in asked_comparisons.of_everybody(result, MOST_ROWS):
-        lines = wrapped([*_table(table, page), BLANK], page)
-        if len(lines) + 2 > left or more:
-            more += 1
-            continue
-        left -= len(lines)
-        yield from lines
-    if more:
-        left -= 2
-        yield line(Cell(f"and {numbers.counted(more, 'more table')}: --full", Tone.MUTED))
-        yield BLANK
     gaps = disparities.widest(result)
-    lines = wrapped([*_notes(gaps)], page)
-    while len(lines) > left and len(gaps) > 1 and left < room:
-        gaps = gaps[:-1]
-        lines = wrapped([*_notes(gaps)], page)
-    if len(lines) <= left or left == room:
+    tables = [
+        wrapped([*_table(table, page), BLANK], page)
+        for table in asked_comparisons.of_everybody(result, MOST_ROWS)
+    ]
+    if not tables:
+        yield from wrapped([*_notes(gaps)], page)
+        return
+    shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
+    left = room
+    for lines in tables[:shown]:
         yield from lines
+        left -= len(lines)
+    if more := len(tables) - shown:
+        text = f"{numbers.counted(more, 'more table')} of comparisons: --full"
+        yield from (line(Cell(text, Tone.MUTED)), BLANK)
+        left -= 2
+    versions = (wrapped([*_notes(gaps[:most])], page) for most in range(len(gaps), 0, -1))
+    yield from next((lines for lines in versions if len(lines) <= left), [])
 
 
 def _table(table: Table, page: int) -> Iterator[Line]:
-    """A table of groups; where names are long each stands in a line of its own."""
-    head = [Cell(text, Tone.MUTED) for text in table.header]
-    rows = [head, *(list(row) for row in table.rows)]
-    widths = [max(names.width(row[at].text) for row in rows) for at in range(len(head))]
-    is_apart = sum(widths) + 2 * (len(widths) - 1) > page
+    """A table of groups; where names are long they stand above their numbers."""
     yield line(Cell(table.caption, Tone.STRONG), indent=2)
-    for row in rows:
-        cells = [Cell(padded(row[0].text, 2 if is_apart else widths[0]), row[0].tone)]
+    rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
+    sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])
+    room = max(names.width(row[0].text) for row in rows)
+    is_apart = room + 2 + max(map(names.width, sides)) > page
+    for (name, *_), side in zip(rows, sides, strict=True):
         if is_apart:
-            yield line(cells[0])
-            cells = [Cell("  ")]
-        for cell, room in zip(row[1:], widths[1:], strict=True):
-            blanks = " " * (2 + room - names.width(cell.text))
-            cells.append(Cell(f"{blanks}{cell.text}" if cell.text else blanks, cell.tone))
-        yield line(*cells)
+            yield line(name)
+        beside = "" if is_apart else padded(name.text, room)
+        yield line(Cell(f"{beside}  {side.rstrip()}", name.tone))
     if table.more:
         yield line(Cell(table.more, Tone.MUTED))
 
 
 def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
     """The widest disparities of a spec that sets no limit."""
-    words = "the widest gaps, significant ones first" if notes else "no groups were compared"
+    words = f"{disparities.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
-        words = "the widest gaps, none of them significant"
+        words = f"{disparities.WIDEST}, none of them significant"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

@@ -28,7 +28,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.text_layout import GLUE, Line, glued, spelled
+from fairaudit.report.text_layout import GLUE, Line, glued, side_by_side, spelled
 from fairaudit.result import Answer, AuditResult
 
 _STYLES = {
@@ -268,21 +268,12 @@ def _breaks_names(block: Table, page: int) -> bool:
 
 def _apart(block: Table, text: _Writes, *, plain: bool) -> RenderableType:
     """A table whose names stand in lines of their own, above their numbers."""
-    rows = [[cell.text for cell in row[1:]] for row in block.rows]
-    widths = [max(map(cell_len, column)) for column in zip(block.header[1:], *rows, strict=True)]
-
-    def side_by_side(texts: Sequence[str]) -> str:
-        cells = zip(texts, widths, strict=True)
-        return (GLUE * _BETWEEN).join(
-            GLUE * (width - cell_len(words)) + words.replace(" ", GLUE) for words, width in cells
-        )
-
-    rule = ("-" if plain else "─") * (sum(widths) + _BETWEEN * (len(widths) - 1))
+    texts = [block.header[1:], *([cell.text for cell in row[1:]] for row in block.rows)]
+    header, *sides = (side.replace(" ", GLUE) for side in side_by_side(texts))
     lines = [text(block.caption)] if block.caption else []
-    lines += [text(block.header[0]), text(side_by_side(block.header[1:])), text(rule)]
-    for row, numbers in zip(block.rows, rows, strict=True):
-        tone = row[0].tone
-        lines += [text(row[0].text, tone), text(side_by_side(numbers), tone)]
+    lines += [text(block.header[0]), text(header), text(("-" if plain else "─") * len(header))]
+    for (name, *_), side in zip(block.rows, sides, strict=True):
+        lines += [text(name.text, name.tone), text(side, name.tone)]
     return Group(*lines, *([text(block.more)] if block.more else []))
 
 

@@ -55,6 +55,15 @@ def padded(text: str, room: int) -> str:
     return text + " " * (room - width(text))
 
 
+def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row of texts, in columns aligned to the right and two blanks apart."""
+    rooms = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(" " * (room - width(text)) + text for text, room in zip(row, rooms, strict=True))
+        for row in rows
+    ]
+
+
 def wrapped(lines: Sequence[Line], page: int) -> list[Line]:
     """The lines, broken between words where they are wider than the page."""
     return [part for line in lines for part in _wrapped(line, page)]

@@ -74,7 +74,31 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     assert apart[5].split()[:4] == ["30/100", "30.0", "%", "0.500"]
     markdown = comment.head(result)
     captions = [block.caption for block in markdown if isinstance(block, Table)]
+    assert "the widest gaps to a reference group, significant ones first" in text
     assert "Impact ratio of the decision by region, to the highest group" in captions
+
+
+def test_a_comment_has_the_first_tables_and_says_how_many_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four attributes have 15 subsets."""
+    names = [f"a{at}" for at in range(4)]
+    people = pl.DataFrame({name: [str(row >> at & 1) for row in range(160)]
+                           for at, name in enumerate(names)}
+                          | {"y": [row % 3 // 2 for row in range(160)]})  # fmt: skip
+    spec = {"columns": {"protected": names, "decision": "y"},
+            "metrics": [{"metric": "impact_ratio", "by": "all"}]}  # fmt: skip
+    result = fairaudit.audit(spec, people)
+    blocks = comment.head(result)
+    ratios = [block for block in blocks if isinstance(block, Table) and "ratio" in block.caption]
+    assert len(ratios) == 6
+    assert any(
+        getattr(block, "text", "") == "9 more tables of comparisons below." for block in blocks
+    )
+    text = printed(result, 80, monkeypatch)
+    shown = text.count("Impact ratio of")
+    assert f"{15 - shown} more tables of comparisons: --full" in text
+    assert len(text.splitlines()) <= screen.MOST_LINES
 
 
 def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
