@@ -53,6 +53,10 @@ class KeyColumn:
     favourable: bool = True
     absent: tuple[str, ...] = ()
 
+    def known_levels(self) -> tuple[str, ...]:
+        """The levels that do not stand for "not known"."""
+        return tuple(level for code, level in enumerate(self.levels) if code not in self.unknown)
+
     def slots(self, codes: NDArray[np.int32]) -> Ints:
         """The codes, with those that have no level last."""
         return np.where(codes == NO_LEVEL, len(self.levels), codes).astype(np.int64)

@@ -272,10 +272,10 @@ def _people(finding: Finding) -> list[str]:
 
 def _also(finding: Finding) -> list[str]:
     """Who else is beyond the limit."""
-    others = headlines.other_breaches(finding)
+    others, digits = headlines.other_breaches(finding), metric_titles.decimals_of(finding, 3)
     texts = [
         " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-        + f" {numbers.number(-breach.value if breach.lower else breach.value, 3)}"
+        + f" {numbers.number(-breach.value if breach.lower else breach.value, digits)}"
         for breach in others[:_MOST_BREACHES]
     ]
     more = len(others) - len(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,9 @@ from fairaudit.recode.scores import with_histogram
 if TYPE_CHECKING:
     from fairaudit.recode import Cubes
     from fairaudit.spec import MetricRequest, Spec
+
+_MOST_ABSENT = 1_000
+"""Of a grouping: codebooks of many attributes together declare millions of groups."""
 
 
 class Tables:
@@ -66,13 +70,19 @@ class Tables:
         return self._tables[key]
 
     def list_absent(self, by: Grouping, given: Grouping) -> tuple[Group, ...]:
-        """The groups of one attribute that the spec declares and nobody is in."""
+        """The groups that nobody is in, since nobody has a level that the spec declares."""
         return () if given else self._absent_groups(by)
 
     def _absent_groups(self, by: Grouping) -> tuple[Group, ...]:
-        if len(by) != 1:
+        keys = [self.cube.key(name) for name in by]
+        absent = {(key.name, level) for key in keys for level in key.absent}
+        if not absent:
             return ()
-        return tuple(((by[0], level),) for level in self.cube.key(by[0]).absent)
+        declared = (
+            [(key.name, level) for level in (*key.absent, *key.known_levels())] for key in keys
+        )
+        groups = (group for group in product(*declared) if not absent.isdisjoint(group))
+        return tuple(islice(groups, _MOST_ABSENT))
 
     def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
         """The table without clusters, for what takes rows for independent."""

@@ -10,6 +10,7 @@ import pytest
 
 import fairaudit
 from fairaudit.errors import SpecError
+from fairaudit.report.diagnostics import tellings_of
 from fairaudit.result import AuditResult
 
 CELLS = {  # tp, fp, fn, tn
@@ -137,6 +138,41 @@ def test_a_limit_on_size_counts_a_declared_group_of_nobody() -> None:
     assert finding.estimate.value == 0
     sizes = {row.group[0][1]: row.estimate.value for row in result.rates if row.by}
     assert sizes == {"a": 2, "b": 2, "c": 1, "d": 1, "E": 0, "f": 0}
+
+
+@pytest.mark.parametrize("more", [{}, {"suppress_below": 2}])
+def test_intersections_with_a_declared_level_of_nobody_are_listed(more: dict[str, Any]) -> None:
+    """Nobody is `c`; that nobody is `b` and `y` is no matter of what is declared."""
+    columns = {"protected": {"g": {"levels": ["a", "b", "c"]}, "h": {}}, "decision": "p"}
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("a", None)]
+    data = pl.DataFrame([(*row, at % 2) for at in range(8) for row in rows], ["g", "h", "p"],
+                        orient="row")  # fmt: skip
+    size = {"metric": "group_size", "by": "g * h", "fail": {"below": 2}}
+    spec = {"columns": columns, "metrics": ["selection_rate", size], **more}
+    result = fairaudit.audit(spec, data)
+    empty = {row.group: row.n for row in result.groups if row.standing == "empty"}
+    crossed = [(("g", "c"), ("h", level)) for level in ("x", "y")]
+    assert empty == dict.fromkeys([(("g", "c"),), *crossed], 0)
+    rates = [row.group for row in result.rates if row.standing == "empty" and len(row.by) == 2]
+    assert {*rates} == {*crossed}
+    (finding,) = result.findings
+    assert finding.status == "fail"
+    assert finding.first in crossed
+    others = [f"beyond the limit: g=c × h={level} 0" for level in ("x", "y")]
+    told = [text for _, text in tellings_of(result)[finding.check.id].facts]
+    assert any(text in others for text in told)
+
+
+def test_a_thousand_groups_of_nobody_are_listed_at_most() -> None:
+    names = [f"a{at}" for at in range(4)]
+    levels = [str(level) for level in range(30)]
+    columns = {"protected": {name: {"levels": levels} for name in names}, "decision": "p"}
+    data = pl.DataFrame({name: ["0", "1"] * 5 for name in names} | {"p": [0, 1] * 5})
+    metrics = [{"metric": "group_size", "by": ["full"], "fail": {"below": 1}}]
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, data)
+    whole = [row for row in result.groups if row.standing == "empty" and len(row.by) == 4]
+    assert len(whole) == 1_000
+    assert result.findings[0].status == "fail"
 
 
 def test_a_reference_that_nobody_is_in_is_a_fault() -> None:
