@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
 from fairaudit import spec as spec_files
 from fairaudit.baseline import NO_TOLERANCE
-from fairaudit.engine import DEFAULT, Engine, Files, find_files, name_files
+from fairaudit.engine import DEFAULT, Engine, Files, Outcome, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
-from fairaudit.pipeline import audit, audit_each, audit_together
+from fairaudit.pipeline import audit, audit_together, count_each, judge_file
+from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.progress import SILENT, Progress
+from fairaudit.question import Question
 from fairaudit.result import Answer, AuditResult, FailOn
 
 
-def answer(
+def answer(  # noqa: PLR0913  # the options of a command
     specs: Sequence[Path],
     data: str | None,
     *,
@@ -28,10 +30,12 @@ def answer(
     draws: str | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
+    workers: Workers = THIS_PROCESS,
 ) -> list[Answer]:
     """The answers to the specs, in their order; a result for each file where `data` names several.
 
-    An answer that is an error stops no other. Raises `UsageError` for what can mean nothing.
+    An answer that is an error stops no other. Several files are judged by the `workers`; where
+    another engine counted them, in this process. Raises `UsageError` for what can mean nothing.
     """
     chosen = tuple(only)
     if len(specs) > 1 and chosen:
@@ -41,10 +45,11 @@ def answer(
         if path is not None and (len(specs) > 1 or has_several_files):
             raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
-        audit_files = partial(
-            audit_each, data=data, fail_on=fail_on, only=chosen, progress=progress, engine=engine
-        )
-        return list(chain.from_iterable(_answer_each(audit_files, spec, data) for spec in specs))
+        judge = partial(
+            _answer_each, data=data, fail_on=FailOn(fail_on), only=chosen, progress=progress,
+            engine=engine, workers=workers,
+        )  # fmt: skip
+        return list(chain.from_iterable(map(judge, specs)))
     if len(specs) == 1:
         outcome: AuditResult | FairauditError
         try:
@@ -67,14 +72,54 @@ def answer(
 
 
 def _answer_each(
-    audit_files: Callable[[Path], Mapping[str, AuditResult | FairauditError]], spec: Path, data: str
+    spec: Path,
+    data: str,
+    fail_on: FailOn,
+    only: tuple[str, ...],
+    progress: Progress,
+    engine: Engine,
+    workers: Workers,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
     try:
-        results = audit_files(spec)
+        question = Question.read(spec, fail_on, only)
+        counts = count_each(question, data, progress=progress, engine=engine)
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
-    return [Answer(str(spec), name, result) for name, result in results.items()]
+    judge = partial(_judge, question, engine)
+    if engine is not DEFAULT:
+        workers = THIS_PROCESS
+    elif workers.jobs > 1:
+        judge = partial(_judge_elsewhere, spec, question.spec.sha256, fail_on, only)
+    progress.start("judging files", len(counts), "audits")
+    answers = []
+    for name, result in zip(counts, workers.map(judge, counts.items()), strict=True):
+        answers.append(Answer(str(spec), name, result))
+        progress.advance(len(answers), "audits")
+    return answers
+
+
+def _judge(
+    question: Question, engine: Engine, counted: tuple[str, Outcome | None]
+) -> AuditResult | FairauditError:
+    return judge_file(question, *counted, engine)
+
+
+def _judge_elsewhere(
+    spec: Path,
+    sha256: str,
+    fail_on: FailOn,
+    only: tuple[str, ...],
+    counted: tuple[str, Outcome | None],
+) -> AuditResult | FairauditError:
+    """The answer of a file in another process, where the spec is read again, once."""
+    question = _read_once(spec, fail_on, only)
+    if question.spec.sha256 != sha256:
+        return UsageError(f"{spec} was changed during the run", "run again")
+    return _judge(question, DEFAULT, counted)
+
+
+_read_once = cache(Question.read)
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:

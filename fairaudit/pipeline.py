@@ -115,18 +115,34 @@ def audit_each(
     check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:
         raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
-    if isinstance(data, Mapping) or question.depends_on_data:
-        # Each file has cuts and models of its own.
-        named = data if isinstance(data, Mapping) else name_files([str(data)], Path())
+    if isinstance(data, Mapping):
         return {
             str(name): _answer_all([question], part, progress, engine)[0]
-            for name, part in named.items()
+            for name, part in data.items()
         }
-    outcomes = engine.count_each(question.plan, Files((str(data),)), progress)
-    return {
-        name: answer(question, counts, locate_in(question, name, engine))
-        for name, counts in outcomes.items()
-    }
+    counts = count_each(question, str(data), progress=progress, engine=engine)
+    return {name: judge_file(question, name, counts[name], engine) for name in counts}
+
+
+def count_each(
+    question: Question, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
+) -> Mapping[str, Outcome | None]:
+    """The counts of each file, or its error, from one scan of all.
+
+    None where each has cuts and models of its own, and is counted when it is judged.
+    """
+    if question.depends_on_data:
+        return dict.fromkeys(name_files([data], Path()))
+    return engine.count_each(question.plan, Files((data,)), progress)
+
+
+def judge_file(
+    question: Question, name: str, counts: Outcome | None, engine: Engine = DEFAULT
+) -> _ResultOrError:
+    """The answer of a file from what `count_each` gives for it."""
+    if counts is None:
+        return _answer_all([question], name, SILENT, engine)[0]
+    return answer(question, counts, locate_in(question, name, engine))
 
 
 def count(

@@ -98,6 +98,16 @@ _Tolerance = Annotated[
     str | None, typer.Option(help="Tolerated worsening against the baseline: 0.01.")
 ]
 
+_Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "-j",
+        "--jobs",
+        min=1,
+        metavar="N",
+        help="Judge several files in so many processes; else one for each core, where it pays.",
+    ),
+]
 DrawsOption = Annotated[
     str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
 ]
@@ -116,6 +126,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     baseline: _Baseline = None,
     tolerance: _Tolerance = None,
     draws: DrawsOption = None,
+    jobs: _Jobs = None,
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
@@ -126,6 +137,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     started = time.monotonic()
     paths = check_outputs(format_name, output or [])
     from fairaudit import batch
+    from fairaudit.processes import Workers, choose_jobs
 
     request: Request = context.obj
     specs = name_specs(spec, data)
@@ -137,21 +149,23 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
         )
     _refuse_lone_tolerance(tolerance, baseline)
-    with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
-        answers = batch.answer(
-            specs,
-            data,
-            fail_on=_FailOn.NEVER if exit_zero else fail_on,
-            only=only or (),
-            baseline=baseline,
-            tolerance=tolerance,
-            draws=draws,
-            progress=progress,
-        )
-    if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
-        raise answers[0].found
-    seconds = time.monotonic() - started
-    write_reports(answers, request.outputs, request.outputs.paths)
+    with Workers(jobs or choose_jobs(len(batch.list_audits(specs, data)))) as workers:
+        with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
+            answers = batch.answer(
+                specs,
+                data,
+                fail_on=_FailOn.NEVER if exit_zero else fail_on,
+                only=only or (),
+                baseline=baseline,
+                tolerance=tolerance,
+                draws=draws,
+                progress=progress,
+                workers=workers,
+            )
+        if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
+            raise answers[0].found
+        seconds = time.monotonic() - started
+        write_reports(answers, request.outputs, request.outputs.paths, workers)
     form = format_named(format_name)
     print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))

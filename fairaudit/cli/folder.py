@@ -20,6 +20,7 @@ from urllib.parse import quote
 from fairaudit import inputs
 from fairaudit.cli.files import Outputs
 from fairaudit.errors import UsageError
+from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def formats() -> list[Format]:
     return [form for name in _REPORTS for form in FORMATS if form.name == name]
 
 
-def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int:
+def write_folder(
+    path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers = THIS_PROCESS
+) -> int:
     """Writes the report of each answer, then the index; how many of an earlier run lie there still.
 
     The index comes last: whoever finds it finds all that it lists.
@@ -72,9 +75,9 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
     now = {name for entry in listed for name in entry.files.values()}
     before = outputs.earlier.get(path, frozenset())
     others = sum((path / name).is_file() for name in before - now)
-    for entry in listed:
-        for form in forms:
-            outputs.write(path / entry.files[form.name], form.render([entry.answer], all_rows=True))
+    for entry, reports in zip(listed, workers.map(_render, answers), strict=True):
+        for form, content in zip(forms, reports, strict=True):
+            outputs.write(path / entry.files[form.name], content)
     outputs.write(path / "summary.csv", index.summary_csv(listed))
     outputs.write(path / "checks.csv", index.checks_csv(listed))
     links = [quote(entry.files[page_format.name], safe="") for entry in listed]
@@ -83,6 +86,11 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> int
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
+
+
+def _render(answer: Answer) -> list[str | bytes]:
+    """The reports of an answer, in the order of `formats`."""
+    return [form.render([answer], all_rows=True) for form in formats()]
 
 
 def report_paths(path: Path, audits: Sequence[tuple[str, str | None]]) -> list[Path]:

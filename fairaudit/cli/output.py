@@ -17,6 +17,7 @@ from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import write_line
 from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
@@ -132,7 +133,12 @@ def clear_outputs(
     return outputs
 
 
-def write_reports(answers: Sequence[Answer], outputs: Outputs, paths: Iterable[Path]) -> None:
+def write_reports(
+    answers: Sequence[Answer],
+    outputs: Outputs,
+    paths: Iterable[Path],
+    workers: Workers = THIS_PROCESS,
+) -> None:
     """Writes a report to each path, with all rows; a folder holds one for each answer.
 
     What cannot be written is raised once all others are: none of them may stay as it was.
@@ -141,7 +147,7 @@ def write_reports(answers: Sequence[Answer], outputs: Outputs, paths: Iterable[P
     for path in paths:
         try:
             if path.is_dir():
-                _write_folder(path, answers, outputs)
+                _write_folder(path, answers, outputs, workers)
             else:
                 outputs.write(path, format_of_path(path).render(answers, all_rows=True))
         except Exception as error:  # noqa: BLE001  # raised below
@@ -150,9 +156,11 @@ def write_reports(answers: Sequence[Answer], outputs: Outputs, paths: Iterable[P
         raise errors[0]
 
 
-def _write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
+def _write_folder(
+    path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers
+) -> None:
     outputs.unwritten.discard(path)
-    others = folder.write_folder(path, answers, outputs)
+    others = folder.write_folder(path, answers, outputs, workers)
     if others:
         files = "1 file is" if others == 1 else f"{others:,} files are"
         write_line(f"{path}: {files} of an earlier run, and not in the index")

@@ -125,6 +125,26 @@ def test_signals_at_any_moment(folder: Path, number: signal.Signals) -> None:
         assert not [*(folder / "tmp").iterdir()]
 
 
+def test_an_interrupt_ends_all_processes(folder: Path) -> None:
+    """Those that judge files end with the command, whoever heard the interrupt."""
+    for number in range(40):
+        (folder / f"{number}.csv").write_bytes((folder / "data.csv").read_bytes())
+    command = ["run", "spec.yaml", "--data", "[0-9]*.csv", "-o", "out/", "-q", "--jobs", "2"]
+    with _started(folder, command) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (begun := children.read_text().split()):
+            assert process.poll() is None, "it ended by itself"
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        told = _told(process)
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "INTERRUPTED  no verdict"
+    end = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in begun):
+        assert time.monotonic() < end, "a process is left"
+        time.sleep(0.01)
+
+
 def test_a_pass_that_is_killed_leaves_no_copy_of_the_data(folder: Path) -> None:
     code = (
         "import os, pathlib, signal\n"

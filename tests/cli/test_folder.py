@@ -17,11 +17,12 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import cli
+from fairaudit import batch, cli, pipeline
 from fairaudit.cli import folder
 from fairaudit.cli.app import app
 from fairaudit.errors import UsageError
 from fairaudit.pipeline import audit
+from fairaudit.processes import Workers
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
 from fairaudit.report.labels import labels, natural, short
 from fairaudit.report.pictures import Lines
@@ -188,6 +189,57 @@ def test_equal_files_make_equal_folders(place: Path) -> None:
         assert cli._run(["run", "spec.yaml", "--data", "*.csv", "-o", name, "-q"]) in {0, 1}
         written.append({path.name: path.read_bytes() for path in (place / name).iterdir()})
     assert written[0] == written[1]
+
+
+def test_processes_write_what_one_writes(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broken files, quantiles of each file, and what `--only` leaves out are as in one process."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    for number in range(3):
+        rows(random.Random(number)).write_csv(place / f"{number}.csv")
+    (place / "ragged.csv").write_text("group,hired\na,1\nb\n")
+    (place / "lacks.csv").write_text("group,fired\na,1\nb,0\n")
+    (place / "none.csv").write_text("group,hired\n")
+    cut = {"column": "hired", "positive": {"above": "median"}}
+    check = {"metric": "impact_ratio", "warn": {"below": 0.9}}
+    other = {**SPEC, "columns": {**COLUMNS, "decision": cut}, "metrics": [*SPEC["metrics"], check]}
+    (place / "cut.yaml").write_text(json.dumps(other))
+    lines = (
+        ["run", "spec.yaml", "cut.yaml", "--data", "*.csv"],
+        ["run", "cut.yaml", "--data", "*.csv", "--only", "impact*", "--fail-on", "never"],
+    )
+    for specs, line in zip((2, 1), lines, strict=True):
+        written, told = [], []
+        for jobs in ("1", "2"):
+            (place / jobs).mkdir(exist_ok=True)
+            assert cli._run([*line, "-o", f"{jobs}/", "-q", "--jobs", jobs]) == 2
+            written.append({path.name: path.read_bytes() for path in (place / jobs).iterdir()})
+            streams = capsys.readouterr()
+            told.append([row.rsplit("  ", 1)[0] for row in (streams.out + streams.err).split("\n")])
+        assert written[0] == written[1]
+        assert [row.replace("2: ", "1: ") for row in told[1]] == told[0]
+        words = Counter(audit["verdict"] for audit in listed(place / "2"))
+        assert words["error"] + words["nothing"] == 3 * specs
+        assert words.total() == 6 * specs
+
+
+def test_a_spec_that_changes_under_way_gives_no_verdict(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        rows(random.Random(number)).write_csv(place / f"{number}.csv")
+
+    def change(*arguments: Any, **options: Any) -> Any:
+        (place / "spec.yaml").write_text(json.dumps({**SPEC, "title": "another one"}))
+        return pipeline.count_each(*arguments, **options)
+
+    monkeypatch.setattr("fairaudit.batch.count_each", change)
+    with Workers(2) as workers:
+        answers = batch.answer([Path("spec.yaml")], "*.csv", workers=workers)
+    assert [str(answer.found) for answer in answers] == [
+        "spec.yaml was changed during the run\n  hint: run again"
+    ] * 2
 
 
 def test_a_single_audit_has_a_folder_too(place: Path) -> None:

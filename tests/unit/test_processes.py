@@ -1,0 +1,66 @@
+"""Work in other processes: in its order, never all at once in memory, and never half done."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from fairaudit.errors import FairauditError, UsageError
+from fairaudit.processes import THIS_PROCESS, Workers, choose_jobs
+
+
+def test_values_come_in_the_order_of_the_items() -> None:
+    with Workers(2) as workers:
+        assert list(workers.map(abs, range(-40, 0))) == [*range(40, 0, -1)]
+        assert list(workers.map(abs, [])) == []
+        assert set(workers.map(_process, range(8))).isdisjoint({os.getpid()})
+    assert {*THIS_PROCESS.map(_process, range(8))} == {os.getpid()}
+
+
+def test_what_a_function_raises_is_raised_here() -> None:
+    with Workers(2) as workers:
+        with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+            list(workers.map(math.sqrt, [4.0, -1.0]))
+        with pytest.raises(UsageError, match="no such") as caught:
+            list(workers.map(_refuse, ["no such"]))
+        assert caught.value.hint == "look"
+
+
+def test_a_process_that_is_killed_is_an_error_and_no_value() -> None:
+    with Workers(2) as workers, pytest.raises(FairauditError, match="killed") as caught:
+        list(workers.map(os._exit, [0, 0, 0]))
+    assert caught.value.exit_code == 2
+    assert "--jobs 1" in str(caught.value.hint)
+
+
+def test_items_are_taken_as_their_values_are_wanted() -> None:
+    taken: list[int] = []
+
+    def count() -> Iterator[int]:
+        for item in range(1000):
+            taken.append(item)
+            yield item
+
+    with Workers(2) as workers:
+        assert next(workers.map(abs, count())) == 0
+    assert len(taken) < 20
+
+
+def test_few_audits_are_not_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert [choose_jobs(audits) for audits in (0, 1, 31, 32, 64, 10_000)] == [1, 1, 1, 2, 4, 4]
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert choose_jobs(10_000) == 8
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert choose_jobs(10_000) == 1
+
+
+def _process(_item: int) -> int:
+    return os.getpid()
+
+
+def _refuse(what: str) -> None:
+    raise UsageError(what, "look")
