@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 
 _FEW = 100
-_MANY = 1000
+_MANY = 20_000
 """Beyond so many numbers SciPy is worth its import."""
 _FAR = 10_000.0
 """Beyond it no tail of few degrees of freedom is above 0."""
@@ -51,18 +51,31 @@ def _critical(alpha: float) -> float:
     return 0.0 - NormalDist().inv_cdf(alpha / 2) if alpha > 0 else math.inf
 
 
+def normal_below(z: Floats) -> Floats:
+    """P(Z <= z) for each z, accurate in the lower tail; NaN stays NaN.
+
+    >>> float(normal_below(np.array(1.644853626951472))).__round__(12)
+    0.95
+    """
+    return np.asarray(_complement(z / -math.sqrt(2)) / 2, dtype=np.float64)
+
+
 def normal_two_sided(z: Floats) -> Floats:
     """P(|Z| >= |z|) for each z, accurate in the far tail; NaN stays NaN.
 
     >>> float(normal_two_sided(np.array(1.959963984540054))).__round__(12)
     0.05
     """
-    apart = np.abs(z) / math.sqrt(2)
-    if np.size(apart) <= _MANY:
-        return np.asarray(_erfc(apart), dtype=np.float64)
+    return _complement(np.abs(z) / math.sqrt(2))
+
+
+def _complement(x: Floats) -> Floats:
+    """The complementary error function of each number."""
+    if np.size(x) <= _MANY:
+        return np.asarray(_erfc(x), dtype=np.float64)
     from scipy.special import erfc
 
-    return np.asarray(erfc(apart), dtype=np.float64)
+    return np.asarray(erfc(x), dtype=np.float64)
 
 
 def t_critical(df: Floats, alpha: Alpha) -> Floats:

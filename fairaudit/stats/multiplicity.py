@@ -18,6 +18,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.stats import mover, proportions
+from fairaudit.stats.distributions import normal_below, normal_critical
 
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
@@ -97,17 +98,15 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     >>> [round(float(tukey_kramer(p, 3)), 4) for p in (0.0192, 1e-20)]
     [0.0503, 0.0]
     """
-    from scipy.special import ndtr, ndtri
-
     p, k = np.broadcast_arrays(np.minimum(np.asarray(p, dtype=np.float64), 1.0), groups)
     pairs = k * (k - 1) / 2
     with np.errstate(all="ignore"):
         result = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
         near = (result > _FAR) & (pairs > 1)
         if near.any():
-            width = -np.sqrt(2) * ndtri(p[near] / 2)[:, None]
+            width = np.sqrt(2) * np.asarray(normal_critical(p[near]))[:, None]
             nodes, weights = _quadrature()
-            inside = np.maximum(ndtr(nodes) - ndtr(nodes - width), 0.0)
+            inside = np.maximum(normal_below(nodes) - normal_below(nodes - width), 0.0)
             within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
             result[near] = np.minimum(result[near], np.clip(1 - within, 0.0, 1.0))
     return np.asarray(result)

@@ -242,13 +242,14 @@ def _mixture_tail(statistic: Floats, count: Floats, most: int) -> Floats:
 
     `most` is the largest of the counts.
     """
-    from scipy.special import gammaln
-
+    log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, most + 1))))
+    whole = np.maximum(count, 0).astype(np.int64)
     p = np.zeros_like(statistic)
     for df in range(1, most + 1):
-        # gammaln is infinite past the end, and the weight 0.
-        ways = gammaln(count + 1) - gammaln(df + 1) - gammaln(np.maximum(count - df + 1, 0))
-        p += np.exp(ways - count * np.log(2)) * chi_square_tail(statistic, df)
+        rest = whole - df
+        ways = log_factorials[whole] - log_factorials[df] - log_factorials[np.maximum(rest, 0)]
+        weight = np.where(rest >= 0, np.exp(ways - whole * np.log(2)), 0.0)
+        p += weight * chi_square_tail(statistic, df)
     p = np.where(statistic == 0, 1.0, p)
     return np.where(np.isnan(statistic), np.nan, p)
 
