@@ -18,7 +18,7 @@ from fairaudit.cli.app import Request
 from fairaudit.cli.files import Identity
 from fairaudit.cli.output import print_report, write_reports
 from fairaudit.errors import FairauditError, Unwritten
-from fairaudit.report import format_of
+from fairaudit.report import Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
     from fairaudit.result import Answer, AuditResult
@@ -52,7 +52,11 @@ def _write(answer: Answer, request: Request) -> None:
     from fairaudit.result import Answer
 
     outputs = request.outputs
-    paths = [path for path in outputs.paths if path in outputs.unwritten]
+    paths = [
+        path
+        for path in outputs.paths
+        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
+    ]
     with contextlib.suppress(Exception):
         write_reports([answer], outputs, paths)
     if request.command == "run":
@@ -63,8 +67,13 @@ def _write(answer: Answer, request: Request) -> None:
 def _print(answer: Answer, request: Request) -> None:
     """Prints an error on stdout, where a format was asked for that tells errors."""
     form = format_of(request.format_name)
-    if form is not None and form.tells_errors:
+    if form is not None and form.tells_errors and _may_tell(form, request):
         print_report([answer], form, all_rows=False)
+
+
+def _may_tell(form: Format | None, request: Request) -> bool:
+    """Whether an error may be told in a format: a table to publish is none of groups and rates."""
+    return request.command != "publish" or form is None or form.name != "csv"
 
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:

@@ -101,6 +101,42 @@ def show(
         print_document(_page(audit, finding), color)
 
 
+@app.command()
+def publish(
+    context: typer.Context,
+    result: _Result,
+    data: _Data = None,
+    output: _Output = None,
+    format_name: Annotated[
+        str, typer.Option("--format", help="What to print: terminal, html, markdown, csv.")
+    ] = "terminal",
+    color: ColorChoice = Color.AUTO,
+    debug: Debug = False,  # noqa: ARG001  # read before parsing
+) -> None:
+    """Print the tables of a JSON report that are to be published: people, rates, impact ratios.
+
+    As CSV they are one table, which `fairaudit verify` reads.
+    """
+    from fairaudit.report import publication
+
+    request: Request = context.obj
+    paths = check_outputs(format_name, output or [], folders=False)
+    forms = {path: format_of_path(path) for path in paths}
+    form = format_named(format_name)
+    for other in (form, *forms.values()):
+        if other.page is None and other.name != "csv":
+            hint = "there is terminal, html, markdown, csv"
+            raise UsageError(f"{other.name} does not show tables to publish", hint)
+    request.outputs = clear_outputs(paths, lambda: _files_read(result))
+    audit = _chosen_result(read_answers(result), data)
+    for path in paths:
+        request.outputs.write(path, publication.render(audit, forms[path]))
+    if form.name != "terminal":
+        print_text(publication.render(audit, form), form)
+    elif not paths:
+        print_document(publication.document(audit), color)
+
+
 def read_answers(path: str) -> list[Answer]:
     """What a JSON report holds, `-` that of stdin; raises `UsageError` where it is none."""
     from fairaudit import codec

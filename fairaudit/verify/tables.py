@@ -19,7 +19,7 @@ MOST = 20_000_000
 _PATTERNS = {
     "ratio": re.compile(r"ratio"),
     "rate": re.compile(r"rate\b|percent|%"),
-    "selected": re.compile(r"select|hired|passed|above|admitted|approved|granted|offer"),
+    "selected": re.compile(r"select|numerator|hired|passed|above|admitted|approved|granted|offer"),
     "n": re.compile(r"^n$|applicants|total|count|people|candidates|number|^#"),
 }
 _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)

@@ -1,0 +1,205 @@
+"""The tables of a result that are published: each group's people, rate, ratio to the highest rate.
+
+As the summary of a bias audit has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from fairaudit import names
+from fairaudit.cube import Group, Grouping
+from fairaudit.errors import UsageError
+from fairaudit.estimate import State
+from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.report import Format, metric_titles, numbers
+from fairaudit.report.asked_comparisons import is_ratio
+from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
+from fairaudit.report.group_export import Column, Kind, written_csv
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
+
+_HIGHEST = "highest"
+_STANDINGS = {
+    Eligibility.SMALL: "too few people",
+    Eligibility.FEW_EVENTS: "too few events",
+    Eligibility.EXCLUDED: "excluded",
+    Eligibility.UNKNOWN: "unknown",
+    Eligibility.EMPTY: "nobody",
+    Eligibility.SUPPRESSED: numbers.SUPPRESSED,
+}
+"""What stands in place of the ratio of a group that is not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A group as it is printed: its people, how many of them are selected, the rate, the ratio."""
+
+    group: Group
+    n: str
+    selected: str
+    rate: str
+    ratio: str
+    standing: Eligibility
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        return self.n, self.selected, self.rate, self.ratio
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """A table: the rate's metric, what the ratio is called, whose they are, by what, the rows."""
+
+    metric: str
+    ratio: str
+    of: str
+    by: Grouping
+    rows: tuple[_Row, ...]
+
+    @property
+    def rate(self) -> str:
+        return metric_titles.title(self.metric, self.of)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns behind those of the group; selected are the people whom a rate counts."""
+        record = find_metric(self.metric)
+        word = record.participle if isinstance(record, GroupMetric) else ""
+        counted = "numerator" if self.of == "label" or not word else word
+        return "n", counted, self.rate, self.ratio
+
+
+def document(result: AuditResult) -> Document:
+    """What was audited, and a table for each rate and grouping that has a ratio to the highest.
+
+    Raises `UsageError` where the result has none.
+    """
+    tables = _tables_of(result)
+    return (
+        Heading(names.line(result.provenance.title) or "Summary of an audit"),
+        Facts([*_facts(result)]),
+        *(block for table in tables for block in _blocks(table)),
+        Paragraph(
+            "Each ratio is that of a group's rate to the highest rate of the groups compared in "
+            "its table; who is unknown, or left out, takes part in none."
+        ),
+    )
+
+
+def render(result: AuditResult, form: Format) -> str:
+    """The tables as CSV, or on a page in a format of prose."""
+    return render_csv(result) if form.page is None else form.page(document(result))
+
+
+def render_csv(result: AuditResult) -> str:
+    """The same tables as one, as `fairaudit verify` reads it: an empty column is of all its levels.
+
+    Raises `UsageError` where there is no table, and where tables of several rates would be one.
+    """
+    tables = _tables_of(result)
+    if len({(table.rate, table.ratio, table.of) for table in tables}) > 1:
+        rates = " and ".join(dict.fromkeys(f"{table.rate} of {table.of}" for table in tables))
+        what = f"one CSV table cannot hold {rates}"
+        raise UsageError(what, "write a page (.html, .md), or audit them by a spec each")
+    by = [*dict.fromkeys(column for table in tables for column in table.by)]
+    rows = [row for table in tables for row in table.rows]
+    levels = [[dict(row.group).get(column, "") for row in rows] for column in by]
+    values = zip(*([text.replace(",", "") for text in row.values] for row in rows), strict=True)
+    named = zip((*by, *tables[0].header), (*levels, *values), strict=True)
+    return written_csv([Column(name, Kind.TEXT, [*column]) for name, column in named])
+
+
+def _tables_of(result: AuditResult) -> list[_Published]:
+    """A table for each rate and grouping of which there is a ratio, or where all is hidden."""
+    titles: dict[tuple[str, str], str] = {}
+    ratios: dict[tuple[str, str, Grouping], dict[Group, ComparisonRow]] = {}
+    for row in result.comparisons:
+        is_whole = not row.stratum and not row.averaged and len(row.parts) == 1
+        if is_whole and row.group and row.reference == _HIGHEST and is_ratio(row):
+            rate = row.parts[0].metric
+            titles.setdefault((rate, row.of), row.title.lower())
+            ratios.setdefault((rate, row.of, row.by), {}).setdefault(row.group, row)
+    tables = []
+    for (metric, of, by), run in groupby(
+        (row for row in result.rates if row.group and not row.stratum and not row.averaged),
+        lambda row: (row.metric, row.of, row.by),
+    ):
+        rates = [*run]
+        compared = ratios.get((metric, of, by), {})
+        is_hidden = all(rate.estimate.suppressed for rate in rates)
+        if _is_share(metric) and (metric, of) in titles and (compared or is_hidden):
+            rows = tuple(_row(rate, compared) for rate in rates)
+            tables.append(_Published(metric, titles[metric, of], of, by, rows))
+    if not tables:
+        what = "the result has no ratio to the group with the highest rate"
+        raise UsageError(what, "ask for one: `impact_ratio` (or `profile: nyc-ll144`)")
+    return tables
+
+
+def _is_share(metric: str) -> bool:
+    """Whether a rate says how many of its people are counted."""
+    record = find_metric(metric)
+    return isinstance(record, GroupMetric) and record.is_proportion
+
+
+def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:
+    estimate = rate.estimate
+    if estimate.suppressed:
+        hidden = (numbers.SUPPRESSED,) * 4
+        return _Row(rate.group, *hidden, Eligibility.SUPPRESSED)
+    parts = (estimate.denominator, estimate.numerator)
+    n, selected = ("" if part is None else _count(part, estimate.scale) for part in parts)
+    share = numbers.percent(estimate.value)
+    return _Row(rate.group, n, selected, share, _ratio(rate, ratios), rate.standing)
+
+
+def _count(part: int, scale: int) -> str:
+    """People, or the sum of their weights."""
+    return f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
+
+
+def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:
+    """The ratio; of the group that others are compared with 1, of one that is not compared why."""
+    if rate.standing is not Eligibility.ELIGIBLE:
+        return _STANDINGS[rate.standing]
+    if rate.group in ratios:
+        return numbers.value_of(ratios[rate.group].estimate, 3)
+    is_highest = any(row.second == rate.group for row in ratios.values())
+    return numbers.number(1, 3) if is_highest and rate.estimate.value > 0 else State.UNDEFINED
+
+
+def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """When, by which rule, what the spec says of the data, which people were left out and why."""
+    origin = result.provenance
+    yield "date of the audit", origin.created[:10]
+    for profile in origin.profiles:
+        yield names.name(profile.name), names.line(f"{profile.title} ({profile.date})")
+        yield "source", names.line(profile.source)
+        yield "caution", names.line(profile.caution)
+    yield from ((names.name(name), names.line(text)) for name, text in origin.context.items())
+    files = numbers.first_few([names.copied(Path(file.path).name) for file in origin.files])
+    if files:
+        yield "data", f"{files}; {numbers.whole(origin.rows)} rows"
+    if origin.minimum.size:
+        yield "compared", f"groups of {origin.minimum.size} people or more"
+    if origin.exclude_below is not None:
+        yield "excluded", names.line(describe_rule(origin.exclude_below))
+
+
+def _blocks(table: _Published) -> Iterator[Block]:
+    of = metric_titles.of_outcome("selection_rate", table.of)
+    caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
+    muted = {row.group for row in table.rows if row.standing is not Eligibility.ELIGIBLE}
+    rows = [
+        [
+            Cell(text, Tone.MUTED if row.group in muted else Tone.PLAIN)
+            for text in (*(names.name(level) for _, level in row.group), *row.values)
+        ]
+        for row in table.rows
+    ]
+    header = (*map(names.name, table.by), *table.header)
+    numeric = (*(False for _ in table.by), True, True, True, True)
+    yield Table(caption, header, rows, numeric)
