@@ -172,7 +172,7 @@ def reasons(finding: Finding) -> str:
 
 def outcome(result: AuditResult) -> str:
     """How many checks came out how, the worst first; a status that none has is left out."""
-    counts = _counts(result)
+    counts = result.tally
     words = [
         f"{counts[status]} {word}" for status, word in _STATUS_COUNTS.items() if counts[status]
     ]
@@ -181,17 +181,16 @@ def outcome(result: AuditResult) -> str:
 
 def tally(result: AuditResult) -> str:
     """How many checks came out how, always in the same words."""
-    counts = _counts(result)
+    counts = result.tally
     statuses = [*_TALLY, *([Status.SKIPPED] if counts[Status.SKIPPED] else [])]
     return _summary(result, [f"{counts[status]} {_STATUS_COUNTS[status]}" for status in statuses])
-
-
-def _counts(result: AuditResult) -> dict[Status, int]:
-    return {**result.tally, Status.WAIVED: result.waived}
 
 
 def _summary(result: AuditResult, words: list[str]) -> str:
     checks = numbers.counted(len(result.findings), "check")
     # Beyond a limit without the evidence that the limit asks for.
     not_cleared = f"; {result.not_cleared} not cleared" if result.not_cleared else ""
-    return f"{checks}: {', '.join(words)}{not_cleared}"
+    # A check of which a waiver leaves a part has the status of that part.
+    used = numbers.counted(result.waived, "check")
+    waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""
+    return f"{checks}: {', '.join(words)}{not_cleared}{waived}"
