@@ -15,12 +15,11 @@ _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 def waiver(waived: Waived, finding: Finding) -> str:
     """Who waives what of a check, until when and why; the value, where the sentence has another."""
     groups = numbers.named_group(waived.group) if waived.group else "the whole check"
-    values = breaches([breach for breach in waived.crossed if breach not in finding.crossed])
+    hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
+    is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
+    values = _value(hidden[0]) if is_named else breaches(hidden)
     until = f"until {waived.expires}, approved by {names.line(waived.approved_by)}"
-    return (
-        f"waived for {groups}{f' ({values})' if values else ''} {until}: "
-        f"{names.line(waived.reason)}"
-    )
+    return f"{groups}{f' ({values})' if values else ''} {until}: {names.line(waived.reason)}"
 
 
 def sentence(finding: Finding, before: Before) -> str:
@@ -103,5 +102,8 @@ def breaches(crossed: Sequence[Breach]) -> str:
 
 def breach_words(breach: Breach) -> str:
     """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
-    value = -breach.value if breach.lower else breach.value
-    return f"{numbers.group_in(breach.group, breach.stratum)} {numbers.number(value)}".strip()
+    return f"{numbers.group_in(breach.group, breach.stratum)} {_value(breach)}".strip()
+
+
+def _value(breach: Breach) -> str:
+    return numbers.number(-breach.value if breach.lower else breach.value)

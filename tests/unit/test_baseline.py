@@ -299,7 +299,7 @@ def test_behind_a_waiver_what_is_left_of_a_spread_is_compared(
     for c, status in ((31, Status.WARN), (29, Status.FAIL)):
         result = audited({"a": 50, "b": 20, "c": c}, metric, more=more, baseline=before)
         assert only(result).status is status
-        assert "waived for race=b (0." in text_of(result)
+        assert "race=b (0." in text_of(result)
 
 
 def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
