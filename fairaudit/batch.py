@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairaudit import spec as spec_files
 from fairaudit.baseline import NO_TOLERANCE
-from fairaudit.engine import DEFAULT, Engine, Files, Outcome, find_files, name_files
+from fairaudit.engine import DEFAULT, Database, Engine, Files, Outcome, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_together, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
@@ -138,7 +138,8 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
         entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]
     for entry, base in entries:
         with contextlib.suppress(FairauditError, ValueError):
-            files += find_files([entry], base)[0]
+            database = Database.find([entry], base)
+            files += find_files([entry], base)[0] if database is None else [*database.files]
     return files
 
 

@@ -19,7 +19,17 @@ from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, Data, Engine, Files, Frame, Outcome, find_files, name_files
+from fairaudit.engine import (
+    DEFAULT,
+    Data,
+    Database,
+    Engine,
+    Files,
+    Frame,
+    Outcome,
+    find_files,
+    name_files,
+)
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
@@ -197,6 +207,8 @@ def _identify(data: Data) -> object:
     """Equal for data that one pass can count together."""
     if isinstance(data, Frame):
         return id(data.frame)
+    if isinstance(data, Database):
+        return data
     # What is no path is told by whoever looks for it.
     paths = [entry for entry in data.entries if can_be_named(entry)]
     return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))

@@ -12,7 +12,7 @@ from fairaudit import baseline as baselines
 from fairaudit import provenance
 from fairaudit import spec as specs
 from fairaudit.baseline import NO_TOLERANCE, Baseline, BaselineSource
-from fairaudit.engine import Data, Engine, Files, Frame
+from fairaudit.engine import Data, Database, Engine, Files, Frame
 from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.metrics import Requirement
 from fairaudit.plan import Plan
@@ -108,12 +108,13 @@ class Question:
     def find_data(self, data: DataLike) -> Data:
         """What is to be read: `data`, or what the spec names."""
         if isinstance(data, str | Path):
-            return Files((str(data),))
+            return Database.find([str(data)], Path()) or Files((str(data),))
         if data is not None:
             return data if isinstance(data, Frame) else Frame(data)
         if not self.spec.data:
             raise UsageError("the spec names no data", "add `data:` to it, or give --data")
-        return Files(self.spec.data, Path(self.spec.path).parent)
+        base = Path(self.spec.path).parent
+        return Database.find(self.spec.data, base) or Files(self.spec.data, base)
 
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
         """The plan that counts; its quantiles are those of the data, its models fitted to it."""

@@ -7,10 +7,20 @@ it here. Polars lives in this package and nowhere else; it is imported where its
 from __future__ import annotations
 
 from fairaudit.engine import polars_engine
-from fairaudit.engine.contract import Data, Engine, Files, Frame, Outcome
+from fairaudit.engine.contract import Data, Database, Engine, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_files
 
-__all__ = ["DEFAULT", "Data", "Engine", "Files", "Frame", "Outcome", "find_files", "name_files"]
+__all__ = [
+    "DEFAULT",
+    "Data",
+    "Database",
+    "Engine",
+    "Files",
+    "Frame",
+    "Outcome",
+    "find_files",
+    "name_files",
+]
 
 DEFAULT: Engine = polars_engine
 """The engine that counts where no other is asked for."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from fairaudit.counts import Counts
 from fairaudit.errors import DataError, FairauditError, UsageError
@@ -46,7 +47,84 @@ class Frame:
     frame: Any
 
 
-Data: TypeAlias = Files | Frame
+_SCHEMES = ("duckdb", "postgresql", "postgres")
+_SECRETS = frozenset({"password", "passfile", "sslpassword"})
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
+
+    A relative path starts from `base`. Who may read it is no matter of an address: passwords come
+    from where its own programs take them.
+    """
+
+    entry: str
+    base: Path = Path()
+
+    @classmethod
+    def find(cls, entries: Sequence[str], base: Path) -> Database | None:
+        """The database that an entry of `data` names; None where files are named.
+
+        Raises `UsageError` where it is not the only one, or where it has a password.
+        """
+        named = [entry for entry in entries if entry.partition("://")[0].lower() in _SCHEMES]
+        if not named:
+            return None
+        found = cls(named[0], base)
+        if len(entries) > 1:
+            raise UsageError("a database is audited by itself", "name it alone, or audit each")
+        if urlsplit(found.entry).password is not None or _SECRETS & {*found._parameters}:
+            what = f"{found.name}: a password has no place in an address, which reports print"
+            raise UsageError(what, "PGPASSWORD, or ~/.pgpass, has it")
+        return found
+
+    @property
+    def scheme(self) -> str:
+        """The kind of database."""
+        return urlsplit(self.entry).scheme
+
+    @property
+    def table(self) -> str | None:
+        """The table, with its schema where that is named; None where a query is."""
+        return self._parameters.get("table")
+
+    @property
+    def query(self) -> str | None:
+        """The query whose rows are audited."""
+        return self._parameters.get("query")
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the database; None where it has none."""
+        path = unquote(urlsplit(self.entry).path).removeprefix("/")
+        return self.base / path if path and self.scheme == "duckdb" else None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read here: that of the database, where it has one."""
+        return () if self.path is None else (self.path,)
+
+    @property
+    def address(self) -> str:
+        """How a client connects, without what is ours."""
+        others = {k: v for k, v in self._parameters.items() if k not in {"table", "query"}}
+        return urlunsplit(urlsplit(self.entry)._replace(query=urlencode(others)))
+
+    @property
+    def name(self) -> str:
+        """How reports name it: without a user."""
+        parts = urlsplit(self.entry)
+        own = {k: v for k, v in self._parameters.items() if k in {"table", "query"}}
+        shown = "&".join(f"{name}={value}" for name, value in own.items())
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{shown}"
+
+    @property
+    def _parameters(self) -> dict[str, str]:
+        return dict(parse_qsl(urlsplit(self.entry).query))
+
+
+Data: TypeAlias = Files | Frame | Database
 """What an engine reads."""
 
 Outcome: TypeAlias = Counts | FairauditError

@@ -20,13 +20,22 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Files of one schema as one lazy frame; where they are told apart, it has their paths."""
+    """Files of one schema as one lazy frame; where they are told apart, it has their paths.
+
+    Where rows were grouped before, the column `times` says how many each of them stands for.
+    """
 
     frame: pl.LazyFrame
     schema: Mapping[str, pl.DataType]
     names: tuple[str, ...]
     paths: tuple[str, ...] = ()
     apart: bool = False
+    times: str | None = None
+
+    @property
+    def rows(self) -> pl.Expr:
+        """How many rows of the data each row is."""
+        return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
 
 
 class Numbers:
@@ -74,6 +83,18 @@ class Numbers:
         """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
         return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
 
+    @property
+    def people(self) -> pl.Expr:
+        """The people of each row of the batch: its count, in each row that it stands for."""
+        count = self.plan.count
+        counted = self.sound_value(count).cast(pl.Int64) if count else pl.lit(1, pl.Int64)
+        return counted * self.batch.rows
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether each row is one person."""
+        return self.plan.count is None and self.batch.times is None
+
     def fixed(self, column: str) -> pl.Expr:
         """The number as an integer at nine decimals, 0 where there is none: rounded once.
 
@@ -114,7 +135,7 @@ class Numbers:
     def bad_rows(self) -> list[pl.Expr]:
         """One 0/1 column for each numeric column."""
         return [
-            (~self.sound(column)).cast(pl.Int64).alias(name)
+            ((~self.sound(column)).cast(pl.Int64) * self.batch.rows).alias(name)
             for column, name in zip(self.columns, self.counters(), strict=True)
         ]
 

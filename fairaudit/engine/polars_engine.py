@@ -18,13 +18,13 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine import kernel
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
-from fairaudit.engine.contract import FRAME_NAME, Data, Files, Frame, Outcome
+from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.opening import begin_pass, check_file, open_file
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import CheckedFile, SourceFile
-from fairaudit.errors import DataError, FairauditError, Seek, SpecError
+from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
@@ -47,6 +47,8 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
     """
     if isinstance(data, Frame):
         return [_count_frame(plan, data, plans) for plan in plans]
+    if isinstance(data, Database):
+        return [_count_table(plan, data) for plan in plans]
     paths, left_out = find_files(data.entries, data.base)
     outcomes: dict[int, Outcome] = {}
     notices: dict[int, list[Notice]] = {}
@@ -271,6 +273,32 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
     return replace(counts, notices=(*notices, *counts.notices))
 
 
+def _count_table(plan: Plan, data: Database) -> Outcome:
+    """The counts of a table of a database, which is grouped there."""
+    try:
+        if plan.search is not None or plan.rows is not None:
+            what = "a search of columns" if plan.search is not None else "people one by one"
+            hint = "audit an export as Parquet, or leave that metric out"
+            return UsageError(f"{data.name}: no database counts {what} for us", hint)
+        from fairaudit.engine import databases, scan
+
+        with begin_pass(data.files), databases.open_table(data) as table:
+            file = _describe_table(data, tuple(table.schema))
+            notices = check_columns(plan, [file])
+            batch = table.group(plan)
+            counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
+            merged = merge_counts(plan, counted, [CheckedFile(file, table.rows)], table.route)
+            counts = _with_medians(merged, batch)
+    except FairauditError as error:
+        return error
+    return replace(counts, notices=(*notices, *counts.notices))
+
+
+def _describe_table(data: Database, header: tuple[str, ...]) -> SourceFile:
+    """What stands for a table in the place of a file."""
+    return SourceFile(DataFile(data.name, 0, None), Path(), None, header)
+
+
 def _describe_frame(header: tuple[str, ...]) -> SourceFile:
     """What stands for a data frame in the place of a file."""
     return SourceFile(DataFile(FRAME_NAME, 0, None), Path(), None, header)
@@ -310,6 +338,16 @@ def find_cuts(
         batch, _, header = frames.read_frame(data, [plan])
         check_columns(plan, [_describe_frame(header)])
         return _find_cuts(batch, plan, quantiles)
+    if isinstance(data, Database):
+        from fairaudit.engine import databases
+
+        with begin_pass(data.files), databases.open_table(data) as table:
+            check_columns(plan, [_describe_table(data, tuple(table.schema))])
+            return {
+                quantile: cut
+                for quantile in quantiles
+                for cut in _find_cuts(table.values(plan, quantile[0]), plan, [quantile]).values()
+            }
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
         opened = [open_file(path, plan.format, copies) for path in paths]

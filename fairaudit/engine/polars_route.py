@@ -46,7 +46,7 @@ def count(
     scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
-        frame = frame.map_batches(_counted_by(scores, tables, plan), streamable=True)
+        frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     search = None
     if plan.search is not None and plan.search.candidates:
         from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as below
@@ -73,9 +73,8 @@ def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
     for number, key in enumerate(plan.every_key):
         yield level_of(key, batch, numbers).alias(own(f"key{number}"))
     yield from numbers.bad_rows()
-    yield pl.lit(1, pl.Int64).alias(own("rows"))
-    people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
-    yield people.alias(own("people"))
+    yield batch.rows.alias(own("rows"))
+    yield numbers.people.alias(own("people"))
     if plan.weight:
         yield numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight"))
     for number, column in enumerate(plan.scores):
@@ -95,7 +94,7 @@ def _measures(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
         pl.col(own("people")).cast(pl.Int128).sum(),
         *(pl.col(name).sum() for name in numbers.counters()),
         *(_weights() if plan.weight else []),
-        *_amounts(plan),
+        *_amounts(plan, numbers),
     ]
 
 
@@ -116,11 +115,12 @@ def _by_file(
 
 
 def _counted_by(
-    scores: Mapping[str, ScoreCounter], tables: TableCounter | None, plan: Plan
+    scores: Mapping[str, ScoreCounter], tables: TableCounter | None, numbers: Numbers
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
     from fairaudit.engine.side_tables import KeyCodes  # noqa: PLC0415  # Arrow is imported for it alone
 
+    plan = numbers.plan
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     keys = KeyCodes(plan, wanted | {*plan.table_keys})
     lock = threading.Lock()
@@ -131,7 +131,7 @@ def _counted_by(
         coded = keys.coded(kept)
         with lock:
             columns = keys.columns(kept, coded)
-            people = kept[own("people")].to_numpy() if plan.count else None
+            people = None if numbers.are_rows else kept[own("people")].to_numpy()
             for number, score_counter in enumerate(scores.values()):
                 values = kept[own(f"score{number}")].fill_null(float("nan")).to_numpy()
                 score_counter.add(columns, values, people)
@@ -280,7 +280,7 @@ def _weights() -> list[pl.Expr]:
     ]
 
 
-def _amounts(plan: Plan) -> list[pl.Expr]:
+def _amounts(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
     """The sums that a plan asks, as integers: of products three, by the halves of both factors."""
     people = pl.col(own("people")).cast(pl.Int128)
 
@@ -290,7 +290,7 @@ def _amounts(plan: Plan) -> list[pl.Expr]:
 
     def summed(value: pl.Expr) -> pl.Expr:
         value = value.cast(pl.Int128)
-        return (value * people if plan.count else value).sum()
+        return (value if numbers.are_rows else value * people).sum()
 
     sums = []
     for number, column in enumerate(plan.adding.columns):

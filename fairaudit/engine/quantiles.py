@@ -129,10 +129,9 @@ def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
     rule = checked_rule(batch, plan)
     numbers = Numbers(batch, plan)
     value = numbers.value(column).cast(pl.Float64).alias(own("value"))
-    people = numbers.sound_value(plan.count).cast(pl.Int64) if plan.count else pl.lit(1, pl.Int64)
     kept = pl.lit(value=True) if rule is None else rule.expression
     return (
-        batch.frame.select(value, people.alias(own("people")), *filtered(rule, numbers))
+        batch.frame.select(value, numbers.people.alias(own("people")), *filtered(rule, numbers))
         .filter(kept)
         .select(value=own("value"), people=own("people"))
     )

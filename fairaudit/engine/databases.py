@@ -1,0 +1,271 @@
+"""Tables in databases: grouped there by the raw values that a plan reads, and counted here.
+
+`GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
+So what leaves a database is a row for each combination of values, with how many rows it stands for,
+and the numbers are those of the same rows in a file. Of a number that is only cut, one of each
+interval leaves it: the least.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from fairaudit import names
+from fairaudit.engine.columns import columns_read
+from fairaudit.engine.contract import Database
+from fairaudit.engine.numbers import Batch, own
+from fairaudit.errors import DataError, UsageError, did_you_mean
+from fairaudit.plan import Key, Plan, is_finite_number
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_GROUPS = 5_000_000
+"""So many combinations of values may leave a database: a table that is not reduced is an export."""
+
+_TIMES = "fairaudit_rows"
+_FLOATS = (pl.Float32, pl.Float64)
+_LONGEST = 300
+
+Query = Callable[[str], "pa.Table"]
+"""Carries out a query in the one transaction of a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """A database: the package that connects to it, how, and what its SQL says otherwise."""
+
+    title: str
+    package: str
+    extra: str
+    connect: Callable[[Database], AbstractContextManager[Query]]
+    is_nan: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to read: its columns with their types, the rows it has, and how it is asked."""
+
+    data: Database
+    source: str
+    schema: Mapping[str, pl.DataType]
+    rows: int
+    query: Query
+    dialect: _Dialect
+
+    @property
+    def route(self) -> str:
+        """How its rows are counted."""
+        return f"grouped by {self.dialect.title}, Polars over the groups"
+
+    def group(self, plan: Plan) -> Batch:
+        """The combinations of the values that a plan reads, with how many rows have each.
+
+        Raises `DataError` where there are more than `MOST_GROUPS`.
+        """
+        return self._read_groups(plan, columns_read([plan], [*self.schema]), _cut_alone(plan))
+
+    def values(self, plan: Plan, column: str) -> Batch:
+        """The values of a column, with the rows of each that the plan's filter keeps or not."""
+        columns = {column, *_filtered(plan), *([plan.count] if plan.count else [])}
+        every = columns_read([plan], [*self.schema])
+        return self._read_groups(plan, every if plan.is_derived else columns, {})
+
+    def _read_groups(self, plan: Plan, columns: AbstractSet[str], cut: Mapping[str, Key]) -> Batch:
+        needed = [name for name in self.schema if name in columns]
+        frame = _read(self.query(self._write(plan, needed, cut)))
+        if frame.height > MOST_GROUPS:
+            what = (
+                f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
+                f"{MOST_GROUPS:,} combinations of values, and so many do not leave a database"
+            )
+            hint = "audit an export as Parquet, or give scores and weights fewer decimals in a view"
+            raise DataError(what, hint)
+        frame.columns = [*needed, own(_TIMES)]
+        return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
+
+    def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
+        """The query that groups by columns, of those that are `cut` by the interval."""
+        shown, grouped = [], []
+        for name in needed:
+            column = _quoted(name)
+            if name in cut and self.schema[name].is_numeric():
+                shown.append(f"MIN({column})")
+                grouped.append(self._interval(cut[name], plan))
+            else:
+                shown.append(column)
+                grouped.append(column)
+        # By other names, or a dialect would group by what is shown.
+        shown = [f"{value} AS fairaudit_{place}" for place, value in enumerate(shown)]
+        shown.append(f"COUNT(*) AS {_TIMES}")
+        by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
+        limit = f" LIMIT {MOST_GROUPS + 1}"
+        return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
+
+    def _interval(self, key: Key, plan: Plan) -> str:
+        """The number of the interval of a number; what means missing, and NaN, are apart."""
+        column, dtype = _quoted(key.column), self.schema[key.column]
+        kind = "REAL" if dtype == pl.Float32 else "DOUBLE PRECISION"
+        number = f"CAST({column} AS {kind})"
+        words = ["", *plan.tokens, *plan.unknown.get(key.column, ())]
+        apart = [f"{number} = {_literal(word, kind)}" for word in words if is_finite_number(word)]
+        if dtype in _FLOATS:
+            apart.append(self.dialect.is_nan.format(number))
+        steps = [
+            f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(str(edge.value), kind)} "
+            "THEN 1 ELSE 0 END"
+            for edge in key.edges or ()
+        ]
+        cases = [f"WHEN {column} IS NULL THEN -1"]
+        cases += [f"WHEN {test} THEN {-2 - place}" for place, test in enumerate(apart)]
+        return f"CASE {' '.join(cases)} ELSE {' + '.join(steps) or '0'} END"
+
+
+@contextmanager
+def open_table(data: Database) -> Iterator[Table]:
+    """A table of a database, read in one transaction that writes nothing.
+
+    Raises `UsageError` where the address names none, or a package is missing, and `DataError` where
+    it cannot be read.
+    """
+    dialect, source = _dialect_of(data), _source_of(data)
+    with _said(data, "connected to"), dialect.connect(data) as ask:
+
+        def query(text: str) -> pa.Table:
+            with _said(data, "read"):
+                return ask(text)
+
+        if data.table is not None:
+            _refuse_missing(data, query)
+        empty = _read(query(f"SELECT * FROM {source} LIMIT 0"))
+        (rows,) = _read(query(f"SELECT COUNT(*) AS n FROM {source}"))["n"]
+        yield Table(data, source, dict(empty.schema), int(rows), query, dialect)
+
+
+def _read(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    # What is missing throughout has no type of its own.
+    return frame.cast({pl.Null: pl.String}) if pl.Null in frame.schema.dtypes() else frame
+
+
+def _cut_alone(plan: Plan) -> dict[str, Key]:
+    """The columns of which a plan reads nothing but in which interval they lie."""
+    cut: dict[str, Key] = {}
+    for key in plan.every_key:
+        if key.edges is not None:
+            edges = {*key.edges, *(cut[key.column].edges or () if key.column in cut else ())}
+            cut[key.column] = Key(key.column, tuple(sorted(edges)))
+    others = {key.column for key in plan.every_key if key.edges is None}
+    others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
+    others |= {text.value for text in plan.texts if text.path == "filter"} | _filtered(plan)
+    derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
+    others |= {text.value for derivation in derivations for text in derivation.texts}
+    return {name: key for name, key in cut.items() if name not in others}
+
+
+def _filtered(plan: Plan) -> set[str]:
+    from fairaudit.engine.scan import rule_of
+
+    rule = rule_of(plan)
+    return set() if rule is None else {*rule.columns}
+
+
+def _literal(number: str, kind: str) -> str:
+    return f"CAST('{float(number)!r}' AS {kind})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _source_of(data: Database) -> str:
+    """What stands behind FROM: a table, by its name and that of its schema, or a query."""
+    if data.table is not None:
+        return ".".join(map(_quoted, data.table.split(".")))
+    if data.query is None or not re.match(r"\s*(select|with|from)\b", data.query, re.IGNORECASE):
+        what = f"{data.name}: the address names no table"
+        raise UsageError(what, "end it with ?table=NAME, or ?query=SELECT …")
+    return f"({data.query.rstrip().rstrip(';')}) AS t"
+
+
+def _refuse_missing(data: Database, query: Query) -> None:
+    """Raises `DataError` where there is no such table, with the nearest name."""
+    listed = _read(query("SELECT table_schema, table_name FROM information_schema.tables"))
+    known = [*listed["table_name"], *map(".".join, listed.rows())]
+    assert data.table is not None
+    if data.table not in known:
+        near = did_you_mean(data.table, known)
+        what = f"{data.name}: no table {names.quoted(data.table)}{near}"
+        raise DataError(what, "see the tables of the database")
+
+
+@contextmanager
+def _said(data: Database, what: str) -> Iterator[None]:
+    """An error of a database in our words: those of its own may quote a row, or a password."""
+    from fairaudit.errors import FairauditError
+
+    try:
+        yield
+    except FairauditError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        message = f"{data.name}: cannot be {what} ({kind})"
+        raise DataError(message, "check the address, the rights, and that it is there") from error
+
+
+@contextmanager
+def _duckdb(data: Database) -> Iterator[Query]:
+    import duckdb
+
+    path = data.path
+    if path is not None and not path.is_file():
+        raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
+    name, is_file = (":memory:", False) if path is None else (str(path), True)
+    with closing(duckdb.connect(name, read_only=is_file)) as link:
+
+        def ask(text: str) -> pa.Table:
+            (statement,) = link.extract_statements(text)
+            return link.sql(statement.query).to_arrow_table()
+
+        yield ask
+
+
+@contextmanager
+def _postgres(data: Database) -> Iterator[Query]:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(data.address) as link, link.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+        def ask(text: str) -> pa.Table:
+            cursor.execute(text)
+            return cursor.fetch_arrow_table()
+
+        yield ask
+
+
+_DUCKDB = _Dialect("DuckDB", "duckdb", "duckdb", _duckdb, "isnan({})")
+_POSTGRES = _Dialect(
+    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8"
+)
+_DIALECTS = {"duckdb": _DUCKDB, "postgresql": _POSTGRES, "postgres": _POSTGRES}
+
+
+def _dialect_of(data: Database) -> _Dialect:
+    """The dialect of an address; raises `UsageError` where its package is not installed."""
+    from importlib.util import find_spec
+
+    dialect = _DIALECTS[data.scheme]
+    if find_spec(dialect.package) is None:
+        what = f"{data.name}: reading {dialect.title} needs the package {dialect.package}"
+        raise UsageError(what, f"pip install 'fairaudit-cli[{dialect.extra}]'")
+    return dialect
