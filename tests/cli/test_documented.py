@@ -254,7 +254,7 @@ class Reader:
         return printed
 
     def _session(self, block: Block) -> None:
-        parts = re.split(r"^\$ (.*(?:\\\n.*)*)\n", block.text, flags=re.MULTILINE)
+        parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n", block.text, flags=re.MULTILINE)
         assert not parts[0], f"{self.name}:{block.line}: a session begins with `$ `"
         for command, shown in zip(parts[1::2], parts[2::2], strict=True):
             printed = self.shell.run(command.replace("\\\n", ""))
