@@ -84,7 +84,7 @@ SYNOPSES = {
 """What stands for a placeholder of README's list when it is run, the first that fits."""
 
 
-PART = {key: value for key, value in specs.json_schema().items() if key != "required"}
+PART = {key: value for key, value in specs.json_schema().items() if key not in {"if", "then"}}
 """The schema of a part of a spec."""
 
 
