@@ -188,7 +188,7 @@ def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
     for label, text in lines:
         sign = f"   = {label}:" if label else ""
-        yield line(Cell(sign.ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+        yield line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
 
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:

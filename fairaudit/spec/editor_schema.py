@@ -67,6 +67,9 @@ def _add_short_forms(tree: dict[str, Any]) -> None:
     forms = [name, {"$ref": "#/$defs/Metric"}]
     members["metrics"] = {"anyOf": [*forms, {"type": "array", "items": {"anyOf": forms}}]}
     tree["patternProperties"] = {"^x-": {}}
+    # A profile may bring what a spec must have.
+    tree["if"] = {"not": {"required": ["profile"]}}
+    tree["then"] = {"required": tree.pop("required")}
     tree.pop("title", None)
 
 

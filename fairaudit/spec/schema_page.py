@@ -11,8 +11,8 @@ from fairaudit.spec.editor_schema import json_schema
 
 _HEAD = """# The spec
 
-[The tutorial](tutorial.md) makes one. Each file of `audit_specs/` runs; those in
-`audit_specs/recipes/` are for tables as they are published. This page is printed by
+[The tutorial](tutorial.md#5-set-a-limit) shows a whole one. Each file of `audit_specs/` runs; those
+in `audit_specs/recipes/` are for tables as they are published. This page is printed by
 `fairaudit schema --format markdown`, from what editors show beside a key.
 [The notes](spec_notes.md) tell what a table cannot hold: metrics to copy, evidence, rows that
 belong together, people one by one, strata that a model makes, subgroups, waivers, and reports to

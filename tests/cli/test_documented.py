@@ -1,99 +1,405 @@
-"""What README and docs/ show of the command is what it prints: every `console` block is run.
+"""What README and docs/ show is run, in order within a page, and does what the page says.
 
-A line behind `$ ` is a command (`> ` goes on with it), the lines below it are its output; `…`
-stands for anything, within a line or as lines. The blocks of a page run one after the other, in one
-folder.
+- `console`: a line after `$ ` is a command, what follows up to the next one is what it prints, with
+  `…` for what is left out. `sh`: commands that end with 0 or 1; a block of `text` that comes next
+  is what the last of them prints.
+- `pycon` is a doctest. `python` runs; a statement whose comment says `fails` raises `AuditFailed`.
+- A block with a `title` is written to the file of that name. A `yaml` block with `columns` and
+  `metrics` is a spec, and is audited.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import doctest
+import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import polars as pl
 import pytest
+import yaml
 from commands import run
 from conftest import ROOT
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-_BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
-SHOWN = [page for page in PAGES if _BLOCK.search(page.read_text("utf-8"))]
+import fairaudit
+from fairaudit import spec as specs
+from fairaudit.cli.app import command_line
+
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text("utf-8")
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+GIVEN = ["README.md", *(f"docs/{name}.md" for name in ("ci", "command", "counts", "json"))]
+GIVEN += ["docs/spec_notes.md"]
+"""Reference pages, which speak of files that somebody has: `desk` makes them."""
+
+LANGUAGES = {"console", "sh", "text", "python", "pycon", "yaml", "csv", "sql", "make", ""}
+NOT_RUN = {
+    ("README.md", "-m pytest"): "this is that",
+    ("docs/counts.md", "# GNU parallel"): "asks for another program",
+    ("docs/counts.md", "# Slurm"): "asks for a cluster",
+    ("docs/counts.md", "# Airflow"): "asks for another program",
+}
+SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |pip install ")
+
+SYNOPSES = {
+    "[SPEC...]": "spec.yaml",
+    "PATH|GLOB|-": "site1.parquet",
+    "[-o FILE|FOLDER/]...": "-o out.html",
+    "FORMAT": "json",
+    "fail|warn|never": "never",
+    "ID": "impact_ratio",
+    "[--draws FILE]": "",
+    "[--no-data]": "",
+    "FILE": "main.json",
+    "NUMBER": "0.01",
+    "[--jobs N]": "--jobs 1",
+    "sex,race": "gender,race",
+    "DATA": "sample_data/loans.csv",
+    "[-o spec.yaml]": "--prediction approved --positive yes -o new.yaml",
+    "[CHECK]": "1",
+    "RESULT.json": "result.json",
+    "MAY.json": "may.json",
+    "JUNE.json": "june.json",
+    "SITE.counts...": "site1.counts site2.counts",
+    "SITE.counts": "site1.counts",
+    "ALL.counts": "all.counts",
+    "TABLE.csv...": "summary.csv",
+    "NAME": "impact_ratio",
+    "[spec|result|comparison|check]": "result",
+    "SPEC": "spec.yaml",
+    "METRIC": "impact_ratio",
+}
+"""What stands for a placeholder of README's list when it is run, the first that fits."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """A command of a page, and what it is said to print."""
-
-    command: str
-    output: str
+PART = {key: value for key, value in specs.json_schema().items() if key not in {"if", "then"}}
+"""The schema of a part of a spec."""
 
 
-def steps_of(text: str) -> list[Step]:
-    """The commands of a page in their order."""
-    found = []
-    for block in _BLOCK.findall(text):
-        before, *parts = _COMMAND.split(block)
-        assert not before.strip(), "a block begins with a command"
-        found += [
-            Step(command.replace("\n> ", "\n"), output)
-            for command, output in zip(parts[::2], parts[1::2], strict=True)
-        ]
-    return found
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of code: its place in the page, language, title and text."""
+
+    start: int
+    line: int
+    language: str
+    title: str | None
+    text: str
 
 
-def carry_out(command: str, folder: Path, last: int) -> tuple[str, int]:
-    """What a command prints on both streams, and its exit code; `last` is what `$?` stands for."""
-    if command == "echo $?":
-        return f"{last}\n", 0
-    if command.startswith("fairaudit "):
-        done = run(*shlex.split(command)[1:], folder=folder, COLUMNS="80", NO_COLOR="1")
-        return done.stdout + done.stderr, done.returncode
-    shell = subprocess.run(
-        ["/bin/bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+def blocks(page: str) -> list[Block]:
+    """The blocks of code of a page, in order."""
+    found = re.finditer(
+        r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', page, re.MULTILINE | re.DOTALL
     )
-    assert not shell.returncode, shell.stderr
-    return shell.stdout + shell.stderr, 0
-
-
-def matches(shown: str, printed: str) -> bool:
-    """Whether a text is what is shown: `…` alone is any lines, within a line any text."""
-    lines = [line.rstrip() for line in shown.rstrip("\n").split("\n")]
-    pattern = "\n".join(
-        "<LINES>" if line == "…" else ".*".join(map(re.escape, line.split(" …"))) for line in lines
-    )
-    pattern = pattern.replace("<LINES>\n", "(?:.*\n)*?").replace("\n<LINES>", "(?:\n.*)*")
-    pattern = pattern.replace("<LINES>", "(?:.*\n?)*")
-    text = "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
-    return re.fullmatch(pattern, text) is not None
-
-
-@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
-    for name in ("audit_specs", "sample_data"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    code = 0
-    for step in steps_of(page.read_text("utf-8")):
-        printed, code = carry_out(step.command, tmp_path, code)
-        assert matches(step.output, printed), f"$ {step.command}\n{printed}"
-
-
-def test_what_is_shown_is_held_against_what_is_printed() -> None:
-    assert matches("a\n…\nc 1 …\n", "a\nb\nb\nc 1 0.5s\n")
-    assert matches("", "")
-    assert matches("a\n…\n", "a\n")
-    assert matches("…\n", "a\nb\n")
-    assert not matches("a\n", "a\nb\n")
-    assert not matches("a\n…\nc\n", "a\nb\n")
-    assert not matches("", "a\n")
-    assert not matches("c 2 …\n", "c 1 0.5s\n")
-    assert steps_of("```console\n$ a \\\n> b\nout\n$ c\n```\n") == [
-        Step("a \\\nb", "out\n"),
-        Step("c", ""),
+    return [
+        Block(match.start(3), page.count("\n", 0, match.start(3)) + 1, match[1], match[2], match[3])
+        for match in found
     ]
 
 
-def test_pages_show_commands() -> None:
-    assert len(steps_of((ROOT / "docs" / "tutorial.md").read_text("utf-8"))) > 15
+def is_what_is_shown(shown: str, printed: str) -> bool:
+    """Whether a text is the one that is shown, where `…` stands for anything, lines included."""
+    parts = re.split("…", shown.strip("\n"))
+    pattern = ".*".join(re.escape(part) for part in parts)
+    trimmed = "\n".join(line.rstrip() for line in printed.split("\n"))
+    return re.fullmatch(pattern, trimmed.strip("\n"), re.DOTALL) is not None
+
+
+class Shell:
+    """Runs commands as a reader would, `fairaudit` itself in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begins in a folder."""
+        self.folder = folder
+        self.code = 0
+
+    def run(self, line: str) -> str:
+        """What a line prints: stdout, then stderr."""
+        printed = ""
+        for command in re.split(r" && ", line):
+            if SETTING_UP.match(command):
+                continue
+            name, *arguments = shlex.split(command, comments=True) or [""]
+            if name == "cd":
+                self.folder /= arguments[0]
+            elif command.strip() == "echo $?":
+                printed += f"{self.code}\n"
+            elif name.removeprefix(".venv/bin/") == "fairaudit":
+                done = run(*self._words(command), folder=self.folder, COLUMNS="80")
+                printed += done.stdout + done.stderr
+                self.code = done.returncode
+            elif name:
+                process = self._bash(command)
+                printed += process.stdout + process.stderr
+                self.code = process.returncode
+        return printed
+
+    def _words(self, command: str) -> list[str]:
+        """The arguments that a shell makes of a command: names for a glob, no comment."""
+        name, rest = command.split(" ", 1) if " " in command else (command, "")
+        assert name.endswith("fairaudit")
+        return self._bash(f"each() {{ printf '%s\\0' \"$@\"; }}; each {rest}").stdout.split("\0")[
+            :-1
+        ]
+
+    def _bash(self, command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        return subprocess.run(
+            ["/bin/bash", "-c", command], cwd=self.folder, capture_output=True, text=True,
+            check=False, env={**os.environ, "PATH": path, "PYTHONUTF8": "1"},
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that reference pages speak of: a spec, exports, earlier results."""
+    folder = tmp_path_factory.mktemp("desk")
+    _copy_samples(folder)
+    spec = (folder / "audit_specs" / "loans.yaml").read_text("utf-8")
+    (folder / "spec.yaml").write_text(spec.replace("../sample_data", "sample_data"))
+    loans = pl.read_parquet(folder / "sample_data" / "loans.parquet")
+    halves = (loans.head(10_000), loans.tail(10_000))
+    for number, (half, month) in enumerate(zip(halves, ("may", "june"), strict=True), 1):
+        for path in (f"site{number}.parquet", f"data/{month}.parquet", f"exports/{month}.parquet"):
+            (folder / path).parent.mkdir(exist_ok=True)
+            half.write_parquet(folder / path)
+        result = fairaudit.audit(folder / "spec.yaml", folder / "exports" / f"{month}.parquet")
+        result.save(folder / f"{month}.json")
+    run("count", "spec.yaml", "--data", "site2.parquet", "-o", "site2.counts", folder=folder)
+    for name in ("main", "report", "result"):
+        shutil.copy(folder / "may.json", folder / f"{name}.json")
+    shutil.copy(folder / "june.json", folder / "branch.json")
+    return folder
+
+
+@pytest.fixture
+def place(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Where a page is followed: a copy of the samples, or of the desk."""
+    if name in GIVEN:
+        shutil.copytree(request.getfixturevalue("desk"), tmp_path, dirs_exist_ok=True)
+    else:
+        _copy_samples(tmp_path)
+    return tmp_path
+
+
+def _copy_samples(folder: Path) -> None:
+    for samples in ("audit_specs", "sample_data"):
+        shutil.copytree(ROOT / samples, folder / samples)
+
+
+class Reader:
+    """Follows a page; `wrong` says what did not come out, `mended` is the page as it would."""
+
+    def __init__(self, name: str, page: str, folder: Path) -> None:
+        """Opens a page in a folder."""
+        self.name = name
+        self.page = self.mended = page
+        self.shell = Shell(folder)
+        self.names = _names(name, folder)
+        self.wrong: list[str] = []
+
+    def follow(self) -> None:
+        """Does what each block says."""
+        printed = ""
+        for block in blocks(self.page):
+            assert block.language in LANGUAGES, f"{self.name}:{block.line}: {block.language}"
+            if any(page == self.name and begins in block.text for page, begins in NOT_RUN):
+                continue
+            if block.title:
+                (self.shell.folder / block.title).write_text(block.text, "utf-8")
+            elif block.language == "sh":
+                printed = self._commands(block)
+            elif block.language == "text" and printed:
+                self._compare(block, "", block.text, printed)
+                printed = ""
+            elif block.language == "console":
+                self._session(block)
+            elif block.language == "python":
+                self._statements(block)
+            elif block.language == "pycon":
+                self._doctest(block)
+            elif block.language == "yaml":
+                self._spec(block)
+
+    def _compare(self, block: Block, command: str, shown: str, printed: str) -> None:
+        if is_what_is_shown(shown, printed):
+            return
+        self._tell(block, f"{command}\n--- shown\n{shown}--- printed\n{printed}")
+        ahead = f"$ {command}\n" if command else f"```{block.language}\n"
+        self.mended = self.mended.replace(ahead + shown, ahead + _cut(printed, shown), 1)
+
+    def _tell(self, block: Block, what: str) -> None:
+        self.wrong.append(f"{self.name}:{block.line}: {what}")
+
+    def _commands(self, block: Block) -> str:
+        printed = ""
+        for line in block.text.replace("\\\n", " ").splitlines():
+            command = _filled(line) if "[SPEC...]" in block.text else line
+            printed = self.shell.run(command)
+            if self.shell.code not in {0, 1}:
+                self._tell(block, f"{command}\n{printed}")
+        return printed
+
+    def _session(self, block: Block) -> None:
+        parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n", block.text, flags=re.MULTILINE)
+        assert not parts[0], f"{self.name}:{block.line}: a session begins with `$ `"
+        for command, shown in zip(parts[1::2], parts[2::2], strict=True):
+            printed = self.shell.run(command.replace("\\\n", ""))
+            self._compare(block, command, shown, printed)
+
+    def _statements(self, block: Block) -> None:
+        lines = block.text.splitlines()
+        for statement in ast.parse(block.text).body:
+            fails = "fails" in lines[(statement.end_lineno or 0) - 1].partition("#")[2]
+            code = compile(ast.Module([statement], []), f"{self.name}:{block.line}", "exec")
+            expected = pytest.raises(fairaudit.AuditFailed) if fails else contextlib.nullcontext()
+            with contextlib.chdir(self.shell.folder), expected:
+                exec(code, self.names)  # noqa: S102  # our own pages
+
+    def _doctest(self, block: Block) -> None:
+        test = doctest.DocTestParser().get_doctest(block.text, {}, self.name, None, block.line - 1)
+        test.globs = self.names
+        told: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+        with contextlib.chdir(self.shell.folder):
+            runner.run(test, out=told.append, clear_globs=False)
+        if told:
+            self._tell(block, "".join(told))
+
+    def _spec(self, block: Block) -> None:
+        text = yaml.safe_load(block.text)
+        spec = {"metrics": text} if isinstance(text, list) and "metric" in text[0] else text
+        keys = {*spec} if isinstance(spec, dict) else set()
+        if {"columns", "metrics", "data"} <= keys:
+            fairaudit.audit(block.text, self.shell.folder / "audit_specs" / text["data"])
+        elif keys & {*PART["properties"]}:
+            part = {key: spec[key] for key in keys - {"about", "extends"}}
+            faults = jsonschema.Draft202012Validator(PART).iter_errors(part)
+            for fault in (fault for fault in faults if fault.validator != "required"):
+                self._tell(block, f"{fault.json_path}: {fault.message}")
+
+
+def _names(name: str, folder: Path) -> dict[str, Any]:
+    """What a page takes for given in Python."""
+    if name == "README.md":
+        frame = {"sex": ["f", "f", "m", "m"]}
+        return {"y_true": [1, 0, 1, 0], "y_pred": [1, 1, 1, 0], "frame": frame}
+    if name == "docs/json.md":
+        return {"text": (folder / "report.json").read_text("utf-8")}
+    return {}
+
+
+def _filled(line: str) -> str:
+    """A line of README's list as somebody would write it, with every option."""
+    line = line.partition(" # ")[0]
+    for placeholder, word in SYNOPSES.items():
+        line = re.sub(rf"(?<![\w]){re.escape(placeholder)}(?![\w.])", word, line)
+    return re.sub(r"[][]|\.\.\.", "", line)
+
+
+def _cut(printed: str, shown: str) -> str:
+    """What is printed, no longer than what is shown where that ends with `…`."""
+    lines = shown.splitlines(keepends=True)
+    if lines and lines[-1] == "…\n":
+        return "".join([*printed.splitlines(keepends=True)[: len(lines) - 1], "…\n"])
+    return printed
+
+
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waivers of the pages hold: it is the day on which they were written."""
+    monkeypatch.setattr("fairaudit.provenance.today", lambda: date(2026, 1, 15))
+
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if blocks(page)])
+def test_what_a_page_shows_comes_out(
+    name: str,
+    place: Path,
+    golden: Callable[[Path, str], None],
+    request: pytest.FixtureRequest,
+) -> None:
+    reader = Reader(name, PAGES[name], place)
+    reader.follow()
+    wrong = "\n\n".join(reader.wrong)
+    if reader.mended != reader.page and request.config.getoption("--rewrite-goldens"):
+        golden(ROOT / name, reader.mended)
+    else:
+        assert not wrong, wrong
+
+
+def test_each_exception_is_one() -> None:
+    for (name, begins), reason in NOT_RUN.items():
+        assert reason
+        assert sum(begins in block.text for block in blocks(PAGES[name])) == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ("console\n$ fairaudit explain wilson\nNo such word.\n", "No such word"),
+        ("console\n$ fairaudit explain wilson\n", "--- printed"),
+        ("console\n$ echo one\ntwo\n…\n", "--- printed\none"),
+        ("sh\nfairaudit run there_is_none.yaml\n", "there_is_none.yaml"),
+        ("sh\necho one\n```\n\n```text\ntwo\n", "--- printed\none"),
+        ("pycon\n>>> 1 + 1\n3\n", "Expected"),
+        ("yaml\nmetrics: 3\n", "$.metrics"),
+        ("yaml\n- {metric: selection_rate, bx: 3}\n", "$.metrics"),
+    ],
+)
+def test_what_does_not_come_out_is_told(block: str, told: str, tmp_path: Path) -> None:
+    reader = Reader("a page", f"A page.\n\n```{block}```\n", tmp_path)
+    reader.follow()
+    assert len(reader.wrong) == 1
+    assert told in reader.wrong[0]
+
+
+@pytest.mark.parametrize(
+    "code", ["1 / 0", "assert False", "import fairaudit  # in a test: fails", "no_such_name"]
+)
+def test_python_that_does_not_run_is_told(code: str, tmp_path: Path) -> None:
+    reader = Reader("a page", f"```python\n{code}\n```\n", tmp_path)
+    with pytest.raises((Exception, pytest.fail.Exception)):
+        reader.follow()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_in_sentences_are_understood(name: str) -> None:
+    prose = re.sub(r"^```.*?^```", "", PAGES[name], flags=re.MULTILINE | re.DOTALL)
+    for words in re.findall(r"`fairaudit ([^`]+)`", prose):
+        _, *arguments = command = shlex.split(words.replace("...", "").replace("…", ""))
+        if not command[0].startswith("-"):
+            known = command_line().commands[command[0]]
+            if arguments or known.name in {"metrics", "schema", "explain"}:
+                known.make_context(command[0], arguments)
+
+
+def _anchors(page: str) -> set[str]:
+    """What a link into a page may name: its headings, as GitHub writes them, and its anchors."""
+    text = re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    names = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
+    return {*names, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+@pytest.mark.parametrize("name", [*PAGES, "CONTRIBUTING.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    path = ROOT / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        if "://" not in link:
+            file, _, anchor = link.partition("#")
+            target = path.parent / file if file else path
+            assert target.exists(), link
+            assert not anchor or anchor in _anchors(target.read_text("utf-8")), link

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
@@ -20,6 +21,7 @@ from fairaudit.result import AuditResult
 RECIPES = SPECS / "recipes"
 SAMPLES = ROOT / "sample_data"
 GERMAN = ROOT.parent / "shared" / "data" / "german.data"
+DECISIONS = ("approved", "refused")
 Shares = dict[str, tuple[int, int]]
 
 
@@ -79,6 +81,83 @@ def test_one_row_a_group_with_its_total() -> None:
         lambda row: int(row["applicants"]),
     )
     assert _audited("published_rates", "sex") == expected
+
+
+def test_the_summary_that_local_law_144_asks_for_counts_everybody_of_a_known_group() -> None:
+    expected = _counted(
+        [row for row in _read("published_rates.csv") if row["race"] != "Unknown"],
+        lambda row: row["race"],
+        lambda row: int(row["selected"]),
+        lambda row: int(row["applicants"]),
+    )
+    result = fairaudit.audit(RECIPES / "hiring_ll144.yaml")
+    found = _shares(result, "race")
+    assert {name: found[name] for name in expected} == expected
+    people = sum(n for _, n in expected.values())
+    excluded = {
+        (row["sex"], row["race"])
+        for row in _read("published_rates.csv")
+        if int(row["applicants"]) < 0.02 * people
+    }
+    unjudged = {
+        (row.group[0][1], row.group[1][1])
+        for row in result.groups
+        if row.group and len(row.group) == 2 and row.standing == "excluded"
+    }
+    assert unjudged == excluded
+    assert excluded
+
+
+def test_whoever_stayed_long_and_was_flagged() -> None:
+    expected = _counted(
+        [row for row in _read("long_stays.csv") if row["stayed_long"] == "yes"],
+        lambda row: row["language"],
+        lambda row: int(row["n"]) * (row["flagged"] == "yes"),
+        lambda row: int(row["n"]),
+    )
+    result = fairaudit.audit(RECIPES / "health.yaml")
+    rates = [row for row in result.rates if row.metric == "true_positive_rate"]
+    found = {
+        row.group[0][1]: (row.estimate.numerator, row.estimate.denominator)
+        for row in rates
+        if row.group and row.by == ("language",)
+    }
+    assert found == expected
+    (failed,) = [finding for finding in result.findings if finding.status == "fail"]
+    assert failed.group == (("language", "Spanish"),)
+    assert failed.value == pytest.approx(100 / 208 - 335 / 470)
+
+
+def test_the_month_in_which_fewer_women_are_approved_fails() -> None:
+    months = sorted((SAMPLES / "months").glob("*.csv"))
+    spec = RECIPES / "monitoring.yaml"
+    verdicts = {path.stem: fairaudit.audit(spec, path).verdict.value for path in months}
+    ratios = {}
+    for path in months:
+        rows = [row.split(",") for row in path.read_text().split()[1:]]
+        count = {(sex, decision): int(n) for sex, decision, n in rows}
+        rate = {
+            sex: Fraction(count[sex, "approved"], sum(count[sex, d] for d in DECISIONS))
+            for sex in ("female", "male")
+        }
+        ratios[path.stem] = rate["female"] / rate["male"]
+    assert verdicts == {
+        month: "fail" if ratio < Fraction(8, 10) else "pass" for month, ratio in ratios.items()
+    }
+    assert [month for month, verdict in verdicts.items() if verdict == "fail"] == ["2025-04"]
+
+
+def test_lending_finds_black_women_and_no_gap_within_branches() -> None:
+    result = fairaudit.audit(RECIPES / "lending.yaml")
+    (failed,) = [finding for finding in result.findings if finding.status == "fail"]
+    assert failed.group == (("race", "Black"), ("gender", "female"))
+    rows = _read("loans.csv")
+
+    def rate(race: str, gender: str) -> Fraction:
+        people = [row for row in rows if (row["race"], row["gender"]) == (race, gender)]
+        return Fraction(sum(row["approved"] == "yes" for row in people), len(people))
+
+    assert failed.value == pytest.approx(float(rate("Black", "female") / rate("White", "male")))
 
 
 def test_a_column_for_each_outcome() -> None:
