@@ -44,7 +44,7 @@ _ResultOrError: TypeAlias = AuditResult | FairauditError
 """What comes of an audit: its result, or why there is none."""
 
 
-def audit(
+def audit(  # noqa: PLR0913  # the options of the command
     spec: SpecLike,
     data: DataLike = None,
     *,
@@ -53,6 +53,7 @@ def audit(
     baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = NO_TOLERANCE,
     draws: str | Path | None = None,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -62,10 +63,11 @@ def audit(
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
     `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
     JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
-    those of `model: draws`, in place of the spec's. Raises the errors of `fairaudit.errors`; a
-    failed check raises nothing: see `AuditResult.raise_for_failure`.
+    those of `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
+    `["metrics[0].fail.below=0.75"]`. Raises the errors of `fairaudit.errors`; a failed check raises
+    nothing: see `AuditResult.raise_for_failure`.
     """
-    question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
+    question = Question.read(spec, fail_on, only, baseline, tolerance, draws, settings=settings)
     (outcome,) = _answer_all([question], data, progress, engine)
     return get_or_raise(outcome)
 
@@ -75,20 +77,22 @@ def audit_together(
     data: DataLike = None,
     *,
     fail_on: FailOn | str = FailOn.FAIL,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[_ResultOrError]:
     """The results of several specs, in their order; those of the same files share their passes.
 
-    A spec that cannot be audited has its error, and stops no other.
+    A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
     """
+    settings = tuple(settings)
     check_type(specs, Iterable, "the specs are a list")
     if isinstance(specs, str | Path | Mapping):
         specs = [specs]
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, fail_on))
+            questions.append(Question.read(spec, fail_on, settings=settings))
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]
@@ -102,6 +106,7 @@ def audit_each(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> dict[str, _ResultOrError]:
@@ -110,7 +115,7 @@ def audit_each(
     A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
     cannot be audited has its error, and stops no other.
     """
-    question = Question.read(spec, fail_on, only)
+    question = Question.read(spec, fail_on, only, settings=settings)
     example = 'such as {"may": frame, "june": frame}'
     check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:

@@ -39,6 +39,14 @@ Quiet = Annotated[
         help="Print the headlines only; -qq: nothing.",
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change the spec for this run: metrics[0].fail.below=0.75.",
+    ),
+]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]

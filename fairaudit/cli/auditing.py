@@ -21,6 +21,7 @@ from fairaudit.cli.app import (
     Full,
     Quiet,
     Request,
+    Settings,
     Verbose,
     app,
 )
@@ -127,6 +128,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     tolerance: _Tolerance = None,
     draws: DrawsOption = None,
     jobs: _Jobs = None,
+    settings: Settings = None,
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
@@ -159,6 +161,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
                 baseline=baseline,
                 tolerance=tolerance,
                 draws=draws,
+                settings=settings or (),
                 progress=progress,
                 workers=workers,
             )

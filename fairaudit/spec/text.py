@@ -61,7 +61,7 @@ class Document:
     """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where.
 
     Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
-    how many entries of `metrics` the spec has itself.
+    how many entries of `metrics` the spec has itself. `settings` were set on the command line.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Document:
     others: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = ()
     own_metrics: int | None = None
+    settings: tuple[str, ...] = ()
 
     def is_own(self, path: Path) -> bool:
         """Whether an entry of `metrics` is the spec's own, and not of a profile."""
@@ -91,9 +92,12 @@ class Document:
     def fault(self, path: Path, message: str, *, key: bool = False) -> Fault:
         """A fault at a path, with its place and source line."""
         place = self.place(path, key=key)
+        return Fault(message, written(path), place, self.find_line(place))
+
+    def find_line(self, place: Place | None) -> str | None:
+        """The line that a place is in: of the spec, of a profile, or of a setting."""
         lines = self.others.get(place.file, self.lines) if place else ()
-        source = lines[place.line - 1] if place and place.line <= len(lines) else None
-        return Fault(message, written(path), place, source)
+        return lines[place.line - 1] if place and place.line <= len(lines) else None
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
         """The line that holds a value, and where in it; None where nothing is written there.
