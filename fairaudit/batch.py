@@ -14,7 +14,7 @@ from fairaudit.engine import DEFAULT, Engine, Files, Outcome, find_files, name_f
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_together, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.question import Question
 from fairaudit.result import Answer, AuditResult, FailOn
 
@@ -86,6 +86,7 @@ def _answer_each(
     workers: Workers,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
+    progress.enter(Phase.SPEC)
     try:
         question = Question.read(spec, fail_on, only, settings=settings)
         counts = count_each(question, data, progress=progress, engine=engine)
@@ -96,6 +97,7 @@ def _answer_each(
         workers = THIS_PROCESS
     elif workers.jobs > 1:
         judge = partial(_judge_elsewhere, spec, question.spec.sha256, fail_on, only, settings)
+    progress.enter(Phase.JUDGE)
     progress.start("judging files", len(counts), "audits")
     answers = []
     for name, result in zip(counts, workers.map(judge, counts.items()), strict=True):

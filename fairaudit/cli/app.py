@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +61,7 @@ class Request:
     """What a command line asks for, whether or not it can be carried out: where an error belongs.
 
     `arguments` are those without an option; `outputs` is set once the command may write there.
+    `began` is when the process was ready to load the command, by `time.perf_counter`.
     """
 
     command: str = ""
@@ -70,6 +72,7 @@ class Request:
     written: tuple[str, ...] = ()
     debug: bool = False
     outputs: Outputs = field(default_factory=Outputs)
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def specs(self) -> tuple[str, ...]:
