@@ -131,8 +131,14 @@ def _as_ours(error: BaseException, request: Request) -> FairauditError:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("-V", "--version", help="Print the version.")
+    ] = False,
 ) -> None:
     if show_version:
         typer.echo(f"fairaudit {version()}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        streams.write_line(context.get_help())
+        raise typer.Exit(UsageError.exit_code)

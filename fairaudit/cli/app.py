@@ -22,7 +22,6 @@ app = typer.Typer(
     name="fairaudit",
     help="Audits how a decision treats groups of people.",
     rich_markup_mode=None,
-    no_args_is_help=True,
     context_settings={"help_option_names": _HELP},
     pretty_exceptions_enable=False,
 )
@@ -54,6 +53,11 @@ ColorChoice = Annotated[
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
 Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+def show_examples(*commands: str) -> str:
+    """Command lines as the help of a command shows them, below its options."""
+    return "\n".join(["\b", "Examples:", *(f"  fairaudit {command}" for command in commands)])
 
 
 @dataclass(slots=True)

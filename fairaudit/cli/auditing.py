@@ -24,6 +24,7 @@ from fairaudit.cli.app import (
     Settings,
     Verbose,
     app,
+    show_examples,
 )
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
@@ -118,7 +119,15 @@ DrawsOption = Annotated[
 ]
 
 
-@app.command()
+_EXAMPLES = show_examples(
+    "run spec.yaml",
+    "run spec.yaml -o report.html -o report.json",
+    "run spec.yaml --data 'exports/*.csv' -o reports/",
+    "run spec.yaml --baseline main.json --tolerance 0.01",
+)
+
+
+@app.command(epilog=_EXAMPLES)
 def run(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: SpecsArgument = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import ColorChoice, Debug, Request, Settings, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Request, Settings, Verbose, app, show_examples
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
@@ -32,7 +32,9 @@ _NoData = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    epilog=show_examples("check spec.yaml", "check spec.yaml --no-data -v"),
+)
 def check(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: SpecsArgument = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import Debug, app
+from fairaudit.cli.app import Debug, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from fairaudit.engine.profiles import ColumnProfile, FileProfile
-    from fairaudit.scaffold import Choices
+    from fairaudit.scaffold import Choices, Role
     from fairaudit.spec import CsvFormat
 
 _Columns = Annotated[
@@ -49,7 +49,18 @@ _HasHeader = Annotated[
 ]
 
 
-@app.command("init")
+_NoInput = Annotated[
+    bool, typer.Option("--no-input", help="Ask nothing: what is not said is proposed, or a fault.")
+]
+
+
+@app.command(
+    "init",
+    epilog=show_examples(
+        "init data.csv --protected group --decision y --positive 1 -o new.yaml",
+        "init data.csv --protected group --label y --positive 1 --score n",
+    ),
+)
 def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     output: _Output = None,
@@ -70,6 +81,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
+    no_input: _NoInput = False,
     debug: Debug = False,
 ) -> None:
     """Write a first spec for a data file: commented, runnable, and without a limit.
@@ -77,29 +89,29 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    from fairaudit import scaffold as first_spec
-    from fairaudit.scaffold import Role
+    from fairaudit.scaffold import Choices
 
     _refuse(data, output, force=force)
-    named = {
-        Role.LABEL: label,
-        Role.PREDICTION: prediction,
-        Role.DECISION: decision,
-        Role.SCORE: score,
-        Role.COUNT: count,
-        Role.WEIGHT: weight,
-    }
-    choices = first_spec.Choices(
+    columns = {"label": label, "prediction": prediction, "decision": decision}
+    choices = Choices(
         protected=_split(protected or ()),
-        columns={role: name for role, name in named.items() if name is not None},
+        columns=_name_roles({**columns, "score": score, "count": count, "weight": weight}),
         counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
         strata=_split(strata or ()),
     )
-    names_of_columns = _split([header] if header else [])
+    header_names = _split([header] if header else [])
     with silenced(debug=debug):
-        file = _profile(data, separator, decimal, encoding, names_of_columns, has_header)
-    _write(data, output, _choose(choices, file[1]), file, title or data.name)
+        form, profile = _profile(data, separator, decimal, encoding, header_names, has_header)
+    choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
+    _write(data, output, choices, (form, profile), title or data.name)
+
+
+def _name_roles(columns: Mapping[str, str | None]) -> dict[Role, str]:
+    """The columns that are named, by their role."""
+    from fairaudit.scaffold import Role
+
+    return {Role(role): name for role, name in columns.items() if name is not None}
 
 
 def _profile(
@@ -126,11 +138,11 @@ def _profile(
     return form, profile
 
 
-def _choose(choices: Choices, profile: FileProfile) -> Choices:
+def _choose(choices: Choices, profile: FileProfile, *, can_ask: bool) -> Choices:
     """The choices, completed: by somebody at a terminal, where one is, and by what is proposed."""
     from fairaudit import scaffold as first_spec
 
-    if not _can_ask():
+    if not can_ask:
         return first_spec.complete(choices, profile)
     if not choices.protected:
         choices = _ask(choices, profile)
