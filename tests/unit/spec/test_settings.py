@@ -213,6 +213,9 @@ def test_every_way_in_takes_settings(spec: Path, tmp_path: Path) -> None:
     ROWS.write_csv(tmp_path / "data2.csv")
     many = run("run", spec, "--data", tmp_path / "data*.csv", "--set", STRICTER)
     assert many.returncode == 1
+    assert run("run", spec, "--data", tmp_path / "data*.csv").returncode == 0
+    elsewhere = ("--data", tmp_path / "data*.csv", "--jobs", "2", "--set", STRICTER)
+    assert run("run", spec, *elsewhere).returncode == 1
     mapping = {
         "columns": {"protected": ["sex"], "decision": {"column": "d", "positive": 1}},
         "metrics": [{"metric": "impact_ratio", "fail": {"below": 0.6}}],
