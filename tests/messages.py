@@ -64,12 +64,14 @@ def find_sites() -> tuple[Site, ...]:
         constants = _list_assigned(tree.body)
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         for function in functions:  # an inner function comes after the one around it
-            assigned = _list_assigned(ast.walk(function))
-            for call in ast.walk(function):
-                known = {**constants, **_keep_last(assigned, function, call)}
-                site = _read(call, file, function.name, known)
-                if site is not None:
-                    sites[file, site.first, call.col_offset] = site  # type: ignore[attr-defined]
+            nodes = [*ast.walk(function)]
+            assigned = _list_assigned(nodes)
+            for call in nodes:
+                if isinstance(call, ast.Call) and _is_maker(call, file):
+                    known = {**constants, **_keep_last(assigned, nodes, call)}
+                    site = _read(call, file, function.name, known)
+                    if any(map(str.isalpha, site.message)):
+                        sites[file, call.lineno, call.col_offset] = site
     return tuple(sites[key] for key in sorted(sites))
 
 
@@ -84,12 +86,24 @@ def _list_assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     return known
 
 
-def _keep_last(assigned: _Known, function: ast.AST, call: ast.AST) -> _Known:
+def _is_maker(call: ast.Call, file: str) -> bool:
+    """Whether a call words a message."""
+    kind = _name_callee(call)
+    return kind in _MAKERS or (kind == "ValueError" and file.startswith(_SPEC))
+
+
+def _name_callee(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _keep_last(assigned: _Known, nodes: Iterable[ast.AST], call: ast.Call) -> _Known:
     """What names hold at a call: what was assigned since they were read before it."""
-    if not isinstance(call, ast.Call):
-        return {}
     read = defaultdict[str, int](int)
-    for node in ast.walk(function):
+    for node in nodes:
         is_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         if isinstance(node, ast.Name) and is_read and node.lineno < call.lineno:
             read[node.id] = max(read[node.id], node.lineno)
@@ -99,15 +113,9 @@ def _keep_last(assigned: _Known, function: ast.AST, call: ast.AST) -> _Known:
     }
 
 
-def _read(call: ast.AST, file: str, function: str, known: _Known) -> Site | None:
-    """The site of a call, where it is one and has words of its own."""
-    if not isinstance(call, ast.Call):
-        return None
-    kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    kind = call.func.id if isinstance(call.func, ast.Name) else kind
-    is_value = kind == "ValueError" and file.startswith(_SPEC)
-    if kind not in _MAKERS and not is_value:
-        return None
+def _read(call: ast.Call, file: str, function: str, known: _Known) -> Site:
+    """The site of a call; its message is empty where that is made elsewhere."""
+    kind = _name_callee(call)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     arguments = [*call.args]
     if kind == "fault" and arguments and _says(arguments[0], known) in {"", None}:
@@ -118,8 +126,6 @@ def _read(call: ast.AST, file: str, function: str, known: _Known) -> Site | None
     message = (texts[0] if texts else None) or ""
     hint = texts[1] if len(texts) > 1 and kind in _ERRORS - {"Fault"} else None
     hint = hint or _says(named.get("hint"), known) or ""
-    if not any(map(str.isalpha, message)):
-        return None
     last = call.end_lineno or call.lineno
     return Site(file, function, call.lineno, last, kind, message, hint)
 
@@ -235,7 +241,8 @@ Every error that `fairaudit` words, by the file that raises it: what is said, wi
 fills in what it is about (often behind its place: `spec.yaml:12:5: metrics[1].fail`), and what to
 do, where that is a line of its own. The exit code is 2, of `NothingToAudit` 3. A `Fault` or a
 `fault` is one of several that are told together, with the line of the spec and a caret; a
-`ValueError` becomes one. `pytest --all --messages` fails where no test raises one of them.
+`ValueError` becomes one. Reasons that are made elsewhere (why a filter is none, `engine/filter.py`)
+are `{…}` here. `pytest --all --messages` fails where no test raises one of these errors.
 
 Written from the source by `pytest --rewrite-goldens tests/unit/test_messages.py`.
 """

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from fairaudit.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
 from fairaudit.inputs import OPTION
-from fairaudit.spec.text import Document, Path, Tree, read, written
+from fairaudit.spec.text import HALF, Document, Path, Tree, is_broken, read, written
 
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
+_LONGEST = 20
+"""So many steps a path may have: no spec is nested as deep."""
 _ELSEWHERE = {
     "data": "say --data",
     "draws": "say --draws",
@@ -71,6 +73,8 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     """
     check_type(settings, Iterable, "settings are a list of texts", f"such as [{_EXAMPLE!r}]")
     texts = [settings] if isinstance(settings, str) else [*settings]
+    if not isinstance(document.tree, dict):
+        return document  # its shape is told where the spec is validated
     faults: list[Fault] = []
     for number, text in enumerate(texts, 1):
         try:
@@ -95,10 +99,7 @@ def _read(text: str, number: int) -> _Setting:
     path: list[str | int] = []
     columns: list[int] = []
     at = 0
-    while True:
-        match = _STEP.match(text, at)
-        if match is None:
-            break
+    while len(path) <= _LONGEST and (match := _STEP.match(text, at)) is not None:
         number_text = match["number"]
         path.append(match["quoted"] or match["key"] if number_text is None else int(number_text))
         columns.append(match.start() + 1)
@@ -108,8 +109,13 @@ def _read(text: str, number: int) -> _Setting:
         elif text[at : at + 1] != "[":
             break
     spot = replace(place, column=at + 1)
+    if is_broken(text):
+        raise SpecError([Fault(HALF, "", place)])
     if "\n" in text or "\r" in text:
         raise SpecError([Fault(f"a setting is one line, such as {_EXAMPLE}", "", place)])
+    if len(path) > _LONGEST:
+        what = f"a path has at most {_LONGEST} steps"
+        raise SpecError([Fault(what, "", spot, text)])
     if not path or isinstance(path[0], int) or text[at : at + 1] != "=":
         what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
         raise SpecError([Fault(what, "", spot, text)])

@@ -34,7 +34,7 @@ _PLAIN_TAGS = {
 _ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
-_HALF = "this text holds half of a character: write the character itself"
+HALF = "this text holds half of a character: write the character itself"
 
 _LONGEST = 1_000
 """So much of a line is shown beside a fault."""
@@ -157,7 +157,7 @@ def find_unmarked_variables(text: str) -> list[str]:
     return re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
 
 
-def _is_broken(text: str) -> bool:
+def is_broken(text: str) -> bool:
     """Whether a text has half of a character: a surrogate without the one that follows."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
 
@@ -252,8 +252,8 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
         message = f"over {_MOST_NODES:,} values: so large a spec is not read"
         raise SpecError([Fault(message, written(path[:3]))])
     match value:
-        case str() if _is_broken(value):
-            raise SpecError([Fault(_HALF, written(path))])
+        case str() if is_broken(value):
+            raise SpecError([Fault(HALF, written(path))])
         case None | str():
             return value
         case bool():
@@ -298,8 +298,8 @@ class _Walk:
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
         if isinstance(node, yaml.ScalarNode):
-            if _is_broken(node.value):
-                self.fault(path, _HALF)
+            if is_broken(node.value):
+                self.fault(path, HALF)
             empty = node.style is None and node.value in {"", "~", "null"}
             return None if empty else str(node.value)
         above = (*above, node)
@@ -321,8 +321,8 @@ class _Walk:
                 self.fault(path, f"a key must be a text; {_QUOTES}")
                 continue
             name = str(key.value)
-            if _is_broken(name):
-                self.fault(path, _HALF)
+            if is_broken(name):
+                self.fault(path, HALF)
                 continue
             inner = (*path, name)
             self.document.keys.setdefault(inner, place)

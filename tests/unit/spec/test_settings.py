@@ -158,6 +158,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ("metrics.[1]=1", ("", "expected a path, `=` and a value, such as metrics[0]", 8)),
         ("a..b=1", ("", "expected a path, `=` and a value, such as metrics[0]", 3)),
         ("=1", ("", "expected a path, `=` and a value, such as metrics[0]", 1)),
+        ("a." * 30 + "a=1", ("", "a path has at most 20 steps", 43)),
         ("title=a\nversion: 2", ("", "a setting is one line, such as metrics[0]", 1)),
     ],
 )
@@ -178,6 +179,24 @@ def test_all_faults_are_told_at_once_and_those_of_the_file_in_the_file() -> None
         ("groups.min_sise", "--set", 1),
         ("metrics[1].bi", "spec", 8),
     ]
+
+
+@pytest.mark.parametrize(
+    "setting", ["\udcff=1", "title=\udcff", "title=\0", "\0=1", "title=" + "[" * 999, "=" * 9, ""]
+)
+def test_whatever_stands_in_a_setting_there_is_a_message(spec: Path, setting: str) -> None:
+    for form in ("json", "terminal", "github"):
+        done = run("run", spec, "--set", setting, "--format", form)
+        assert done.returncode == 2
+        assert "fairaudit itself failed" not in done.stderr, done.stderr
+
+
+def test_a_spec_that_is_no_mapping_is_told_as_such() -> None:
+    with pytest.raises(SpecError) as plain:
+        specs.parse("- 1\n- 2\n")
+    with pytest.raises(SpecError) as changed:
+        specs.parse("- 1\n- 2\n", settings=[STRICTER])
+    assert str(plain.value) == str(changed.value)
 
 
 def test_a_loaded_spec_takes_no_settings() -> None:
