@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
+    from fairaudit.mlflow import log_to_mlflow
     from fairaudit.pipeline import audit, audit_each, audit_together
     from fairaudit.result import AuditResult, Verdict
     from fairaudit.stored import load
@@ -36,6 +37,7 @@ _MODULES = {
         "UsageError",
     ),
     "metrics": ("epsilon",),
+    "mlflow": ("log_to_mlflow",),
     "pipeline": ("audit", "audit_each", "audit_together"),
     "result": ("AuditResult", "Verdict"),
     "stored": ("load",),
@@ -63,6 +65,7 @@ __all__ = [
     "audit_together",
     "epsilon",
     "load",
+    "log_to_mlflow",
 ]
 
 

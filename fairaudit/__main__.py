@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ def main() -> NoReturn:
     """Runs the command and exits with its code."""
     code = _NO_VERDICT
     try:
+        began = time.perf_counter()
         from fairaudit import interrupts
 
         interrupts.listen()
         from fairaudit.cli import main as run_command
 
-        code = run_command(sys.argv[1:])
+        code = run_command(sys.argv[1:], began)
     except BaseException as error:  # noqa: BLE001  # memory may be too short to load what words it
         code = _end_early(error)
     finally:

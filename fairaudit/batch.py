@@ -14,7 +14,7 @@ from fairaudit.engine import DEFAULT, Database, Engine, Files, Outcome, find_fil
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_together, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.question import Question
 from fairaudit.result import Answer, AuditResult, FailOn
 
@@ -28,6 +28,7 @@ def answer(  # noqa: PLR0913  # the options of a command
     baseline: str | None = None,
     tolerance: str | None = None,
     draws: str | None = None,
+    settings: Sequence[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
     workers: Workers = THIS_PROCESS,
@@ -46,8 +47,8 @@ def answer(  # noqa: PLR0913  # the options of a command
             raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
         judge = partial(
-            _answer_each, data=data, fail_on=FailOn(fail_on), only=chosen, progress=progress,
-            engine=engine, workers=workers,
+            _answer_each, data=data, fail_on=FailOn(fail_on), only=chosen, settings=tuple(settings),
+            progress=progress, engine=engine, workers=workers,
         )  # fmt: skip
         return list(chain.from_iterable(map(judge, specs)))
     if len(specs) == 1:
@@ -61,13 +62,16 @@ def answer(  # noqa: PLR0913  # the options of a command
                 baseline=baseline,
                 tolerance=NO_TOLERANCE if tolerance is None else tolerance,
                 draws=draws,
+                settings=settings,
                 progress=progress,
                 engine=engine,
             )
         except FairauditError as error:
             outcome = error
         return [Answer(str(specs[0]), data, outcome)]
-    outcomes = audit_together(specs, data, fail_on=fail_on, progress=progress, engine=engine)
+    outcomes = audit_together(
+        specs, data, fail_on=fail_on, settings=settings, progress=progress, engine=engine
+    )
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
 
 
@@ -76,13 +80,15 @@ def _answer_each(
     data: str,
     fail_on: FailOn,
     only: tuple[str, ...],
+    settings: tuple[str, ...],
     progress: Progress,
     engine: Engine,
     workers: Workers,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
+    progress.enter(Phase.SPEC)
     try:
-        question = Question.read(spec, fail_on, only)
+        question = Question.read(spec, fail_on, only, settings=settings)
         counts = count_each(question, data, progress=progress, engine=engine)
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
@@ -90,7 +96,8 @@ def _answer_each(
     if engine is not DEFAULT:
         workers = THIS_PROCESS
     elif workers.jobs > 1:
-        judge = partial(_judge_elsewhere, spec, question.spec.sha256, fail_on, only)
+        judge = partial(_judge_elsewhere, spec, question.spec.sha256, fail_on, only, settings)
+    progress.enter(Phase.JUDGE)
     progress.start("judging files", len(counts), "audits")
     answers = []
     for name, result in zip(counts, workers.map(judge, counts.items()), strict=True):
@@ -110,10 +117,11 @@ def _judge_elsewhere(
     sha256: str,
     fail_on: FailOn,
     only: tuple[str, ...],
+    settings: tuple[str, ...],
     counted: tuple[str, Outcome | None],
 ) -> AuditResult | FairauditError:
     """The answer of a file in another process, where the spec is read again, once."""
-    question = _read_once(spec, fail_on, only)
+    question = _read_once(spec, fail_on, only, settings=settings)
     if question.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
     return _judge(question, DEFAULT, counted)

@@ -48,6 +48,7 @@ def preview(
     data: str | None = None,
     *,
     draws: str | None = None,
+    settings: Iterable[str] = (),
     reads_data: bool = True,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
@@ -57,7 +58,7 @@ def preview(
     An error is that of the run.
     """
     try:
-        question = Question.read(spec, draws=draws, reads_draws=reads_data)
+        question = Question.read(spec, draws=draws, settings=settings, reads_draws=reads_data)
     except FairauditError as error:
         return error
     if not reads_data:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 STDIN = "-"
 """The name of standard input, as a command line and a report have it."""
 
+OPTION = "--set"
+"""What stands for a file where something was set on the command line."""
+
 SPEC = 2_000_000
 """So many bytes a spec may have, or a file of waivers: some 40,000 lines."""
 
@@ -43,6 +46,11 @@ def can_be_named(path: str) -> bool:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         return False
+
+
+def is_file(name: str) -> bool:
+    """Whether the name of what a place is in is that of a file: not of stdin, nor of an option."""
+    return name not in {STDIN, OPTION}
 
 
 def refuse_special(path: Path) -> None:

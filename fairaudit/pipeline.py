@@ -35,7 +35,7 @@ from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.question import DataLike, Question, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
@@ -54,7 +54,7 @@ _ResultOrError: TypeAlias = AuditResult | FairauditError
 """What comes of an audit: its result, or why there is none."""
 
 
-def audit(
+def audit(  # noqa: PLR0913  # the options of the command
     spec: SpecLike,
     data: DataLike = None,
     *,
@@ -63,6 +63,7 @@ def audit(
     baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = NO_TOLERANCE,
     draws: str | Path | None = None,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -72,10 +73,12 @@ def audit(
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
     `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
     JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
-    those of `model: draws`, in place of the spec's. Raises the errors of `fairaudit.errors`; a
-    failed check raises nothing: see `AuditResult.raise_for_failure`.
+    those of `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
+    `["metrics[0].fail.below=0.75"]`. Raises the errors of `fairaudit.errors`; a failed check raises
+    nothing: see `AuditResult.raise_for_failure`.
     """
-    question = Question.read(spec, fail_on, only, baseline, tolerance, draws)
+    progress.enter(Phase.SPEC)
+    question = Question.read(spec, fail_on, only, baseline, tolerance, draws, settings=settings)
     (outcome,) = _answer_all([question], data, progress, engine)
     return get_or_raise(outcome)
 
@@ -85,20 +88,23 @@ def audit_together(
     data: DataLike = None,
     *,
     fail_on: FailOn | str = FailOn.FAIL,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[_ResultOrError]:
     """The results of several specs, in their order; those of the same files share their passes.
 
-    A spec that cannot be audited has its error, and stops no other.
+    A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
     """
+    settings = tuple(settings)
     check_type(specs, Iterable, "the specs are a list")
     if isinstance(specs, str | Path | Mapping):
         specs = [specs]
+    progress.enter(Phase.SPEC)
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, fail_on))
+            questions.append(Question.read(spec, fail_on, settings=settings))
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]
@@ -112,6 +118,7 @@ def audit_each(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
+    settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> dict[str, _ResultOrError]:
@@ -120,7 +127,8 @@ def audit_each(
     A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
     cannot be audited has its error, and stops no other.
     """
-    question = Question.read(spec, fail_on, only)
+    progress.enter(Phase.SPEC)
+    question = Question.read(spec, fail_on, only, settings=settings)
     example = 'such as {"may": frame, "june": frame}'
     check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:
@@ -131,6 +139,7 @@ def audit_each(
             for name, part in data.items()
         }
     counts = count_each(question, str(data), progress=progress, engine=engine)
+    progress.enter(Phase.JUDGE)
     return {name: judge_file(question, name, counts[name], engine) for name in counts}
 
 
@@ -141,6 +150,7 @@ def count_each(
 
     None where each has cuts and models of its own, and is counted when it is judged.
     """
+    progress.enter(Phase.COUNT)
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
     return engine.count_each(question.plan, Files((data,)), progress)
@@ -174,11 +184,13 @@ def _count_all(
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one for all passes: a stream can be read but once
     passes: dict[object, dict[int, Plan]] = {}
+    progress.enter(Phase.COUNT)
     for number, question in enumerate(questions):
         try:
             source = question.find_data(data)
             if isinstance(source, Files) and source.are_counts:
                 yield number, _read_counts(source)
+                progress.enter(Phase.COUNT)
                 continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
@@ -188,6 +200,7 @@ def _count_all(
     for plans in passes.values():
         source = questions[min(plans)].find_data(data)
         outcomes: Sequence[Outcome]
+        progress.enter(Phase.COUNT)
         try:
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
@@ -218,10 +231,11 @@ def _answer_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
 ) -> list[_ResultOrError]:
     """The answer to each question, from passes that they share where they can."""
-    answers = {
-        number: answer(questions[number], counts, locate_in(questions[number], data, engine))
-        for number, counts in _count_all(questions, data, progress, engine)
-    }
+    answers = {}
+    for number, counts in _count_all(questions, data, progress, engine):
+        progress.enter(Phase.JUDGE)
+        question = questions[number]
+        answers[number] = answer(question, counts, locate_in(question, data, engine))
     return [answers[number] for number in range(len(questions))]
 
 

@@ -43,6 +43,7 @@ def describe_provenance(
         draws=None if draws is None else draws.path,
         draws_sha256=None if draws is None else draws.sha256,
         profiles=spec.profiles,
+        settings=spec.settings,
     )
 
 

@@ -71,6 +71,7 @@ class Question:
         tolerance: Decimal | float | str = NO_TOLERANCE,
         draws: str | Path | None = None,
         *,
+        settings: Iterable[str] = (),
         reads_draws: bool = True,
     ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them.
@@ -78,7 +79,7 @@ class Question:
         Whoever does not conclude needs no draws.
         """
         created = provenance.time_of_run()  # NumPy itself trips over a date that is none
-        spec = _load(source)
+        spec = _load(source, settings)
         spec = spec if draws is None else replace(spec, draws=str(draws))
         _refuse_missing_draws(spec)
         if spec.subgroups is not None and spec.suppress_below is not None:
@@ -149,15 +150,16 @@ class Question:
         return groups
 
 
-def _load(spec: SpecLike) -> Spec:
+def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
     if isinstance(spec, Spec):
+        specs.refuse_settings(settings)
         return spec
     if isinstance(spec, Mapping):
-        return specs.of_mapping(spec)
+        return specs.of_mapping(spec, settings=settings)
     if isinstance(spec, str) and "\n" in spec:
-        return specs.parse(spec)
+        return specs.parse(spec, settings=settings)
     check_type(spec, str | Path, "a spec is a path, a text or a mapping", "see docs/spec.md")
-    return specs.load(Path(spec))
+    return specs.load(Path(spec), settings)
 
 
 def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:

@@ -44,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="the long tests too, and more examples")
     parser.addoption("--examples", type=int, metavar="PER_CENT", help="of each law's examples")
     parser.addoption("--rewrite-goldens", action="store_true", help="write the goldens anew")
+    parser.addoption("--messages", action="store_true", help="fail where no test raises an error")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,6 +60,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("share")
     if not everything:
         config.option.markexpr = config.option.markexpr or "not long"
+    if config.getoption("--messages"):
+        from messages import Watch  # noqa: PLC0415  # reads the whole source, and imports this file
+
+        config.pluginmanager.register(Watch(config))
 
 
 def pytest_collection_finish() -> None:

@@ -48,15 +48,18 @@ __all__ = [
 ]
 
 
-def main(arguments: list[str]) -> int:
-    """Carries out a command line of this process; the code to exit with."""
+def main(arguments: list[str], began: float) -> int:
+    """Carries out a command line of this process; the code to exit with.
+
+    `began` is when the process was ready to load this, by `time.perf_counter`.
+    """
     if not memory.has_room_to_start():
         # The report of this would load NumPy, too.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
     _prepare()
     streams.open_all()
-    return _run(arguments)
+    return _run(arguments, began)
 
 
 def _prepare() -> None:
@@ -71,7 +74,7 @@ def _prepare() -> None:
         del os.environ["SOURCE_DATE_EPOCH"]
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], began: float | None = None) -> int:
     """The exit code of a command line; nothing but `--debug` shows a traceback.
 
     Once the report has left, an interrupt stands above all, a report that did not arrive is no
@@ -80,6 +83,7 @@ def _run(arguments: list[str]) -> int:
     request = Request()
     try:
         request = read_request(arguments)
+        request.began = began or request.began
         code = _call(arguments, request)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
@@ -127,8 +131,14 @@ def _as_ours(error: BaseException, request: Request) -> FairauditError:
 
 @app.callback(invoke_without_command=True)
 def _root(
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    context: typer.Context,
+    show_version: Annotated[
+        bool, typer.Option("-V", "--version", help="Print the version.")
+    ] = False,
 ) -> None:
     if show_version:
         typer.echo(f"fairaudit {version()}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        streams.write_line(context.get_help())
+        raise typer.Exit(UsageError.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,6 @@ app = typer.Typer(
     name="fairaudit",
     help="Audits how a decision treats groups of people.",
     rich_markup_mode=None,
-    no_args_is_help=True,
     context_settings={"help_option_names": _HELP},
     pretty_exceptions_enable=False,
 )
@@ -39,6 +39,14 @@ Quiet = Annotated[
         help="Print the headlines only; -qq: nothing.",
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change the spec for this run: metrics[0].fail.below=0.75.",
+    ),
+]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]
@@ -47,11 +55,17 @@ Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not 
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 
+def show_examples(*commands: str) -> str:
+    """Command lines as the help of a command shows them, below its options."""
+    return "\n".join(["\b", "Examples:", *(f"  fairaudit {command}" for command in commands)])
+
+
 @dataclass(slots=True)
 class Request:
     """What a command line asks for, whether or not it can be carried out: where an error belongs.
 
     `arguments` are those without an option; `outputs` is set once the command may write there.
+    `began` is when the process was ready to load the command, by `time.perf_counter`.
     """
 
     command: str = ""
@@ -62,6 +76,7 @@ class Request:
     written: tuple[str, ...] = ()
     debug: bool = False
     outputs: Outputs = field(default_factory=Outputs)
+    began: float = field(default_factory=time.perf_counter)
 
     @property
     def specs(self) -> tuple[str, ...]:

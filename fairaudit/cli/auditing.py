@@ -21,8 +21,10 @@ from fairaudit.cli.app import (
     Full,
     Quiet,
     Request,
+    Settings,
     Verbose,
     app,
+    show_examples,
 )
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
@@ -34,11 +36,12 @@ from fairaudit.cli.output import (
     print_report,
     write_reports,
 )
-from fairaudit.cli.streams import silenced
+from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
+    from fairaudit.cli.timings import Stopwatch
     from fairaudit.progress import Progress
 
 
@@ -108,12 +111,23 @@ _Jobs = Annotated[
         help="Judge several files in so many processes; else one for each core, where it pays.",
     ),
 ]
+_Timings = Annotated[
+    bool, typer.Option("--timings", help="Print where the time went, after the verdict.")
+]
 DrawsOption = Annotated[
     str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
 ]
 
 
-@app.command()
+_EXAMPLES = show_examples(
+    "run spec.yaml",
+    "run spec.yaml -o report.html -o report.json",
+    "run spec.yaml --data 'exports/*.csv' -o reports/",
+    "run spec.yaml --baseline main.json --tolerance 0.01",
+)
+
+
+@app.command(epilog=_EXAMPLES)
 def run(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: SpecsArgument = None,
@@ -127,29 +141,35 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     tolerance: _Tolerance = None,
     draws: DrawsOption = None,
     jobs: _Jobs = None,
+    settings: Settings = None,
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
+    timings: _Timings = False,
     color: ColorChoice = Color.AUTO,
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
-    started = time.monotonic()
-    paths = check_outputs(format_name, output or [])
     from fairaudit import batch
     from fairaudit.processes import Workers, choose_jobs
+    from fairaudit.progress import Phase
 
     request: Request = context.obj
-    specs = name_specs(spec, data)
-    request.arguments = tuple(map(str, specs))
-    if paths:
-        request.outputs = clear_outputs(
-            paths,
-            lambda: batch.list_inputs(specs, data, baseline, draws),
-            lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
-        )
-    _refuse_lone_tolerance(tolerance, baseline)
-    with Workers(jobs or choose_jobs(len(batch.list_audits(specs, data)))) as workers:
+    with contextlib.ExitStack() as stack:
+        watch = stack.enter_context(_time_phases(request)) if timings else None
+        started = time.monotonic()
+        paths = check_outputs(format_name, output or [])
+        specs = name_specs(spec, data)
+        request.arguments = tuple(map(str, specs))
+        if paths:
+            request.outputs = clear_outputs(
+                paths,
+                lambda: batch.list_inputs(specs, data, baseline, draws),
+                lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
+            )
+        _refuse_lone_tolerance(tolerance, baseline)
+        jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
+        workers = stack.enter_context(Workers(jobs))
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
             answers = batch.answer(
                 specs,
@@ -159,16 +179,29 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
                 baseline=baseline,
                 tolerance=tolerance,
                 draws=draws,
-                progress=progress,
+                settings=settings or (),
+                progress=progress if watch is None else watch.pass_on(progress),
                 workers=workers,
             )
         if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
             raise answers[0].found
         seconds = time.monotonic() - started
+        if watch is not None:
+            watch.enter(Phase.REPORT)
         write_reports(answers, request.outputs, request.outputs.paths, workers)
-    form = format_named(format_name)
-    print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
-    raise typer.Exit(end_by_verdict(answers, request, seconds))
+        form = format_named(format_name)
+        print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
+        code = end_by_verdict(answers, request, seconds)
+    if watch is not None:
+        write_line("\n".join(watch.lines()))
+    raise typer.Exit(code)
+
+
+def _time_phases(request: Request) -> Stopwatch:
+    """What times the run, from the beginning of the command on."""
+    from fairaudit.cli.timings import Stopwatch
+
+    return Stopwatch(request.began)
 
 
 def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Request, Settings, Verbose, app, show_examples
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
@@ -32,13 +32,16 @@ _NoData = Annotated[
 ]
 
 
-@app.command()
-def check(  # the options of the command
+@app.command(
+    epilog=show_examples("check spec.yaml", "check spec.yaml --no-data -v"),
+)
+def check(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: SpecsArgument = None,
     data: DataOption = None,
     no_data: _NoData = False,
     draws: DrawsOption = None,
+    settings: Settings = None,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
@@ -67,7 +70,12 @@ def check(  # the options of the command
         started = time.monotonic()
         with silenced(debug=debug), show_progress(quiet=0, color=color) as progress:
             found = dry_run.preview(
-                Path(path), file, draws=draws, reads_data=not no_data, progress=progress
+                Path(path),
+                file,
+                draws=draws,
+                settings=settings or (),
+                reads_data=not no_data,
+                progress=progress,
             )
         if isinstance(found, FairauditError) and len(listed) == 1:
             raise found

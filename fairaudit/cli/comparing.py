@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app
+from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app, show_examples
 from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     PageFormat,
@@ -69,7 +69,12 @@ _SamePeople = Annotated[
 ]
 
 
-@app.command()
+@app.command(
+    epilog=show_examples(
+        "compare main.json branch.json",
+        "compare main.json branch.json --fail-on worse -o changes.html",
+    ),
+)
 def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     before: _Before,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import Debug, Request, app
+from fairaudit.cli.app import Debug, Request, Settings, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
@@ -38,6 +38,7 @@ def count(
     spec: _Spec,
     output: _Output,
     data: _Data = None,
+    settings: Settings = None,
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
@@ -47,7 +48,7 @@ def count(
 
     request: Request = context.obj
     request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
-    question = Question.read(spec, reads_draws=False)
+    question = Question.read(spec, settings=settings or (), reads_draws=False)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")

@@ -17,6 +17,7 @@ from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import write_line
 from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.inputs import STDIN
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
@@ -52,6 +53,8 @@ def format_named(name: str) -> Format:
 def format_of_path(path: Path) -> Format:
     """The format of a report that is one file; raises `UsageError` where its suffix names none."""
     form = format_of_suffix(path.suffix)
+    if form is None and str(path) == STDIN:
+        raise UsageError("-o -: a dash is no file", "--format prints a report on stdout")
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} names no format"
         raise UsageError(what, f"there is {_SUFFIXES}; a folder ends with a slash")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import Debug, app
+from fairaudit.cli.app import Debug, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fairaudit.engine.profiles import FileProfile
-    from fairaudit.scaffold import Choices
+    from fairaudit.engine.profiles import ColumnProfile, FileProfile
+    from fairaudit.scaffold import Choices, Role
+    from fairaudit.spec import CsvFormat
 
 _Columns = Annotated[
     list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")
@@ -48,7 +49,18 @@ _HasHeader = Annotated[
 ]
 
 
-@app.command("init")
+_NoInput = Annotated[
+    bool, typer.Option("--no-input", help="Ask nothing: what is not said is proposed, or a fault.")
+]
+
+
+@app.command(
+    "init",
+    epilog=show_examples(
+        "init data.csv --protected group --decision y --positive 1 -o new.yaml",
+        "init data.csv --protected group --label y --positive 1 --score n",
+    ),
+)
 def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     output: _Output = None,
@@ -69,6 +81,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     separator: Annotated[str | None, typer.Option(help="The sign between two values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
+    no_input: _NoInput = False,
     debug: Debug = False,
 ) -> None:
     """Write a first spec for a data file: commented, runnable, and without a limit.
@@ -76,43 +89,80 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    _refuse(data, output, force=force)
-    from fairaudit import scaffold as first_spec
-    from fairaudit.engine import profiles
-    from fairaudit.scaffold import Role
-    from fairaudit.spec import parse
+    from fairaudit.scaffold import Choices
 
-    with silenced(debug=debug):
-        form = profiles.guess_format(
-            data,
-            separator=separator,
-            decimal=decimal,
-            encoding=encoding,
-            header=_split([header] if header else []),
-            has_header=has_header,
-        )
-        profile = profiles.profile_file(data, form, first_spec.is_like_count)
-    named = {
-        Role.LABEL: label,
-        Role.PREDICTION: prediction,
-        Role.DECISION: decision,
-        Role.SCORE: score,
-        Role.COUNT: count,
-        Role.WEIGHT: weight,
-    }
-    choices = first_spec.Choices(
+    _refuse(data, output, force=force)
+    columns = {"label": label, "prediction": prediction, "decision": decision}
+    choices = Choices(
         protected=_split(protected or ()),
-        columns={role: name for role, name in named.items() if name is not None},
+        columns=_name_roles({**columns, "score": score, "count": count, "weight": weight}),
         counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
         strata=_split(strata or ()),
     )
-    if not choices.protected and _can_ask():
-        choices = _ask(choices, profile)
-    choices = first_spec.complete(choices, profile)
-    text = first_spec.write_spec(
-        profile, form, choices, data=_relative(data, output), title=title or data.name
+    header_names = _split([header] if header else [])
+    with silenced(debug=debug):
+        form, profile = _profile(data, separator, decimal, encoding, header_names, has_header)
+    choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
+    _write(data, output, choices, (form, profile), title or data.name)
+
+
+def _name_roles(columns: Mapping[str, str | None]) -> dict[Role, str]:
+    """The columns that are named, by their role."""
+    from fairaudit.scaffold import Role
+
+    return {Role(role): name for role, name in columns.items() if name is not None}
+
+
+def _profile(
+    data: Path,
+    separator: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    header: tuple[str, ...],
+    has_header: bool | None,  # noqa: FBT001  # as the option has it
+) -> tuple[CsvFormat, FileProfile]:
+    """How a file is written, and what it holds."""
+    from fairaudit import scaffold as first_spec
+    from fairaudit.engine import profiles
+
+    form = profiles.guess_format(
+        data,
+        separator=separator,
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+        has_header=has_header,
     )
+    profile = profiles.profile_file(data, form, first_spec.is_like_count, first_spec.pair_counts)
+    return form, profile
+
+
+def _choose(choices: Choices, profile: FileProfile, *, can_ask: bool) -> Choices:
+    """The choices, completed: by somebody at a terminal, where one is, and by what is proposed."""
+    from fairaudit import scaffold as first_spec
+
+    if not can_ask:
+        return first_spec.complete(choices, profile)
+    if not choices.protected:
+        choices = _ask(choices, profile)
+    return _ask_positives(first_spec.complete(choices, profile), profile)
+
+
+def _write(
+    data: Path,
+    output: Path | None,
+    choices: Choices,
+    file: tuple[CsvFormat, FileProfile],
+    title: str,
+) -> None:
+    """Writes the spec, once it was read as a run reads it, and says what to do next."""
+    from fairaudit import scaffold as first_spec
+    from fairaudit.spec import parse
+
+    form, profile = file
+    path = _relative(data, output)
+    text = first_spec.write_spec(profile, form, choices, data=path, title=title)
     parse(text, str(output or "spec.yaml"))
     if output is None:
         sys.stdout.write(text)
@@ -172,15 +222,18 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
     from fairaudit import scaffold as first_spec
     from fairaudit.scaffold import Role, find_candidates
 
-    listed = ", ".join(names.name(column.name) for column in profile.columns)
-    write_line(f"{profile.rows:,} rows, columns: {listed}")
+    write_line(f"{profile.rows:,} rows, and in their columns:")
+    for line in first_spec.describe_columns(profile):
+        write_line(line)
     found = find_candidates(profile, Role.PROTECTED)
     write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
     answer = typer.prompt("protected columns, between commas", err=True)
     choices = replace(choices, protected=_split([answer]))
     for name in choices.protected:
         first_spec.find_column(profile, name)
-    columns, positives = dict(choices.columns), list(choices.positives)
+    if _takes_counts(choices, profile):
+        return replace(choices, counts=profile.counts)
+    columns = dict(choices.columns)
     for role in (*first_spec.OUTCOMES, Role.SCORE):
         if role in columns or choices.counts:
             continue
@@ -189,13 +242,49 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
         name = typer.prompt(
             f"{role} (- for none)", default=rows[0].column.name if rows else "-", err=True
         )
-        if name == "-":
+        if name != "-":
+            first_spec.find_column(profile, name)
+            columns[role] = name
+    return replace(choices, columns=columns)
+
+
+def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
+    """Whether columns of counts that stand side by side are the outcome; asked where there are."""
+    from fairaudit import scaffold as first_spec
+    from fairaudit.scaffold import Role
+
+    has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
+    taken = (*choices.protected, *choices.columns.values())
+    if choices.counts or has_outcome or not first_spec.are_free(profile.counts, taken):
+        return False
+    pairs = profile.counts.items()
+    listed = ", ".join(f"{level} in {names.name(column)}" for level, column in pairs)
+    return typer.confirm(f"people are counted side by side: {listed}?", default=True, err=True)
+
+
+def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:
+    """The choices with the positive value of each outcome of which none is evident."""
+    from fairaudit import scaffold as first_spec
+
+    positives = list(choices.positives)
+    for role in first_spec.OUTCOMES:
+        if role not in choices.columns:
             continue
-        columns[role] = name
-        column = first_spec.find_column(profile, name)
-        if role is not Role.SCORE:
-            likely = first_spec.guess_positive(column)
-            positives.append(
-                typer.prompt(f"positive value of {names.name(name)}", default=likely, err=True)
-            )
-    return replace(choices, columns=columns, positives=tuple(positives))
+        column = first_spec.find_column(profile, choices.columns[role])
+        while question := _find_question(column, positives):
+            write_line(question)
+            answer = typer.prompt(f"positive value of the {role}, or a cut", err=True)
+            if _find_question(column, [answer]) is None:
+                positives.append(answer)
+    return replace(choices, positives=tuple(positives))
+
+
+def _find_question(column: ColumnProfile, positives: Iterable[str]) -> str | None:
+    """What to ask where it is not known which value of an outcome is positive."""
+    from fairaudit.scaffold import find_positive
+
+    try:
+        find_positive(column, positives)
+    except UsageError as error:
+        return error.message
+    return None

@@ -94,8 +94,8 @@ def list_conditions(
     for name, was in _list_settings(before).items():
         if was != settings[name]:
             yield f"{name}: {was or 'none'} before, {settings[name] or 'none'} after"
-    same_text = before.provenance.spec_sha256 == after.provenance.spec_sha256
-    if not (same_text or all(_is_defined_alike(rate, checks) for rate in rates)):
+    texts = {(side.provenance.spec_sha256, side.provenance.settings) for side in (before, after)}
+    if len(texts) > 1 and not all(_is_defined_alike(rate, checks) for rate in rates):
         yield _OTHER_SPEC
     then, now = _list_rates(before), _list_rates(after)
     for names, others, when in ((then, now, "before"), (now, then, "after")):
@@ -121,6 +121,7 @@ def _list_settings(result: AuditResult) -> dict[str, object]:
     provenance = result.provenance
     rule, inference = provenance.exclude_below, provenance.inference
     return {
+        "set on the command line": ", ".join(provenance.settings),
         "a burden": ", ".join(result.burdens),
         "filter": provenance.filter,
         "people per row": provenance.count,

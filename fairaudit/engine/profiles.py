@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -56,11 +56,15 @@ class ColumnProfile:
 
 @dataclass(frozen=True, slots=True)
 class FileProfile:
-    """A file: its rows and columns. `count` is a column of counts, where one row is one group."""
+    """A file: its rows and columns. `count` is a column of counts, where one row is one group.
+
+    `counts` are columns that count people side by side, in such a table, by what they count.
+    """
 
     rows: int
     columns: tuple[ColumnProfile, ...]
     count: str | None
+    counts: Mapping[str, str] = field(default_factory=dict)
 
 
 def guess_format(
@@ -146,8 +150,17 @@ def _is_row(rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def profile_file(path: Path, form: CsvFormat, is_like_count: Callable[[str], bool]) -> FileProfile:
-    """The profile of a file; raises `DataError` where it cannot be read."""
+def profile_file(
+    path: Path,
+    form: CsvFormat,
+    is_like_count: Callable[[str], bool],
+    pair_counts: Callable[[Sequence[str]], Iterable[Mapping[str, str]]],
+) -> FileProfile:
+    """The profile of a file; raises `DataError` where it cannot be read.
+
+    By their names `is_like_count` says which columns may be counts, and `pair_counts` which may
+    stand side by side: by what each counts, the `total` where there is one.
+    """
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
         (batch,) = batches([file], form.separator)
@@ -178,7 +191,41 @@ def profile_file(path: Path, form: CsvFormat, is_like_count: Callable[[str], boo
             )
         )
     count = next((name for name in names if is_like_count(name) and _is_table(sample, name)), None)
-    return FileProfile(facts["rows"], tuple(columns), count)
+    pairs = pair_counts(names) if not is_cut else ()
+    counts = next((pair for pair in pairs if _are_side_by_side(sample, form, pair)), {})
+    return FileProfile(facts["rows"], tuple(columns), count, counts)
+
+
+def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
+    """Whether columns count people of one group a row: whole numbers, none above its total.
+
+    What is 0 or 1 in every row is no count, but a person's own value.
+    """
+    numbers = sample.select(_as_number(pl.col(name), form) for name in counts.values())
+    whole = numbers.select(pl.all_horizontal(pl.all().is_not_null() & (pl.all() >= 0)).all()).item()
+    if not whole or not numbers.equals(numbers.with_columns(pl.all().round())):
+        return False
+    total = counts.get("total")
+    parts = numbers.drop(total) if total is not None else numbers
+    if parts.max_horizontal().max() in {None, 0, 1}:
+        return False
+    if total is not None and (parts.sum_horizontal() > numbers[total]).any():
+        return False
+    others = sample.drop(counts.values())
+    groups = [
+        name
+        for name in others.columns
+        if others[name].n_unique() <= sample.height / 2 + 1
+        or (sample.height <= _MOST_VALUES and _holds_words(others[name], form))
+    ]
+    return bool(groups) and bool(others.select(groups).is_unique().all())
+
+
+def _holds_words(texts: pl.Series, form: CsvFormat) -> bool:
+    """Whether no value is a number."""
+    return bool(
+        texts.to_frame().select(_as_number(pl.col(texts.name), form).is_null().all()).item()
+    )
 
 
 def _is_table(sample: pl.DataFrame, count: str) -> bool:

@@ -6,7 +6,6 @@ The report in full stands folded behind it (`markdown.py`).
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -24,6 +23,7 @@ from fairaudit.report.diagnostics import (
     diagnose,
     limit_place,
 )
+from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import link_to_line
 from fairaudit.result import AuditResult
 
@@ -132,7 +132,7 @@ def _cells(row: Diagnostic, *, has_owners: bool) -> Iterator[Cell]:
 
 def _worst(result: AuditResult, row: Diagnostic) -> Code:
     """The first diagnostic as a terminal prints it, with the commands that show more."""
-    spec = shlex.quote(names.copied(result.provenance.spec_path))
+    spec = name_spec(result.provenance)
     commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1"]
     if find_metric(row.code) is not None:
         commands.append(f"fairaudit explain {row.code}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from fairaudit.errors import FairauditError, Place, SpecError
-from fairaudit.inputs import STDIN
+from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks
 from fairaudit.report.diagnostics import Telling, limit_place, limit_quote, tellings_of
@@ -71,7 +71,7 @@ class _Annotation:
 
     def __str__(self) -> str:
         properties = {}
-        if self.place is not None and self.place.file != STDIN:
+        if self.place is not None and is_file(self.place.file):
             line, column = self.place.line, self.place.column
             places = {"line": line, "endLine": line, "col": column}
             places |= {"endColumn": self.end_column} if self.end_column else {}

@@ -92,6 +92,8 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield "title", provenance.title
     yield "spec", provenance.spec_path
     yield "spec_sha256", provenance.spec_sha256
+    for setting in provenance.settings:
+        yield "set", setting
     for file in provenance.files:
         yield "data", file.path
     yield "rows", numbers.SUPPRESSED if provenance.rows is None else str(provenance.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
@@ -37,6 +38,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         ("tool", f"fairaudit {origin.version}"),
         ("spec", f"{_path(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
+    pairs += [("changed by --set", names.line(setting)) for setting in origin.settings]
     pairs += [("data", _file(file)) for file in origin.files[:5]]
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
@@ -64,6 +66,14 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     )
     pairs += [("counts", counts), ("created", origin.created)]
     yield Facts(pairs)
+
+
+def name_spec(origin: Provenance) -> str:
+    """The spec as `run` takes it on a command line, with what was set there."""
+    words = [names.copied(origin.spec_path)]
+    for setting in origin.settings:
+        words += ["--set", names.printable(setting)]
+    return shlex.join(words)
 
 
 def profiles(result: AuditResult) -> Iterator[Block]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fairaudit.errors import Place
+from fairaudit.inputs import is_file
 from fairaudit.names import printable
 
 
@@ -28,7 +29,9 @@ def link_to_line(place: Place) -> str:
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
     server, repository, commit = (os.environ.get(name, "") for name in names)
     path = path_in_repository(place.file)
-    is_within = not path.startswith(("/", "../")) and path not in {"-", ".."}
+    is_within = (
+        is_file(place.file) and not path.startswith(("/", "../")) and path not in {"-", ".."}
+    )
     if not (server.startswith("https://") and repository and commit and is_within):
         return ""
     address = f"{repository}/blob/{commit}/{path}"

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fairaudit.errors import FairauditError, Place, SpecError
-from fairaudit.inputs import STDIN
+from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import limit_place, limit_quote, tellings_of
@@ -166,8 +166,8 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
 
 
 def _location(place: Place, end: int | None = None) -> list[dict[str, Any]]:
-    """A place, up to a column if that is known; stdin is none."""
-    if place.file == STDIN:
+    """A place, up to a column if that is known; stdin is none, nor is an option."""
+    if not is_file(place.file):
         return []
     region = {
         "startLine": place.line,

@@ -7,7 +7,6 @@ them, the most urgent in full and the others as far as there is room.
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -27,6 +26,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.provenance import name_spec
 from fairaudit.report.text_layout import BLANK, Line, line, padded, side_by_side, wrapped
 from fairaudit.result import AuditResult, LatticeEntry
 from fairaudit.verdict import Finding, Limit
@@ -357,7 +357,7 @@ def _value(entry: LatticeEntry) -> str:
 
 def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """Commands that show more."""
-    spec = shlex.quote(names.copied(result.provenance.spec_path))
+    spec = name_spec(result.provenance)
     commands = [(f"fairaudit run {spec} --full", "the whole report")]
     if every:
         commands[0] = (f"{commands[0][0]} -o r.json", "the whole report")

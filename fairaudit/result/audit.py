@@ -88,7 +88,8 @@ class Profile:
 
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
-    "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles",
+    "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles "
+    "settings",
     anybody="cube_sha256 clusters weight_error",
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
@@ -100,7 +101,7 @@ class Provenance:
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
     `cluster` is the column of rows that belong together, `clusters` how many there are. `flags`
     are the fair ranges that mark comparisons, `draws` the file of given probabilities, `profiles`
-    the pieces of the spec that it named.
+    the pieces of the spec that it named, `settings` what was changed in it on the command line.
     """
 
     version: Annotated[str, Member("tool.version")]
@@ -127,6 +128,7 @@ class Provenance:
     draws: Annotated[str | None, Member("data.draws", rare=True)] = None
     draws_sha256: Annotated[str | None, Member("data.draws_sha256", rare=True)] = None
     profiles: Annotated[tuple[Profile, ...], Member("spec.profiles", rare=True)] = ()
+    settings: Annotated[tuple[str, ...], Member("spec.settings", rare=True)] = ()
 
 
 @declare_subjects(

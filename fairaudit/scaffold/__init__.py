@@ -1,18 +1,36 @@
 """The first spec of a data file: what its columns may be, and the text that says so."""
 
-from fairaudit.scaffold.choices import OUTCOMES, Choices, complete, describe, find_column
-from fairaudit.scaffold.roles import Role, find_candidates, guess_positive, is_like_count
-from fairaudit.scaffold.writing import write_spec
+from fairaudit.scaffold.choices import (
+    OUTCOMES,
+    Choices,
+    are_free,
+    complete,
+    describe,
+    find_column,
+    find_positive,
+)
+from fairaudit.scaffold.roles import (
+    Role,
+    find_candidates,
+    guess_positive,
+    is_like_count,
+    pair_counts,
+)
+from fairaudit.scaffold.writing import describe_columns, write_spec
 
 __all__ = [
     "OUTCOMES",
     "Choices",
     "Role",
+    "are_free",
     "complete",
     "describe",
+    "describe_columns",
     "find_candidates",
     "find_column",
+    "find_positive",
     "guess_positive",
     "is_like_count",
+    "pair_counts",
     "write_spec",
 ]

@@ -40,7 +40,8 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 class Choices:
     """The columns of an audit by role; `counts` are columns of people by the level they count.
 
-    `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it.
+    `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it. What was
+    not named is among the `proposed`; a proposal of `counts` is one of a decision.
     """
 
     protected: tuple[str, ...] = ()
@@ -85,8 +86,10 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
             what = f"--{role} {choices.columns[role]}: the column holds what is no {words}"
             raise UsageError(what, "name another column, or mend the data")
-    proposals: dict[Role, str] = {}
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
+    if is_open and Role.COUNT not in choices.columns and are_free(profile.counts, named):
+        return replace(choices, counts=profile.counts, proposed=frozenset({Role.DECISION}))
+    proposals: dict[Role, str] = {}
     for role in (*OUTCOMES, Role.SCORE) if is_open else ():
         taken = {*named, *proposals.values()}
         found = [row for row in find_candidates(profile, role) if row.column.name not in taken]
@@ -100,6 +103,11 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         tables = [row.column.name for row in find_candidates(profile, Role.COUNT)]
         proposals.update((Role.COUNT, name) for name in tables if name not in named)
     return replace(choices, columns={**proposals, **choices.columns}, proposed=frozenset(proposals))
+
+
+def are_free(counts: Mapping[str, str], taken: Iterable[str]) -> bool:
+    """Whether there are counts side by side in columns that have no role."""
+    return bool(counts) and not {*counts.values()} & {*taken}
 
 
 def describe(candidates: Iterable[Candidate]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,6 +56,18 @@ _POSITIVES = (
     " positive pass passed invited offer"
 )
 _POSITIVE = frozenset(_POSITIVES.split())
+_COUNTED_WORDS = (
+    "selected hired admitted accepted approved granted offered invited promoted passed survived"
+    " positive"
+)
+_COUNTED = frozenset(_COUNTED_WORDS.split())
+_REFUSED_WORDS = "rejected denied declined refused unselected dismissed failed died negative"
+_REFUSED = frozenset(_REFUSED_WORDS.split())
+_TOTAL_WORDS = "n total totals applicants candidates people persons number count all"
+_TOTALS = frozenset(_TOTAL_WORDS.split())
+_ID_WORDS = "id ids identifier key uuid guid ssn"
+_IDS = frozenset(_ID_WORDS.split())
+"""What columns of counts count, by a word of their names; and words of names of ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,26 @@ def is_like_count(name: str) -> bool:
     return bool(words) and words[-1 if words[0] != "n" else 0] in _WORDS[Role.COUNT].split()
 
 
+def pair_counts(names: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Columns that by their names may count people side by side, by what each counts.
+
+    First those of the selected and of all, then those of the selected and of the rejected.
+
+    >>> [*pair_counts(["race", "n_applicants", "n_selected"])]
+    [{'selected': 'n_selected', 'total': 'n_applicants'}]
+    """
+    rest = {name: {*_words(name)[:-1]} - _TOTALS for name in names}
+    totals = [name for name in names if not rest[name] and _words(name) != [""]]
+    counted, refused = (
+        [(*words, name) for name, words in rest.items() if len(words) == 1 and words <= known]
+        for known in (_COUNTED, _REFUSED)
+    )
+    for level, name in counted:
+        yield from ({level: name, "total": total} for total in totals)
+    for level, name in counted:
+        yield from ({level: name, other: column} for other, column in refused)
+
+
 def is_number(column: ColumnProfile) -> bool:
     """Whether all values are numbers, but for words that mean missing."""
     missing = sum(n for text, n in column.values if is_like_missing(text))
@@ -137,9 +169,22 @@ def guess_positive(column: ColumnProfile) -> str | None:
     return likely[0] if len(known) == 2 and len(likely) == 1 and column.is_whole else None
 
 
+def is_id(column: ColumnProfile, rows: int) -> bool:
+    """Whether values name rows or people, and no groups: of another one in nearly every row.
+
+    Or by the name of the column, where there are more than groups are.
+    """
+    is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
+    is_called = column.distinct > MOST_GROUPS and bool({*_words(column.name)} & _IDS)
+    is_fraction = column.whole < column.numbers
+    return (is_own or is_called) and not is_fraction
+
+
 def _is_group(column: ColumnProfile, profile: FileProfile) -> bool:
-    is_id = column.distinct > 0.9 * profile.rows and profile.rows > MOST_GROUPS
-    return is_date(column) or (not is_id and (is_many(column) or column.distinct <= MOST_GROUPS))
+    if is_date(column):
+        return True
+    is_few = is_many(column) or column.distinct <= MOST_GROUPS
+    return is_few and not is_id(column, profile.rows)
 
 
 def _has_classes(column: ColumnProfile, _: FileProfile) -> bool:
@@ -161,7 +206,9 @@ _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
     Role.LABEL: _has_classes,
     Role.PREDICTION: _has_classes,
     Role.DECISION: _has_classes,
-    Role.SCORE: lambda column, _: is_number(column) and column.distinct > 5,
+    Role.SCORE: lambda column, profile: (
+        is_number(column) and column.distinct > 5 and not is_id(column, profile.rows)
+    ),
     Role.COUNT: lambda column, profile: column.name == profile.count and is_whole(column),
     Role.WEIGHT: lambda column, _: is_positive_number(column),
 }

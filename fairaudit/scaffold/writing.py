@@ -16,6 +16,7 @@ from fairaudit.scaffold.roles import (
     find_candidates,
     is_code,
     is_date,
+    is_id,
     is_many,
     list_known,
 )
@@ -145,8 +146,29 @@ def _cut(column: ColumnProfile) -> list[str]:
 
 
 def _list_levels(column: ColumnProfile) -> str:
+    """The commonest values of a column, each with the rows it has in the first ones."""
     shown = [f"{names.name(text)} ({n:,})" for text, n in column.values[:_MOST_LISTED]]
     return ", ".join(shown) + (", …" if column.distinct > len(shown) else "")
+
+
+def describe_columns(profile: FileProfile) -> Iterator[str]:
+    """A line for each column: its name, and what it holds."""
+    width = min(max((len(names.name(column.name)) for column in profile.columns), default=0), 30)
+    for column in profile.columns:
+        missing = profile.rows - column.present
+        gap = f"; {missing:,} missing" if missing else ""
+        yield f"  {names.name(column.name):{width}}  {_describe(column, profile.rows)}{gap}"
+
+
+def _describe(column: ColumnProfile, rows: int) -> str:
+    """What a column holds, in words."""
+    if is_id(column, rows):
+        return f"about {column.distinct:,} values: an id"
+    if is_date(column):
+        return f"dates, such as {column.values[0][0]}"
+    if is_many(column):
+        return f"numbers from {column.low:g} to {column.high:g}"
+    return f"{column.distinct:,} levels: {_list_levels(column)}" if column.values else "nothing"
 
 
 def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
@@ -169,7 +191,10 @@ def _write_counts(choices: Choices) -> Iterator[str]:
     counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
     levels = [level for level in choices.counts if level != "total"]
     positive = next((text for text in choices.positives if text in levels), levels[0])
-    yield f"  decision: {{counts: {{{counts}}}, positive: {quote(positive)}}}"
+    why = ""
+    if Role.DECISION in choices.proposed:
+        why = "  # proposed: their names, and each row is another group"
+    yield f"  decision: {{counts: {{{counts}}}, positive: {quote(positive)}}}{why}"
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fairaudit import inputs
@@ -54,14 +54,18 @@ from fairaudit.spec.resolved import (
     search_spec,
     spec_to_fit,
 )
+from fairaudit.spec.settings import apply_settings, refuse_settings
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
 
 
-def load(path: str | Path) -> Spec:
-    """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults."""
+def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
+    """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults.
+
+    Each of the `settings`, such as `metrics[0].fail.below=0.75`, stands over what the file says.
+    """
     try:
         raw = inputs.read_named(str(path), inputs.SPEC)
     except (OSError, ValueError) as error:
@@ -72,7 +76,7 @@ def load(path: str | Path) -> Spec:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise UsageError(f"{path}:{line}: the spec is not UTF-8", "save it as UTF-8") from error
-    return parse(content, str(path))
+    return parse(content, str(path), settings)
 
 
 def files_named(path: Path) -> list[str]:
@@ -96,17 +100,19 @@ def files_named(path: Path) -> list[str]:
     return [text.fill_in_environment(entry)[0] for entry in named]
 
 
-def parse(content: str, name: str = "spec") -> Spec:
+def parse(content: str, name: str = "spec", settings: Iterable[str] = ()) -> Spec:
     """The spec in a YAML text."""
-    document = add_profile(text.read(content, name))
+    document = apply_settings(add_profile(text.read(content, name)), settings)
     return build(document, validate(document), content)
 
 
-def of_mapping(mapping: Mapping[str, object], name: str = "spec") -> Spec:
+def of_mapping(
+    mapping: Mapping[str, object], name: str = "spec", settings: Iterable[str] = ()
+) -> Spec:
     """The spec in a Python mapping of the same shape."""
     document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
-    document = add_profile(document)
+    document = apply_settings(add_profile(document), settings)
     return build(document, validate(document), content)
 
 
@@ -147,6 +153,7 @@ __all__ = [
     "needed_quantiles",
     "of_mapping",
     "parse",
+    "refuse_settings",
     "search_spec",
     "spec_to_fit",
     "value_of",

@@ -104,6 +104,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         describe=shape.describe,
         notices=notices,
         profiles=draft.document.profiles,
+        settings=draft.document.settings,
         references=tuple(_references(draft, shape, columns)),
     )
 

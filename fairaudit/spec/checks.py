@@ -325,9 +325,10 @@ def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:
     for check in checks:
         if check.id in first and check.place is not None:
             place = first[check.id].place
-            line = f" in line {place.line}" if place else ""
-            message = f"the check {check.id} stands twice, first{line}"
-            source = draft.document.lines[check.place.line - 1]
+            line = f", first in line {place.line}" if place else ""
+            line += f" of {place.file}" if place and place.file != check.place.file else ""
+            message = f"the check {check.id} stands twice{line}"
+            source = draft.document.find_line(check.place)
             draft.faults.append(Fault(message, "metrics", check.place, source))
         elif check.id in first:
             draft.faults.append(Fault(f"the check {check.id} stands twice", "metrics"))

@@ -197,6 +197,7 @@ class Spec:
     describe: bool = False
     profiles: tuple[Profile, ...] = ()
     references: tuple[tuple[tuple[str, ...], Text], ...] = ()
+    settings: tuple[str, ...] = ()
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

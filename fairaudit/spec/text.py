@@ -34,7 +34,7 @@ _PLAIN_TAGS = {
 _ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
-_HALF = "this text holds half of a character: write the character itself"
+HALF = "this text holds half of a character: write the character itself"
 
 _LONGEST = 1_000
 """So much of a line is shown beside a fault."""
@@ -61,7 +61,7 @@ class Document:
     """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where.
 
     Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
-    how many entries of `metrics` the spec has itself.
+    how many entries of `metrics` the spec has itself. `settings` were set on the command line.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Document:
     others: dict[str, tuple[str, ...]] = field(default_factory=dict)
     profiles: tuple[Profile, ...] = ()
     own_metrics: int | None = None
+    settings: tuple[str, ...] = ()
 
     def is_own(self, path: Path) -> bool:
         """Whether an entry of `metrics` is the spec's own, and not of a profile."""
@@ -91,9 +92,12 @@ class Document:
     def fault(self, path: Path, message: str, *, key: bool = False) -> Fault:
         """A fault at a path, with its place and source line."""
         place = self.place(path, key=key)
+        return Fault(message, written(path), place, self.find_line(place))
+
+    def find_line(self, place: Place | None) -> str | None:
+        """The line that a place is in: of the spec, of a profile, or of a setting."""
         lines = self.others.get(place.file, self.lines) if place else ()
-        source = lines[place.line - 1] if place and place.line <= len(lines) else None
-        return Fault(message, written(path), place, source)
+        return lines[place.line - 1] if place and place.line <= len(lines) else None
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
         """The line that holds a value, and where in it; None where nothing is written there.
@@ -153,7 +157,7 @@ def find_unmarked_variables(text: str) -> list[str]:
     return re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
 
 
-def _is_broken(text: str) -> bool:
+def is_broken(text: str) -> bool:
     """Whether a text has half of a character: a surrogate without the one that follows."""
     return not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)
 
@@ -248,8 +252,8 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
         message = f"over {_MOST_NODES:,} values: so large a spec is not read"
         raise SpecError([Fault(message, written(path[:3]))])
     match value:
-        case str() if _is_broken(value):
-            raise SpecError([Fault(_HALF, written(path))])
+        case str() if is_broken(value):
+            raise SpecError([Fault(HALF, written(path))])
         case None | str():
             return value
         case bool():
@@ -294,8 +298,8 @@ class _Walk:
         if node.tag not in _PLAIN_TAGS:
             self.fault(path, f"the tag {node.tag} is not allowed: a spec is plain data")
         if isinstance(node, yaml.ScalarNode):
-            if _is_broken(node.value):
-                self.fault(path, _HALF)
+            if is_broken(node.value):
+                self.fault(path, HALF)
             empty = node.style is None and node.value in {"", "~", "null"}
             return None if empty else str(node.value)
         above = (*above, node)
@@ -317,8 +321,8 @@ class _Walk:
                 self.fault(path, f"a key must be a text; {_QUOTES}")
                 continue
             name = str(key.value)
-            if _is_broken(name):
-                self.fault(path, _HALF)
+            if is_broken(name):
+                self.fault(path, HALF)
                 continue
             inner = (*path, name)
             self.document.keys.setdefault(inner, place)

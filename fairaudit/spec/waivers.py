@@ -87,7 +87,3 @@ def _content(path: Path, path_text: Text) -> str:
         raise SpecError(
             [path_text.fault(f"the file {path} is not UTF-8: save it as such")]
         ) from error
-    except ValueError as error:
-        # A NUL, say, which no path can hold.
-        message = f"no file can be called {quoted(path_text.value)}"
-        raise SpecError([path_text.fault(message)]) from error

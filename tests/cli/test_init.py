@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from fairaudit.cli import scaffolding
 from fairaudit.engine.profiles import guess_format, profile_file
-from fairaudit.scaffold import is_like_count
+from fairaudit.scaffold import is_like_count, pair_counts
 from fairaudit.scaffold.writing import quote
 
 SAMPLE_ARGUMENTS = {
@@ -29,6 +30,7 @@ SAMPLE_ARGUMENTS = {
     "florida_1976.csv": "--protected victim,defendant --decision sentence --positive other",
     "florida_1987.csv": "--protected defendant --decision sentence --positive other",
     "kidney_admissions.csv": "--protected gender,race",
+    "long_stays.csv": "--protected language,sex --label stayed_long --prediction flagged --count n",
     "loans.csv": "--protected gender,race,age",
     "loans.parquet": "--protected gender,race,age --prediction score --positive >=0.5",
     "loans_theta.csv": "--protected gender,race --decision outcome --weight probability",
@@ -118,7 +120,7 @@ def test_protected_columns_are_not_decided_alone() -> None:
 
 def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("race, gender\n\nyes\n-\n\nyes\n-\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("race, gender\n\n-\n\n-\n"))
     done = run("init", "sample_data/loans.csv")
     assert done.returncode == 0, done.stderr
     columns = yaml.safe_load(done.stdout)["columns"]
@@ -126,6 +128,13 @@ def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert columns["label"]["column"] == "repaid"
     assert columns["decision"]["column"] == "approved"
     assert "score" not in columns
+    shown = done.stderr.splitlines()
+    assert shown[0] == "20,000 rows, and in their columns:"
+    assert "  application_id  about 20,000 values: an id" in shown
+    assert "  gender          2 levels: male (11,601), female (8,399)" in shown
+    assert "  age             numbers from 18 to 80" in shown
+    repaid = next(line for line in shown if line.startswith("  repaid "))
+    assert repaid.endswith("2 levels: yes (11,735), no (8,165); 100 missing")
 
 
 def test_a_positive_that_nobody_can_guess_is_asked() -> None:
@@ -342,7 +351,7 @@ def test_a_large_file_is_profiled_by_its_first_rows_and_one_pass(tmp_path: Path)
     early, late = "\n".join(["a,1"] * 60_000), "\n".join(f"b{n},0" for n in range(40_000))
     file.write_text(f"group,hired\n{early}\n{late}\n", "utf-8")
     form = guess_format(file)
-    group, hired = profile_file(file, form, is_like_count).columns
+    group, hired = profile_file(file, form, is_like_count, pair_counts).columns
     assert group.values == (("a", 50_000),)
     assert not group.is_whole
     assert group.distinct == pytest.approx(40_001, rel=0.1)
@@ -365,3 +374,102 @@ def test_few_rows_never_merge_every_level_and_unknown_is_named_once(tmp_path: Pa
     assert done.returncode == 0
     assert "merge:" not in done.stdout
     assert "unknown: [Unknown]}" in done.stdout
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, text: str, *line: str | Path) -> tuple[str, str]:
+    """What `init` writes to both streams where somebody answers this."""
+    with monkeypatch.context() as patch:
+        patch.setattr(scaffolding, "_can_ask", lambda: True)
+        patch.setattr("sys.stdin", io.StringIO(text))
+        done = run("init", *line)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_positive_that_nobody_can_guess_is_asked_until_it_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = ("sample_data/florida_1976.csv", "--protected", "victim", "--decision", "sentence")
+    out, err = answered(monkeypatch, "hanging\nother\n", *line)
+    assert yaml.safe_load(out)["columns"]["decision"]["positive"] == "other"
+    assert err.count("which value of 'sentence' is positive? it holds ") == 2
+    evident = ("sample_data/loans.csv", "--protected", "race", "--label", "repaid")
+    assert "is positive?" not in answered(monkeypatch, "", *evident)[1]
+
+
+WHOLE = {"women": (50, 200), "men": (120, 300), "other": (20, 40)}
+COUNTED = {
+    "n and selected": ("sex,n,selected", {"selected": "selected", "total": "n"}, WHOLE),
+    "hired": ("sex,applicants,n_hired", {"hired": "n_hired", "total": "applicants"}, WHOLE),
+    "with rates": ("sex,n,selected,rate", {"selected": "selected", "total": "n"}, WHOLE),
+    "both sides": (
+        "sex,admitted,rejected",
+        {"admitted": "admitted", "rejected": "rejected"},
+        {"women": (200, 250), "men": (300, 420), "other": (40, 60)},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_counts_side_by_side_are_proposed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, counts, expected = COUNTED[kind]
+    width = header.count(",") + 1
+    rows = [("women", 200, 50, 0.25), ("men", 300, 120, 0.4), ("other", 40, 20, 0.5)]
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join([header, *(",".join(map(str, row[:width])) for row in rows), ""]))
+    text = round_trip(file, "--protected sex", tmp_path)
+    decision = {"counts": counts, "positive": next(iter(counts))}
+    assert yaml.safe_load(text)["columns"]["decision"] == decision
+    assert "# proposed: their names, and each row is another group" in text
+    told = run("run", tmp_path / "spec.yaml", "--format", "json").stdout
+    rates = {
+        row["group"]["sex"]: (row["numerator"], row["denominator"])
+        for row in json.loads(told)["rates"]
+        if row["metric"] == "selection_rate" and row["by"] == ["sex"]
+    }
+    assert rates == expected
+    agreed, _ = answered(monkeypatch, "sex\n\n", file)
+    assert yaml.safe_load(agreed)["columns"]["decision"] == decision
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["women,200,50", "men,300,301"],  # more selected than people
+        ["women,200,50", "men,300,120", "men,10,5"],  # a group twice
+        ["women,1,1", "men,1,0", "other,1,1"],  # people
+        ["women,20.5,3", "men,30,4"],  # no number of people
+        ["women,,3", "men,30,4"],  # none at all
+    ],
+)
+def test_what_is_no_table_of_counts_is_not_proposed(rows: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(["sex,n,selected", *rows, ""]), "utf-8")
+    assert "counts:" not in run("init", file, "--protected", "sex").stdout
+
+
+def test_who_names_an_outcome_or_says_no_gets_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = "sample_data/berkeley_wide.csv"
+    decision = {"column": "admitted", "positive": {"at_least": 100}}
+    refused, _ = answered(monkeypatch, "gender\nn\n-\n-\nadmitted\n-\n>=100\n", file)
+    assert yaml.safe_load(refused)["columns"]["decision"] == decision
+    line = ("--protected", "gender", "--decision", "admitted", "--positive", ">=100")
+    assert yaml.safe_load(run("init", file, *line).stdout)["columns"]["decision"] == decision
+
+
+def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    # 6,000 visits of 2,000 people: an id has fewer levels than there are rows.
+    rows = (
+        f"{n % 2000},{20 + n % 50 / 7:.3f},R{n % 2000},{'FM'[n % 2]},{n % 3 % 2},{n % 2000}"
+        for n in range(6000)
+    )
+    header = "race_id,age,native_key,sex,hired,risk_id"
+    file.write_text("\n".join([header, *rows, ""]), "utf-8")
+    done = run("init", file, "--decision", "hired", "--positive", "1")
+    assert done.returncode == 2
+    assert "candidates: age (its name), sex (its name and its levels)" in done.stderr
+    proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
+    assert "score" not in proposed

@@ -142,3 +142,12 @@ def test_each_profile_runs_and_is_printed_in_full(name: str) -> None:
             assert isinstance(rendered, str)
             assert {word for word in words if word not in rendered} == set()
     assert fairaudit.load(result.to_dict()).provenance.profiles == (profile,)
+
+
+def test_a_check_of_the_spec_that_the_profile_has_is_a_fault_of_both_lines(tmp_path: Path) -> None:
+    profile = f"{ABOUT}metrics: [{{metric: selection_rate, by: [g], fail: '< 0.2'}}]\n"
+    text = refused(tmp_path, profile)
+    where, line = text.splitlines()[:2]
+    assert where.startswith(f"{tmp_path / 'ours.yaml'}:2:11: metrics: the check selection_rate/g/")
+    assert where.endswith(f" stands twice, first in line 6 of {tmp_path / 'spec.yaml'}")
+    assert line == "  2 | metrics: [{metric: selection_rate, by: [g], fail: '< 0.2'}]"
