@@ -13,17 +13,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.candidate_tables import CandidateTables, Column, KeyCombinations
 from fairaudit.engine.csv_fields import PADDING, FieldCoder
-from fairaudit.engine.numbers import Batch, Numbers
 from fairaudit.engine.partial_counts import Level, Measures, PartialCounts
-from fairaudit.engine.plain_csv import line_blocks, parts
-from fairaudit.engine.polars_route import interval
+from fairaudit.engine.plain_csv import THREADS, line_blocks, parts
+from fairaudit.engine.polars_route import intervals_of_texts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.plan import MISSING, Key, Plan, Search
@@ -40,7 +38,7 @@ def count(file: SourceFile, plan: Plan, progress: Progress) -> list[PartialCount
     """The counts of a file whose lines are proven to be plain; None where it is not served."""
     if plan.search is None or not plan.search.candidates or not _is_served(plan):
         return None
-    ranges = parts(file.path, file.unpacked_size or 0)
+    ranges = parts(file.path, file.unpacked_size or 0, THREADS)
     if ranges is None:
         return None
     work = _Work(file, plan, plan.search, progress)
@@ -166,12 +164,8 @@ class CutCoder:
         return np.take(self._codes, codes), (*range(self._last), MISSING)
 
     def _parse(self, levels: tuple[Level, ...]) -> None:
-        texts = pl.DataFrame({self._key.column: levels}, schema={self._key.column: pl.String})
-        batch = Batch(texts.lazy(), texts.schema, ("",))
-        numbers = Numbers(batch, self._plan)
-        sound = texts.select(numbers.sound(self._key.column)).to_series()
-        if not sound.all():
+        codes = intervals_of_texts(self._key, levels, self._plan)
+        if codes is None:
             raise NotServed  # the other route tells which row it is
-        codes = texts.select(interval(self._key, batch, numbers)).to_series()
-        self._codes = codes.fill_null(self._last).to_numpy().astype(np.int16)
+        self._codes = np.where(codes == MISSING, self._last, codes).astype(np.int16)
         self._of = levels

@@ -45,10 +45,9 @@ def check_file(
     from fairaudit.engine.plain_csv import plain_lines
 
     form = plans[0].format
-    if (counted := native_csv.count(file, plans, progress)) is not None:
-        read = _with_lines(file, counted.lines, form)
-        counts = counted.plan, counted.parts
-        return CheckedFile(read, counted.lines, plain=True, counts=counts)
+    if (native := native_csv.check(file, plans, progress)) is not None:
+        read = _with_lines(file, native.lines, form)
+        return CheckedFile(read, native.lines, plain=True, counts=native.counts)
     plain = plain_lines(file, form, progress)
     if plain is not None:
         return CheckedFile(_with_lines(file, plain, form), plain, plain=True)

@@ -9,7 +9,6 @@ asked; any other file is left to the Polars route, with equal counts.
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from fairaudit.counts import RawKey
 from fairaudit.engine.arrow_codes import KeyCoder, NotServed, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
+from fairaudit.engine.opening import thread_count
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
 from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts, places
 from fairaudit.engine.scores import ScoreCounter
@@ -129,12 +129,6 @@ def _columns(plan: Plan) -> list[str]:
     measured = [name for name in (plan.count, plan.weight) if name is not None]
     candidates = plan.search.candidates if plan.search else ()
     return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *candidates]))
-
-
-def thread_count() -> int:
-    """As many threads as Polars takes: the machine's, or as its variable says."""
-    setting = os.environ.get("POLARS_MAX_THREADS", "")
-    return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1
 
 
 class _Work:

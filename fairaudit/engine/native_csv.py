@@ -1,27 +1,30 @@
 """CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
 
-It serves plain files, quoted or not, whose keys are texts of a few thousand levels, where each row
-is one person. Whatever else a file or a plan has, and any fault, is left to the other readers: they
-tell a fault with its line. It runs where `FAIRAUDIT_ROUTE` asks for it.
+It checks each plain file, quoted or not, and counts those whose keys have a few thousand texts and
+whose rows are one person each. Whatever else a file or a plan has, and any fault, is left to the
+other readers: they tell a fault with its line.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.counts import RawKey
+from fairaudit.counts import RawKey, unite_keys
+from fairaudit.cube import add_up, distinct_rows
 from fairaudit.engine import kernel
+from fairaudit.engine.opening import thread_count
 from fairaudit.engine.partial_counts import Measures, PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
-from fairaudit.plan import Plan, united
+from fairaudit.plan import Key, Plan, united
 from fairaudit.progress import Progress
 
 _BLOCK = 2**18
@@ -30,114 +33,169 @@ _BLOCK = 2**18
 _PADDING = 64
 """Bytes behind a block that the kernel may read."""
 
+_MOST_THREADS = 16
 
-class CountedCsv(NamedTuple):
-    """What a file holds by a plan, a part for each thread, and its lines below the header."""
 
-    plan: Plan
-    parts: Sequence[PartialCounts]
+_TEXTS = Key("")
+"""What stands for the key of a column while its texts are united."""
+
+
+class CheckedLines(NamedTuple):
+    """How many lines stand below the header, each a record, and their counts by a plan, if any."""
+
     lines: int
+    counts: tuple[Plan, PartialCounts] | None = None
 
 
-def count(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CountedCsv | None:
-    """The counts of a file for all of the plans; None where it, or what they ask, is not served."""
-    if not kernel.is_forced():
-        return None  # until its fuzzing is done, it counts for those who ask for it
-    plan = plans[0] if len(plans) == 1 else united(plans)
-    size = file.unpacked_size
-    if plan is None or size is None or not _serves(plan, file):
+def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedLines | None:
+    """The lines of a plain file, counted for all of the plans where that is served.
+
+    None where the file needs a closer look, or there is no kernel.
+    """
+    form, size, native = plans[0].format, file.unpacked_size, kernel.load()
+    if native is None or size is None or form.multiline or not form.separator.isascii():
         return None
-    native = kernel.load()
-    if native is None:
-        return None
-    progress.start(f"counting {file.file.path}", size, "bytes")
     try:
-        ranges = parts(file.path, size)
-        counted = None if ranges is None else _Work(native, file, plan, progress).run(ranges)
+        before = _state(file.path)
+        ranges = parts(file.path, size, min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK))
+        if ranges is None:
+            return None
+        work = _Work(native, file, form.separator, progress)
+        plan = plans[0] if len(plans) == 1 else united(plans)
+        checked = None
+        if plan is not None and _serves(plan, file):
+            progress.start(f"counting {file.file.path}", size, "bytes")
+            checked = work.count(plan, ranges)
+        if checked is None:
+            progress.start(f"checking {file.file.path}", size, "bytes")
+            checked = work.check(ranges)
+        if checked is not None and _state(file.path) != before:
+            what = f"{file.file.path}: the file changed while it was read"
+            raise DataError(what, "run again")
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    if counted is None or not any(counted.lines):
-        return None
-    return CountedCsv(plan, [*counted.parts(plan)], sum(counted.lines))
+    return checked
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """What tells that a file was written to."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _serves(plan: Plan, file: SourceFile) -> bool:
-    """Whether rows are counted by their texts, and nothing else is asked of them."""
-    form = plan.format
+    """Whether rows are counted by texts and numbers, and nothing else is asked of them."""
     measured = plan.scores or plan.adding.columns or plan.cluster or plan.count or plan.weight
     others = plan.filter or plan.tables or plan.search or plan.models or plan.is_derived
-    is_plain = not form.multiline and len(form.separator) == 1 and form.separator.isascii()
     has_names = len({*file.header}) == len(file.header)
-    is_text = not any(key.is_cut for key in plan.keys)
-    return is_plain and has_names and is_text and not (measured or others)
+    return bool(plan.keys) and has_names and not (measured or others)
 
 
-class _Counted(NamedTuple):
-    """What threads counted: the lines of each, and the kernel's levels, codes and rows."""
+class _Table(NamedTuple):
+    """What a thread counted: its lines, the texts of each key, the codes of cells, their rows."""
 
-    lines: Sequence[int]
-    tables: Sequence[tuple[Sequence[Sequence[bytes | None]], bytes, bytes]]
-
-    def parts(self, plan: Plan) -> Iterator[PartialCounts]:
-        """The cells of each thread that has any."""
-        for texts, codes, rows_of_cells in self.tables:
-            rows = np.frombuffer(rows_of_cells, dtype=np.int64)
-            if not len(rows):
-                continue
-            columns = np.frombuffer(codes, dtype=np.uint16).reshape(len(rows), -1).T
-            keys = []
-            for key, known, column in zip(plan.keys, texts, columns, strict=True):
-                used, places = np.unique(column, return_inverse=True)
-                named = (known[code] for code in used.tolist())
-                levels = tuple(None if text is None else text.decode() for text in named)
-                keys.append(RawKey(key, places, levels))
-            yield PartialCounts(tuple(keys), np.ones(len(rows), np.int64), Measures(rows, rows))
+    lines: int
+    texts: Sequence[Sequence[bytes | None]]
+    codes: bytes
+    rows: bytes
 
 
 class _Work:
     """A file that several threads share, a part each."""
 
     def __init__(
-        self, native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
+        self, native: ModuleType, file: SourceFile, separator: str, progress: Progress
     ) -> None:
-        places = {name: number for number, name in enumerate(file.header)}
-        self._columns = tuple(places[key.column] for key in plan.keys)
-        self._separator = plan.format.separator.encode()[0]
         self._native = native
         self._file = file
+        self._separator = separator.encode()[0]
         self._progress = progress
-        self._stopped = threading.Event()
 
-    def run(self, ranges: Sequence[tuple[int, int]]) -> _Counted | None:
-        """The counts of all parts; None where a line of one is not plain."""
-        tables = [self._new_table() for _ in ranges]
-        with ThreadPoolExecutor(len(ranges)) as pool:
-            # A thread takes longer to begin than a block to be counted.
-            apply = map if ranges[-1][1] < _BLOCK else pool.map
-            try:
-                lines = [*apply(self._count, tables, ranges)]
-            finally:
-                # After an interruption, or a fault, nobody waits for the blocks that are left.
-                self._stopped.set()
-        whole = [part for part in lines if part is not None]
-        if len(whole) < len(lines):
+    def check(self, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
+        """The lines of all parts; None where one is not plain."""
+        tables = self._run((), ranges)
+        return None if tables is None else CheckedLines(sum(table.lines for table in tables))
+
+    def count(self, plan: Plan, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
+        """The same, and their counts; None where a line is not plain, or they are not served."""
+        places = {name: number for number, name in enumerate(self._file.header)}
+        tables = self._run(tuple(places[key.column] for key in plan.keys), ranges)
+        if tables is None:
             return None
-        return _Counted(whole, [self._native.csv_counts(table) for table in tables])
+        lines = sum(table.lines for table in tables)
+        counts = _join(plan, tables) if lines else None
+        return None if counts is None else CheckedLines(lines, (plan, counts))
 
-    def _new_table(self) -> object:
-        fields = len(self._file.header)
-        return self._native.csv_table(self._separator, fields, self._columns, 0)
+    def _run(
+        self, columns: tuple[int, ...], ranges: Sequence[tuple[int, int]]
+    ) -> list[_Table] | None:
+        """What each thread counted by these columns; None where a part is not served."""
+        stopped = threading.Event()
 
-    def _count(self, table: object, ends: tuple[int, int]) -> int | None:
-        """Counts a part that begins with a line: how many; None where one is not plain."""
+        def count(ends: tuple[int, int]) -> _Table | None:
+            return self._count(columns, ends, stopped)
+
+        if len(ranges) == 1:
+            tables = [count(ranges[0])]  # a thread takes longer to begin than a block to be counted
+        else:
+            with ThreadPoolExecutor(len(ranges)) as pool:
+                try:
+                    tables = [*pool.map(count, ranges)]
+                finally:
+                    # After an interruption, or a fault, nobody waits for the blocks that are left.
+                    stopped.set()
+        whole = [table for table in tables if table is not None]
+        return whole if len(whole) == len(tables) else None
+
+    def _count(
+        self, columns: tuple[int, ...], ends: tuple[int, int], stopped: threading.Event
+    ) -> _Table | None:
+        """Counts a part that begins with a line; None where one is not plain, or not served."""
+        table = self._native.csv_table(self._separator, len(self._file.header), columns, 0)
         buffer = bytearray(_BLOCK + 1 + _PADDING)
         total = 0
         for end in line_blocks(self._file.path, *ends, buffer, _BLOCK):
-            is_done = self._stopped.is_set() or not end
+            is_done = stopped.is_set() or not end
             lines = None if is_done else self._native.count_csv(table, buffer, end)
             if lines is None:
-                self._stopped.set()
+                stopped.set()
                 return None
             total += lines
             self._progress.advance(end, "bytes")
-        return total
+        return _Table(total, *self._native.csv_counts(table))
+
+
+def _join(plan: Plan, tables: Sequence[_Table]) -> PartialCounts | None:
+    """The cells of all threads as one; None where a text is no number, and has to be one."""
+    keys = []
+    for number, key in enumerate(plan.keys):
+        texts = unite_keys([_column(table, number, len(plan.keys)) for table in tables])
+        raw = _cut(key, texts, plan) if key.is_cut else RawKey(key, texts.codes, texts.levels)
+        if raw is None:
+            return None
+        keys.append(raw)
+    codes = np.stack([key.codes for key in keys], axis=1).astype(np.int32)
+    cells, cell_of = distinct_rows(codes)
+    rows = np.concatenate([np.frombuffer(table.rows, dtype=np.int64) for table in tables])
+    sums = add_up(rows, cell_of, len(cells))
+    joined = tuple(
+        RawKey(key.key, column, key.levels)
+        for key, column in zip(keys, cells.T.astype(np.int64), strict=True)
+    )
+    return PartialCounts(joined, np.ones(len(cells), np.int64), Measures(sums, sums))
+
+
+def _column(table: _Table, number: int, key_count: int) -> RawKey:
+    """The texts of a column in the cells of a thread, those alone that some row has."""
+    codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, key_count)[:, number]
+    used, places = np.unique(codes, return_inverse=True)
+    known = [table.texts[number][code] for code in used.tolist()]
+    return RawKey(_TEXTS, places, tuple(None if text is None else text.decode() for text in known))
+
+
+def _cut(key: Key, texts: RawKey, plan: Plan) -> RawKey | None:
+    """A column as the intervals of its numbers; None where a text is none."""
+    from fairaudit.engine.polars_route import intervals_of_texts
+
+    intervals = intervals_of_texts(key, texts.levels, plan)
+    return None if intervals is None else RawKey(key, intervals[texts.codes])

@@ -51,6 +51,12 @@ def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
     return file.reader.read_columns(file, form, copies)
 
 
+def thread_count() -> int:
+    """As many threads as Polars takes: the machine's, or as its variable says."""
+    setting = os.environ.get(_THREADS, "")
+    return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1
+
+
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
 ) -> CheckedFile:

@@ -172,6 +172,15 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
                     raise DataError.unreadable(name, what) from error
 
 
+def read_at(file: int, size: int, offset: int) -> bytes:
+    """Up to `size` bytes of a file from a place on, by a descriptor that one thread alone uses.
+
+    In two calls, since `pread` is not on every platform.
+    """
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, size)
+
+
 class _TooLarge(Exception):
     """A row group of so many rows."""
 
@@ -288,7 +297,7 @@ def _check_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
         ):
             raise _Damaged
         if header.checksum is not None:
-            body = os.pread(file, header.size, start)
+            body = read_at(file, header.size, start)
             if zlib.crc32(body) != header.checksum % 2**32:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
@@ -298,9 +307,9 @@ def _check_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
 def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
     """The header of the page that begins there, from there on."""
     try:
-        return Header(*read_header(os.pread(file, min(_FEW_BYTES, stop - offset), offset)))
+        return Header(*read_header(read_at(file, min(_FEW_BYTES, stop - offset), offset)))
     except ValueError:
-        return header_in_python(os.pread(file, min(_MANY_BYTES, stop - offset), offset))
+        return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
 
 
 def header_in_python(content: bytes) -> Header:

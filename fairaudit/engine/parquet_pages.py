@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from fairaudit.engine.arrow_codes import NotServed
-from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header
+from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header, read_at
 
 Buffer: TypeAlias = Any
 """Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""
@@ -35,7 +35,8 @@ class DamagedPage(Exception):
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """A file by its descriptor."""
-    file = os.open(path, os.O_RDONLY)
+    # Windows reads texts unless it is told not to: line ends of one byte, and none behind a 26.
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         yield file
     finally:
@@ -46,7 +47,7 @@ def read_bytes(file: int, start: int, stop: int) -> bytes:
     """Bytes of a file by its descriptor: no map, so that a file cut short is no signal."""
     parts = []
     while start < stop:
-        part = os.pread(file, stop - start, start)
+        part = read_at(file, stop - start, start)
         if not part:
             raise DamagedPage
         parts.append(part)

@@ -23,7 +23,7 @@ from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
 
 _BLOCK = 2**21
-_THREADS = 2
+THREADS = 2
 _LF, _CR, _QUOTE = b"\n", b"\r", b'"'
 
 Bits: TypeAlias = NDArray[np.uint64]
@@ -52,11 +52,11 @@ def plain_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> int | 
 def _count_in_threads(
     path: Path, separator: str, fields: int, size: int, progress: Progress
 ) -> int | None:
-    ranges = parts(path, size)
+    ranges = parts(path, size, THREADS)
     if ranges is None:
         return None
     work = _Check(path, separator, fields, progress)
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         # A thread takes longer to begin than a block to be read.
         apply = map if size < _BLOCK else pool.map
         try:
@@ -68,24 +68,27 @@ def _count_in_threads(
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def parts(path: Path, size: int) -> list[tuple[int, int]] | None:
-    """Where the parts of a file below its header begin and end, a part for each thread.
+def parts(path: Path, size: int, count: int) -> list[tuple[int, int]] | None:
+    """Where so many parts of a file below its header begin and end; some may be empty.
 
     None where a line is longer than a block.
     """
-    bounds = [_line_start(path, start) for start in (0, size // _THREADS)]
+    bounds = [_line_start(path, size * number // count, size) for number in range(count)]
     starts = [start for start in bounds if start is not None]
     if len(starts) < len(bounds):
         return None
     return list(zip(starts, [*starts[1:], size], strict=True))
 
 
-def _line_start(path: Path, start: int) -> int | None:
-    """Where the next line begins; None where none does for a whole block."""
+def _line_start(path: Path, start: int, size: int) -> int | None:
+    """Where the next line begins, if only at the end of all; None where none does for a block."""
     with path.open("rb", buffering=0) as stream:
         stream.seek(start)
-        end = stream.read(_BLOCK).find(_LF)
-    return None if end < 0 else start + end + 1
+        read = stream.read(_BLOCK)
+    end = read.find(_LF)
+    if end < 0:
+        return size if start + len(read) >= size else None
+    return start + end + 1
 
 
 class _Check:

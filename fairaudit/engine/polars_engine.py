@@ -383,11 +383,14 @@ def _count_by_route(
         if left and (parts_by_name := count_tables(left, plan, progress)):
             routes.append(route)
             parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
-    by_check = [checked for checked in ready if checked.counts and checked.counts[0] == plan]
+    by_check: dict[str, list[PartialCounts | DataError]] = {
+        checked.source.file.path: [checked.counts[1]]
+        for checked in ready
+        if checked.counts is not None and checked.counts[0] == plan
+    }
     if by_check:
         routes.append("the native kernel over csv")
-    for checked in by_check:
-        parts_of[checked.source.file.path] = [*(checked.counts or (plan, ()))[1]]
+        parts_of |= by_check
     is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
     if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields

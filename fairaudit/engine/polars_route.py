@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from fairaudit.arrays import Ints
 from fairaudit.counts import TINY, WEIGHT_SCALES, RawAmounts, RawKey
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.partial_counts import (
     LARGE,
     SQUARE_ROOTS,
+    Level,
     Measures,
     PartialCounts,
     check_people,
@@ -242,6 +244,17 @@ def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
         cut = pl.lit(float(edge.value)).cast(kind)
         code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
     return pl.when(value.is_not_null()).then(code)
+
+
+def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | None:
+    """The interval of a key for each text, `MISSING` where it is missing; None where one is bad."""
+    frame = pl.DataFrame({key.column: texts}, schema={key.column: pl.String})
+    batch = Batch(frame.lazy(), frame.schema, ("",))
+    numbers = Numbers(batch, plan)
+    if not frame.select(numbers.sound(key.column)).to_series().all():
+        return None
+    codes = frame.select(interval(key, batch, numbers)).to_series()
+    return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
 
 
 def _candidate(name: str, batch: Batch) -> pl.Expr:

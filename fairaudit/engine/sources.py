@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,7 +62,7 @@ class CheckedFile:
     records: int
     blank: int = 0
     plain: bool = False
-    counts: tuple[Plan, Sequence[PartialCounts]] | None = None
+    counts: tuple[Plan, PartialCounts] | None = None
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXT = 1 << 24, FIRST_SLOTS = 1 << 12, NO_CODE = MOST_LEVELS + 1 };
+enum { MOST_TEXT = 1 << 24, NO_CODE = MOST_LEVELS + 1 };
 
 /* A field as it is meant, without quotes; null where nothing stands there. */
 typedef struct {

@@ -11,7 +11,13 @@
 
 #include "parquet.h"
 
-enum { PADDING = 64, MOST_LEVELS = 4095, LEVEL_SLOTS = 16384, MOST_COMBINATIONS = 1 << 20 };
+enum { PADDING = 64 };
+
+/* So many texts a column may have, and combinations of them a table; `FIRST_SLOTS` are those of a new
+   table. A fuzzer has fewer, so that it reaches them. */
+#ifndef MOST_LEVELS
+enum { MOST_LEVELS = 4095, LEVEL_SLOTS = 16384, MOST_COMBINATIONS = 1 << 20, FIRST_SLOTS = 1 << 12 };
+#endif
 
 /* A text of a column: its first eight bytes, and where all of them stand among the texts. */
 typedef struct {

@@ -1,118 +1,166 @@
-/* Mutates small CSV inputs and counts them by both instruction sets, which must agree; built with
-   ASan and UBSan. Arguments: executions, seed, files to begin with. */
+/* One input of the fuzzer: lines of CSV in two blocks, counted by both instruction sets. Both must
+   say what a slow reader of one byte after the other says.
+
+   It is built with few levels and cells, so that a small input reaches every limit. */
 #include "csv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 400, MOST_SEEDS = 4096 };
+#include "target.h"
 
-static uint64_t state;
+enum { MOST_KEYS = 3, MOST_FIELDS = 4, MOST_INPUT = 1 << 16 };
 
-/* A random number below `limit`, by xorshift. */
-static size_t below(size_t limit) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (size_t)(state >> 11) % limit;
+uint64_t counted_inputs;
+const uint8_t known_signs[] = "\",;\n\n\r\t \0ax\xc3\xa4\xe2\x82\xac\xed\xa0\xf0\x9f\x98\x80\xff";
+const size_t known_sign_count = sizeof known_signs - 1;
+
+/* What lines hold: whether all are records, how many, and the sum of the hashes of their keys. */
+typedef struct {
+    bool is_sound;
+    uint64_t lines, sum;
+} Seen;
+
+static const uint64_t EMPTY = 0xcbf29ce484222325u, MISSING = 0x9e3779b97f4a7c15u;
+
+/* By Fowler, Noll and Vo. */
+static uint64_t hashed(uint64_t hash, uint8_t sign) { return (hash ^ sign) * 0x100000001b3u; }
+
+/* One number of those of all keys, in their order. */
+static uint64_t joined(const uint64_t *hashes, size_t count) {
+    uint64_t sum = 0;
+    for (size_t place = 0; place < count; place++) sum = (sum + hashes[place]) * 0xff51afd7ed558ccdu;
+    return sum;
 }
 
-/* Changes, inserts, removes or doubles some bytes. */
-static size_t mutate(uint8_t *bytes, size_t size) {
-    static const char signs[] = "\",\n\r;\0ax\xc3\xa4\xe2\x82\xac\xff";
-    for (size_t times = 1 + below(4); times; times--) {
-        size_t at = size ? below(size) : 0, kind = below(4);
-        uint8_t sign = below(4) ? (uint8_t)signs[below(sizeof signs - 1)] : (uint8_t)below(256);
-        if (kind == 0 && size) {
-            bytes[at] = sign;
-        } else if (kind == 1 && size < MOST_BYTES) {
-            memmove(bytes + at + 1, bytes + at, size - at);
-            bytes[at] = sign;
-            size++;
-        } else if (kind == 2 && size > 1) {
-            memmove(bytes + at, bytes + at + 1, size - at - 1);
-            size--;
-        } else if (kind == 3 && size > 1) {
-            size_t length = 1 + below(size - at < 70 ? size - at : 70);
-            if (size + length > MOST_BYTES) continue;
-            memmove(bytes + at + length, bytes + at, size - at);
-            size += length;
+/* Whether bytes are UTF-8, by the number that each sign of them stands for. */
+static bool is_text(const uint8_t *at, const uint8_t *end) {
+    while (at < end) {
+        uint32_t sign = *at++;
+        if (sign < 0x80) continue;
+        size_t more = sign >= 0xf8 ? 9 : sign >= 0xf0 ? 3 : sign >= 0xe0 ? 2 : sign >= 0xc0 ? 1 : 9;
+        if (more == 9 || (size_t)(end - at) < more) return false;
+        sign &= 0x3fu >> more;
+        for (size_t place = 0; place < more; place++, at++) {
+            if (*at >> 6 != 2) return false;
+            sign = sign << 6 | (*at & 0x3f);
+        }
+        static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+        if (sign < least[more] || sign > 0x10ffff || (sign >= 0xd800 && sign < 0xe000)) return false;
+    }
+    return true;
+}
+
+/* Reads lines as RFC 4180 says, byte after byte. Keys are the last fields, backwards. */
+static Seen read_slowly(const uint8_t *bytes, size_t size, uint8_t separator, size_t fields, size_t keys) {
+    enum { START, IN_PLAIN, IN_QUOTES, BEHIND_QUOTE } state = START;
+    Seen seen = {.is_sound = size && bytes[size - 1] == '\n' && is_text(bytes, bytes + size)};
+    uint64_t hashes[MOST_FIELDS] = {0}, hash = EMPTY;
+    size_t field = 0, line_size = 0;
+    for (size_t at = 0; seen.is_sound && at < size; at++, line_size++) {
+        uint8_t sign = bytes[at];
+        if (state != IN_QUOTES && sign == '\r' && line_size && bytes[at + 1] == '\n') {
+            sign = bytes[++at];
+        } else if (sign == '\r' || (sign == '\n' && (!line_size || state == IN_QUOTES))) {
+            seen.is_sound = false;
+            break;
+        }
+        if (state == IN_QUOTES) {
+            if (sign == '"') state = BEHIND_QUOTE;
+            else hash = hashed(hash, sign);
+        } else if (sign == separator || sign == '\n') {
+            if (field < fields) hashes[fields - 1 - field] = state == START ? MISSING : hash;
+            field++;
+            hash = EMPTY;
+            state = START;
+        } else if (sign == '"' && state != IN_PLAIN) {
+            if (state == BEHIND_QUOTE) hash = hashed(hash, sign);
+            state = IN_QUOTES;
+        } else if (sign == '"' || state == BEHIND_QUOTE) {
+            seen.is_sound = false;
+        } else {
+            hash = hashed(hash, sign);
+            state = IN_PLAIN;
+        }
+        if (sign == '\n') {
+            seen.is_sound = seen.is_sound && field == fields;
+            seen.lines++;
+            seen.sum += joined(hashes, keys);
+            field = 0;
+            line_size = (size_t)-1;
         }
     }
-    return size;
+    return seen;
 }
 
-/* A block of its own size with just its padding, so that a read beyond it is seen. */
-static Status counted(CsvTable *table, const uint8_t *bytes, size_t size, bool is_scalar, size_t fields) {
-    *table = (CsvTable){.separator = ',', .fields = fields, .is_scalar = is_scalar};
-    size_t keys = fields < 3 ? fields : 3;
-    if (!begin_csv(table, keys)) abort();
-    for (size_t key = 0; key < keys; key++) table->keys[key].column = fields - 1 - key;
+/* The same sum, of what a table holds. */
+static Seen read_table(const CsvTable *table) {
+    Seen seen = {.is_sound = true};
+    for (size_t cell = 0; cell < table->cell_count; cell++) {
+        uint64_t hashes[MOST_KEYS] = {0};
+        for (size_t key = 0; key < table->key_count; key++) {
+            size_t code = table->codes[cell * table->key_count + key];
+            const LevelText *text = &table->keys[key].texts[code];
+            hashes[key] = code ? EMPTY : MISSING;
+            for (size_t place = 0; code && place < text->length; place++)
+                hashes[key] = hashed(hashes[key], table->texts[text->at + place]);
+        }
+        seen.sum += table->rows[cell] * joined(hashes, table->key_count);
+        seen.lines += table->rows[cell];
+    }
+    return seen;
+}
+
+/* Whether a table has no room for another level or cell, so that it may decline what is sound. */
+static bool is_full(const CsvTable *table) {
+    bool is_full = table->cell_count == MOST_COMBINATIONS;
+    for (size_t key = 0; key < table->key_count; key++)
+        is_full = is_full || table->keys[key].count == MOST_LEVELS;
+    return is_full;
+}
+
+/* Counts a block in memory of just its size and padding, so that a read beyond it is seen. */
+static Status count_alone(CsvTable *table, const uint8_t *bytes, size_t size, uint64_t *lines) {
     uint8_t *block = malloc(size + PADDING);
     memcpy(block, bytes, size);
     memset(block + size, '"', PADDING);
-    uint64_t lines = 0;
-    Status status = count_block(table, block, size, &lines);
-    uint64_t rows = 0;
-    for (size_t cell = 0; cell < table->cell_count; cell++) rows += table->rows[cell];
-    if (status == SOUND && rows != lines) abort();
+    Status status = count_block(table, block, size, lines);
     free(block);
     return status;
 }
 
-/* Aborts where the two ways differ. */
-static bool compare(const uint8_t *bytes, size_t size, size_t fields) {
-    CsvTable tables[2];
-    Status first = counted(&tables[0], bytes, size, true, fields);
-    Status second = counted(&tables[1], bytes, size, false, fields);
-    size_t cells = tables[0].cell_count, width = tables[0].key_count;
-    bool is_same = first == second && cells == tables[1].cell_count &&
-                   !memcmp(tables[0].codes, tables[1].codes, cells * width * sizeof(uint16_t)) &&
-                   !memcmp(tables[0].rows, tables[1].rows, cells * sizeof(uint64_t));
-    if (!is_same) {
-        fwrite(bytes, 1, size, stderr);
+/* Counts two blocks, and aborts where the table and the slow reader differ. */
+static bool compare(
+    const uint8_t *bytes, size_t size, size_t middle, CsvTable table, size_t keys, const Seen *seen) {
+    if (!begin_csv(&table, keys)) abort();
+    for (size_t key = 0; key < keys; key++) table.keys[key].column = table.fields - 1 - key;
+    uint64_t lines = 0, more = 0;
+    Status status = SOUND;
+    if (middle) status = count_alone(&table, bytes, middle, &lines);
+    if (status == SOUND) status = count_alone(&table, bytes + middle, size - middle, &more);
+    Seen counted = read_table(&table);
+    if (status != SOUND && (status != NOT_SERVED || (seen->is_sound && !is_full(&table)))) abort();
+    if (status == SOUND && (!seen->is_sound || lines + more != seen->lines ||
+                            counted.lines != seen->lines || counted.sum != seen->sum))
         abort();
-    }
-    free_csv(&tables[0]);
-    free_csv(&tables[1]);
-    return first == SOUND;
+    free_csv(&table);
+    return status == SOUND;
 }
 
-int main(int count, char **arguments) {
-    static uint8_t seeds[MOST_SEEDS][MOST_BYTES], bytes[MOST_BYTES + 1];
-    static size_t sizes[MOST_SEEDS], fields[MOST_SEEDS];
-    size_t seed_count = 0, sound = 0, executions = (size_t)atoll(arguments[1]);
-    state = (uint64_t)atoll(arguments[2]) * 0x9e3779b97f4a7c15u | 1;
-    for (int place = 3; place < count && seed_count < MOST_SEEDS; place++) {
-        FILE *file = fopen(arguments[place], "rb");
-        if (!file) continue;
-        size_t size = fread(seeds[seed_count], 1, MOST_BYTES, file), head = 0;
-        fclose(file);
-        fields[seed_count] = 1;
-        for (; head < size && seeds[seed_count][head] != '\n'; head++)
-            fields[seed_count] += seeds[seed_count][head] == ',';
-        while (size && seeds[seed_count][size - 1] != '\n') size--;
-        if (size) sizes[seed_count++] = size;
-    }
-    if (!seed_count) return 2;
-    for (size_t run = 0; run < executions; run++) {
-        size_t seed = below(seed_count), size = sizes[seed];
-        memcpy(bytes, seeds[seed], size);
-        size = mutate(bytes, size);
-        if (size && below(8)) bytes[size - 1] = '\n';
-        if (compare(bytes, size, fields[seed])) {
-            sound++;
-            // What is still sound may be begun with again.
-            size_t place = below(MOST_SEEDS);
-            if (place > seed_count && seed_count < MOST_SEEDS && size <= MOST_BYTES) place = seed_count++;
-            if (place < seed_count) {
-                memcpy(seeds[place], bytes, size);
-                sizes[place] = size;
-                fields[place] = fields[seed];
-            }
-        }
-    }
-    printf("%zu executions by both ways, %zu of sound input\n", executions, sound);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char separators[] = ",;\t ";
+    if (size < 3 || size > MOST_INPUT) return 0;
+    CsvTable table = {.separator = (uint8_t)separators[data[0] >> 2 & 3], .fields = 1 + (data[0] & 3)};
+    size_t keys = table.fields < MOST_KEYS ? table.fields : MOST_KEYS, middle = data[1];
+    if (data[0] & 16) keys = 0; // lines alone are counted then
+    data += 2;
+    size -= 2;
+    if (middle >= size) middle = 0;
+    while (middle && data[middle - 1] != '\n') middle--;
+    Seen seen = read_slowly(data, size, table.separator, table.fields, keys);
+    bool is_counted = compare(data, size, middle, table, keys, &seen);
+    table.is_scalar = true;
+    if (compare(data, size, middle, table, keys, &seen) != is_counted) abort();
+    counted_inputs += is_counted;
     return 0;
 }

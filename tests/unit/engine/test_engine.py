@@ -400,6 +400,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
         write(path, TEXT + "a,x,1\n")
         return found
 
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")  # the kernel reads it once
     monkeypatch.setattr("fairaudit.engine.plain_csv.plain_lines", and_then_grows)
     with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
         audit(path)

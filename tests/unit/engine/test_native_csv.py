@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cell_sums import sums
 from conftest import count_data, examples
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import native_csv
-from fairaudit.errors import DataError, UsageError
+from fairaudit.engine import DEFAULT, csv_checks, native_csv, plain_csv, scan
+from fairaudit.engine.contract import Files
+from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.plan import Plan
 from fairaudit.planning import plan
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
@@ -87,8 +92,6 @@ def test_the_kernel_is_the_lazy_route_and_the_rows(  # each part of a dialect
     lines = [separator.join("abyz"), *(written(row, separator) for row in rows)]
     text = end.join(lines) + (end if has_last_end else "")
     content = text.encode("utf-8-sig" if bom else "utf-8")
-    # A file whose last line begins before its middle, and has no end, is left to the guard.
-    assume(b"\n" in content[len(content) // 2 :])
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native_csv, "_BLOCK", block)
@@ -146,12 +149,185 @@ def test_what_is_not_served_is_left_to_the_lazy_route(tmp_path: Path, body: str)
     assert counted("lazy", path).read
 
 
-def test_it_runs_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_unless_another_route_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\nx,y,1,z\n")
     monkeypatch.delenv("FAIRAUDIT_ROUTE", raising=False)
-    assert count_data(PLAN, path).route != NATIVE
-    assert counted("native", path).route == NATIVE
+    assert count_data(PLAN, path).route == counted("native", path).route == NATIVE
+    assert counted("lazy", path).route != NATIVE
+
+
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 1000)
+    read = 0
+
+    def told(*arguments: Any) -> Iterator[int]:
+        nonlocal read
+        for end in plain_csv.line_blocks(*arguments):
+            read += end
+            yield end
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(native_csv, "line_blocks", told)
+    for reader in (csv_checks.check_lines, plain_csv.plain_lines, scan.count):
+        monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
+    assert count_data(PLAN, path).read == 1000
+    assert read == len("x,y,1,z\n") * 1000
+
+
+@pytest.mark.parametrize(
+    "after", ["a,b,y,z\nx,y,1,z\nx,y,0,z\nx,y,1,z\n", "a,b,y,z\nx,y,0,z\nx,y,1,z\n"]
+)
+def test_a_file_that_changes_while_it_is_read_is_told(
+    after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y,z\nx,y,1,z\nx,y,0,z\n")
+    os.utime(path, ns=(0, 0))
+
+    def and_then_changes(*arguments: Any) -> Iterator[int]:
+        yield from plain_csv.line_blocks(*arguments)
+        path.write_text(after)
+
+    monkeypatch.setattr(native_csv, "line_blocks", and_then_changes)
+    with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
+        count_data(PLAN, path)
+
+
+NUMBERS = [
+    "24",
+    "25",
+    "25.0",
+    " 30 ",
+    "1e1",
+    "-3",
+    "",
+    "NA",
+    "40",
+    "+5",
+    ".5",
+    "1e400",
+    "inf",
+    "nan",
+]
+NO_NUMBERS = ["x", "1_0", "0x1", "5 0", "٣", "--1"]
+OTHER_PLANS: dict[str, dict[str, Any]] = {
+    "texts": {},
+    "cut": {"columns": {"protected": {"a": {}, "n": {"bins": [25, 40]}}}},
+    "text and cut": {
+        "columns": {
+            "protected": {"n": {"bins": [25, 40]}, "m": {"column": "n", "unknown": ["24"]}}
+        },
+    },
+    "filter": {"filter": "b = 'x'"},
+    "weight": {"columns": {"protected": ["a"], "weight": "n"}},
+    "people": {"columns": {"protected": ["a"], "count": "n"}},
+}
+
+
+def other_plan(name: str, form: dict[str, Any]) -> Plan:
+    """A plan for columns a, b, n and y, by its name."""
+    more = OTHER_PLANS[name]
+    columns = {"protected": ["a", "b"], "decision": SPEC["columns"]["decision"]}
+    columns |= more.get("columns", {})
+    missing = {"prediction": "aside", "tokens": ["", "NA"]}
+    return plan(
+        specs.of_mapping({**SPEC, "missing": missing, **more, "columns": columns, "format": form})
+    )
+
+
+def outcome(route: str, path: Path, asked: Plan) -> tuple[object, ...]:
+    """What a route makes of a file: all that is counted, or its error in words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", route)
+        try:
+            counts = count_data(asked, path)
+        except FairauditError as error:
+            located = error
+            if isinstance(error, DataError):
+                located = DEFAULT.locate_error(error, asked, Files((str(path),)))
+            return type(error), str(located)
+    kept = Counter(counts.kept.tolist())
+    keys = [(key.key, {*key.levels}) for key in counts.keys]
+    return sums(counts), set(kept), keys, counts.read, counts.sources, counts.notices
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
+    """A file of columns a, b, n and y in some dialect, sound or damaged, and its format."""
+    separator = draw(st.sampled_from([",", ";", "\t", "|"]))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "latin-1", "utf-16"]))
+    texts = st.sampled_from(["x", "y", "", "NA", "a longer text", 'q"q', separator, "ä", "x" * 70])
+    numbers = NUMBERS[:-5] + draw(st.sampled_from([[], [], NUMBERS, NUMBERS + NO_NUMBERS]))
+    if encoding == "latin-1":
+        numbers = [number for number in numbers if number.isascii()]
+    values = [texts, texts, st.sampled_from(numbers), st.sampled_from(["0", "1", ""])]
+    fields = st.tuples(*(st.tuples(value, st.booleans()) for value in values))
+    rows = draw(st.lists(fields, max_size=30))
+    lines = ["a,b,n,y".replace(",", separator)]
+    lines += [
+        separator.join(
+            '"' + text.replace('"', '""') + '"' if quoted or {*text} & {'"', separator} else text
+            for text, quoted in row
+        )
+        for row in rows
+    ]
+    text = end.join(lines) + draw(st.sampled_from([end, ""]))
+    content = bytearray(text.encode(encoding))
+    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
+        place = draw(st.integers(0, len(content)))
+        if draw(st.booleans()):
+            del content[place : place + draw(st.integers(1, 3))]
+        else:
+            damage = [b'"', separator.encode(), b"\n", b"\r", b"\xff", b"\0", b"\n\n", b"\xc3"]
+            content[place:place] = draw(st.sampled_from(damage))
+    if encoding == "utf-8-sig":
+        encoding = "utf-8"
+    return bytes(content), {"separator": separator, "encoding": encoding}
+
+
+@examples(400)
+@given(
+    file=files(),
+    name=st.sampled_from([*OTHER_PLANS]),
+    block=st.sampled_from([150, 400, 2**18]),
+    threads=st.integers(1, 4),
+)
+def test_the_default_is_the_lazy_route_to_its_last_word(
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    file: tuple[bytes, dict[str, Any]],
+    name: str,
+    block: int,
+    threads: int,
+) -> None:
+    content, form = file
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    path.write_bytes(content)
+    asked = other_plan(name, form)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_csv, "_BLOCK", block)
+        patch.setattr(native_csv, "thread_count", lambda: threads)
+        native = outcome("", path, asked)
+    assert native == outcome("lazy", path, asked)
+
+
+@pytest.mark.parametrize("name", ["texts", "cut", "text and cut"])
+def test_numbers_are_cut_without_another_reading(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    rows = [f"x,y,{number},{place % 2}" for place, number in enumerate([*NUMBERS, *NUMBERS[:3]])]
+    path.write_text("\n".join(["a,b,n,y", *rows, ""]))
+    asked = other_plan(name, {"separator": ","})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", "native")
+        assert count_data(asked, path).route == NATIVE
+    assert outcome("native", path, asked) == outcome("lazy", path, asked)
 
 
 ALPHABET = [b"a", b"1", b",", b",", b'"', b'"', b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\xc3\xa4",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -361,6 +362,18 @@ def test_integers_without_a_dictionary(tmp_path: Path) -> None:
         path = tmp_path / f"{kind}.parquet"
         write(path, rows, {"a": pa.string(), "b": kind}, use_dictionary=["a", "y"])
         assert tally(counted("native", path)) == expected(rows)
+
+
+def test_files_are_read_where_there_is_no_pread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [dict(zip(COLUMNS, ("x", n % 5, n % 3 == 0, n % 2), strict=True)) for n in range(90)]
+    path = tmp_path / "rows.parquet"
+    types = {"a": pa.string(), "b": pa.int64()}
+    write(path, rows, types, row_group_size=20, data_page_size=50, write_page_checksum=True)
+    monkeypatch.delattr(os, "pread")
+    monkeypatch.delattr(os, "preadv", raising=False)
+    assert tally(counted("native", path)) == expected(rows)
 
 
 def test_no_other_route_is_known(tmp_path: Path) -> None:

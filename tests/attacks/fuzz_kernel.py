@@ -1,16 +1,21 @@
-"""Fuzzes the kernel's Parquet in C, with sanitizers: python fuzz_parquet.py FOLDER TRIES SEED.
+"""Fuzzes the kernel in C, under sanitizers: python tests/attacks/fuzz_kernel.py FOLDER.
 
-Seeds are the calls of the kernel for small files of every encoding, codec, version and pattern of
-nulls; what ended the driver is left in FOLDER/last.
+`csv` and `parquet` name what is fuzzed, else both are; `--seconds` and `--tries` say how long.
+Where there is clang it is by libFuzzer, which keeps its inputs in FOLDER, else by our own driver
+and gcc. What ended a target is left in FOLDER.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import random
+import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,19 +31,22 @@ from fairaudit.progress import SILENT
 from fairaudit.spec import CsvFormat
 
 HERE = Path(__file__).parent
-KERNEL = HERE.parents[1] / "fairaudit" / "kernel"
-SOURCES = [
-    HERE / "fuzz" / "driver.c",
-    *(KERNEL / name for name in ("page_header.c", "runs.c", "counting.c")),
-]
-SANITIZED = [
-    "-fsanitize=address,undefined,float-cast-overflow",
-    "-fno-sanitize-recover=all",
-    "-g",
-    "-O1",
-    "-std=c11",
-]
+TREE = HERE.parents[1]
+KERNEL = TREE / "fairaudit" / "kernel"
+SANITIZERS = "address,undefined,float-cast-overflow"
+COMMON = ["-fno-sanitize-recover=all", "-g", "-O1", "-std=c11", f"-I{KERNEL}"]
 """What is read beyond an end, overflows or is undefined ends the process."""
+
+FOR_EVER = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which files of the kernel an input goes to, how they are built, and what writes its seeds."""
+
+    sources: tuple[str, ...]
+    options: tuple[str, ...]
+    write_seeds: Callable[[Path], None]
 
 
 TYPES = {
@@ -49,14 +57,6 @@ TYPES = {
     "weight": pa.float32(),
     "number of people": pa.int64(),
 }
-
-
-def build(folder: Path) -> Path:
-    """The driver, compiled."""
-    driver = folder / "driver"
-    command = ["gcc", *SANITIZED, f"-I{KERNEL}", *map(str, SOURCES), "-o", str(driver)]
-    subprocess.run(command, check=True)
-    return driver
 
 
 def as_input(columns: Sequence[tuple[Any, ...]], measure: Any, rows: int) -> bytes:
@@ -78,11 +78,10 @@ def as_input(columns: Sequence[tuple[Any, ...]], measure: Any, rows: int) -> byt
     return b"".join(parts)
 
 
-def write_seeds(folder: Path) -> None:
+def write_parquet_seeds(folder: Path) -> None:
     """A file of each kind, and what the kernel is given of it."""
     from fairaudit import _kernel  # noqa: PLC0415  # tests are collected where there is none, too
 
-    folder.mkdir(exist_ok=True)
     inputs: list[bytes] = []
 
     def page_headers(content: bytes) -> object:
@@ -156,12 +155,73 @@ def write_seeds(folder: Path) -> None:
         (folder / str(number)).write_bytes(content)
 
 
-def main(folder: Path, tries: str, seed: str) -> str:
-    """What the driver says at its end; raises an error where it had none."""
-    write_seeds(folder / "seeds")
-    command = [str(build(folder)), str(folder / "seeds"), tries, seed, str(folder / "last")]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def write_csv_seeds(folder: Path) -> None:
+    """The first lines of each sample in CSV, in one block or two, and records of a few kinds."""
+    contents = [path.read_bytes() for path in sorted((TREE / "sample_data").glob("*.csv"))]
+    contents += [b'a,b,c\nx,y,1\r\n"x, z","q""q",\n', b'"\xc3\xa4\xe2\x82\xac"\n\xf0\x9f\x98\x80\n']
+    contents += [b"%d,%d\n" * 20 % (*range(40),), b"a long text of many words,z\n" * 9]
+    for number, content in enumerate(contents):
+        # Whole lines of the first fields: an input has no more than four.
+        lines = [b",".join(line.split(b",")[:4]) for line in content[:600].split(b"\n")[:-1]]
+        fields = min(content.partition(b"\n")[0].count(b","), 3)
+        for middle in (0, 60):
+            head = bytes([fields | (number % 2) << 4, middle])
+            (folder / f"{number}-{middle}").write_bytes(head + b"\n".join([*lines, b""]))
+
+
+FEW = ("MOST_LEVELS=15", "LEVEL_SLOTS=32", "MOST_COMBINATIONS=60", "FIRST_SLOTS=8")
+TARGETS = {
+    "csv": Target(("csv.c", "csv_fields.c"), tuple(f"-D{limit}" for limit in FEW), write_csv_seeds),
+    "parquet": Target(("page_header.c", "runs.c", "counting.c"), (), write_parquet_seeds),
+}
+
+
+def fuzz(
+    name: str, folder: Path, *, tries: int = FOR_EVER, seconds: int = 10**6, seed: int = 1
+) -> tuple[str, int]:
+    """How it was fuzzed, and how many inputs were tried; raises an error where one ended it."""
+    target = TARGETS[name]
+    seeds, kept, program = folder / f"{name}-seeds", folder / f"{name}-kept", folder / name
+    for path in (seeds, kept):
+        path.mkdir(parents=True, exist_ok=True)
+    target.write_seeds(seeds)
+    by_clang = shutil.which("clang") is not None
+    sources: list[str | Path] = [
+        HERE / "fuzz" / f"{name}.c",
+        *(KERNEL / source for source in target.sources),
+    ]
+    if by_clang:
+        build = ["clang", f"-fsanitize=fuzzer,{SANITIZERS}"]
+        limits = [f"-runs={min(tries, 2**31 - 1)}", f"-max_total_time={seconds}", f"-seed={seed}"]
+        kind = ["-max_len=4000", "-print_final_stats=1", f"-artifact_prefix={folder}/{name}-"]
+        command: list[str | Path] = [program, *limits, *kind, kept, seeds]
+    else:
+        sources.append(HERE / "fuzz" / "driver.c")
+        build = ["gcc", f"-fsanitize={SANITIZERS}"]
+        command = [program, seeds, str(tries), str(seconds), str(seed), folder / f"{name}-last"]
+    subprocess.run([*build, *COMMON, *target.options, *sources, "-o", program], check=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    found = re.search(r"number_of_executed_units: (\d+)|^(\d+) inputs", done.stdout + done.stderr)
+    assert found is not None
+    return "libFuzzer" if by_clang else done.stdout.strip(), int(found[1] or found[2])
+
+
+def main() -> None:
+    """Fuzzes what the command line asks for, and prints how many inputs were tried."""
+    parser = argparse.ArgumentParser(description="Fuzz the native kernel under sanitizers.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("targets", nargs="*", help=", ".join(TARGETS))
+    parser.add_argument("--seconds", type=int, default=60, help="for each target (default 60)")
+    parser.add_argument("--tries", type=int, default=FOR_EVER)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    for name in asked.targets or TARGETS:
+        limits = {"tries": asked.tries, "seconds": asked.seconds, "seed": asked.seed}
+        how, tried = fuzz(name, asked.folder.resolve(), **limits)
+        sys.stdout.write(f"{name}: {tried:,} inputs, no fault ({how})\n")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(main(Path(sys.argv[1]), *sys.argv[2:]))
+    main()
