@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +26,7 @@ from fairaudit.cli.app import (
 )
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
+from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
@@ -143,11 +144,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
     if paths:
-        request.outputs = clear_outputs(
-            paths,
-            lambda: batch.list_inputs(specs, data, baseline, draws),
-            lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
-        )
+        request.outputs = _clear(paths, specs, data, (baseline, draws))
     _refuse_lone_tolerance(tolerance, baseline)
     with Workers(jobs or choose_jobs(len(batch.list_audits(specs, data)))) as workers:
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
@@ -169,6 +166,19 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     form = format_named(format_name)
     print_report(answers, form, all_rows=verbose, full=full, quiet=quiet, color=color)
     raise typer.Exit(end_by_verdict(answers, request, seconds))
+
+
+def _clear(
+    paths: Sequence[Path], specs: Sequence[Path], data: str | None, others: Sequence[str | None]
+) -> Outputs:
+    """The outputs of a run, cleared: none may be its specs, its data or `others` that it reads."""
+    from fairaudit import batch
+
+    return clear_outputs(
+        paths,
+        lambda: batch.list_inputs(specs, data, *others),
+        lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
+    )
 
 
 def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:
