@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +28,7 @@ from fairaudit.cli.app import (
 )
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
+from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
@@ -162,11 +163,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         specs = name_specs(spec, data)
         request.arguments = tuple(map(str, specs))
         if paths:
-            request.outputs = clear_outputs(
-                paths,
-                lambda: batch.list_inputs(specs, data, baseline, draws),
-                lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
-            )
+            request.outputs = _clear(paths, specs, data, (baseline, draws))
         _refuse_lone_tolerance(tolerance, baseline)
         jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
         workers = stack.enter_context(Workers(jobs))
@@ -202,6 +199,19 @@ def _time_phases(request: Request) -> Stopwatch:
     from fairaudit.cli.timings import Stopwatch
 
     return Stopwatch(request.began)
+
+
+def _clear(
+    paths: Sequence[Path], specs: Sequence[Path], data: str | None, others: Sequence[str | None]
+) -> Outputs:
+    """The outputs of a run, cleared: none may be its specs, its data or `others` that it reads."""
+    from fairaudit import batch
+
+    return clear_outputs(
+        paths,
+        lambda: batch.list_inputs(specs, data, *others),
+        lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
+    )
 
 
 def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:

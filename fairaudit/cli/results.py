@@ -203,8 +203,8 @@ def _page(result: AuditResult, finding: Finding | None) -> Document:
 
 def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str:
     """A finding, or the list of all, in a format of prose, or as rows of the JSON report."""
-    from fairaudit.report import check_page
     from fairaudit.report import json as report_json
+    from fairaudit.report import worked_formula
 
     if form.page is not None:
         return form.page(_page(result, finding))
@@ -212,4 +212,4 @@ def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str
     if finding is None:
         return report_json.written({"checks": rows})
     (row,) = [row for row in rows if row["id"] == finding.check.id]
-    return report_json.written({**row, "working": check_page.steps(result, finding)})
+    return report_json.written({**row, "working": worked_formula.steps(result, finding)})

@@ -32,7 +32,7 @@ from fairaudit.metrics import (
     describe_group,
     find_comparison_id,
 )
-from fairaudit.metrics.disparities import REMAINDER
+from fairaudit.metrics.folds import REMAINDER
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import AnyCheck, Check, Finding, ReversalCheck
 

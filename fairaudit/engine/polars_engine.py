@@ -65,12 +65,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             for number, plan in [*sound.items()]:
                 try:
                     _refuse_repeated(plan, files, checked)
-                except DataError as error:
-                    del sound[number]
-                    outcomes[number] = error
-            for number in [number for number, plan in sound.items() if plan.search]:
-                try:
-                    sound[number] = _with_candidates(sound[number], checked)
+                    sound[number] = _with_candidates(plan, checked)
                 except FairauditError as error:
                     del sound[number]
                     outcomes[number] = error

@@ -33,7 +33,9 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.disparities import (
+from fairaudit.metrics.disparities import ComparisonShape
+from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.folds import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
@@ -41,9 +43,7 @@ from fairaudit.metrics.disparities import (
     MEAN_MAGNITUDE,
     MIN,
     REMAINDER,
-    ComparisonShape,
 )
-from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import (
     Interval,

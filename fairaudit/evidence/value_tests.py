@@ -45,8 +45,9 @@ from fairaudit.metrics import (
     ReferencePolicy,
     TableMetric,
 )
-from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
+from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks

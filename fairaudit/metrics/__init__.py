@@ -32,7 +32,7 @@ from fairaudit.metrics.definitions import (
     CatalogueEntry,
     Requirement,
 )
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups
+from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
     find_eligibility,
@@ -42,6 +42,7 @@ from fairaudit.metrics.eligibility import (
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
 from fairaudit.metrics.evaluation import Evaluation, Metric
+from fairaudit.metrics.folds import OverGroups
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf

@@ -9,13 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Ints
-from fairaudit.metrics.disparities import (
-    Disparity,
-    OverGroups,
-)
+from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.evaluation import (
     Evaluation,
 )
+from fairaudit.metrics.folds import OverGroups
 from fairaudit.metrics.terms import NO_GROUP
 
 

@@ -13,7 +13,8 @@ from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
-from fairaudit.metrics.disparities import REMAINDER, Disparity
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.folds import REMAINDER
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy

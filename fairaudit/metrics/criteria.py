@@ -7,15 +7,14 @@ from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
 from fairaudit.metrics.definitions import NARROW
-from fairaudit.metrics.disparities import (
+from fairaudit.metrics.disparities import Comparison, Disparity
+from fairaudit.metrics.folds import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
     MAX,
     MEAN,
     MEAN_MAGNITUDE,
     MIN,
-    Comparison,
-    Disparity,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.terms import ReferencePolicy

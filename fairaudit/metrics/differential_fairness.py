@@ -27,27 +27,24 @@ from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_PARAMETERS, Minimum, Parameters
 
 _PSEUDO_COUNTS = ("smoothing", "concentration")
+_BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION})
 
 
 def _differential_fairness(
     table: GroupTable, minimum: Minimum, parameters: Parameters
 ) -> TableValue:
     """ε of the audited outcome's own classes, in every stratum."""
-    return _of_classes(table, table.classes, (0, 1), minimum, parameters)
+    return _of_classes(table, minimum, parameters)
 
 
 def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
 
-    def both_known(among: Marks | None = None) -> tuple[TableValue, TableValue]:
-        return (
-            _of_classes(
-                table, table.classes, (0, 1), minimum, parameters, both_known=True, among=among
-            ),
-            _of_classes(
-                table, table.labels, (1, 0), minimum, parameters, both_known=True, among=among
-            ),
-        )
+    def both_known(among: Marks | None = None) -> list[TableValue]:
+        return [
+            _of_classes(table, minimum, parameters, of_label=of_label, both_known=True, among=among)
+            for of_label in (False, True)
+        ]
 
     predicted, labelled = both_known()
     if (predicted.takes_part != labelled.takes_part).any():
@@ -69,7 +66,9 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
     )
 
 
-def _of_each_label(table: GroupTable, minimum: Minimum, parameters: Parameters) -> list[TableValue]:
+def _of_each_label(
+    table: GroupTable, minimum: Minimum, parameters: Parameters = NO_PARAMETERS
+) -> list[TableValue]:
     """ε of the prediction among people with the same label, of every label."""
     slots = np.arange(table.people.shape[1])
     return [
@@ -131,7 +130,7 @@ def _within(
         clusters=table.clusters and replace(table.clusters, kept=labels),
     )
     everybody = table.eligible & (table.n > 0)
-    return _of_classes(within, table.classes, (0, 1), minimum, parameters, among=everybody)
+    return _of_classes(within, minimum, parameters, among=everybody)
 
 
 def _credible(
@@ -141,16 +140,14 @@ def _credible(
     alpha: float = DEFAULT_INFERENCE.alpha,
 ) -> TableValue:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
-    plain = _of_classes(table, table.classes, (0, 1), minimum, NO_PARAMETERS)
+    plain = _of_classes(table, minimum, NO_PARAMETERS)
     classes = len(table.classes)
     prior = parameters.per_outcome(classes) or JEFFREYS
     lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
     strata_index = np.arange(len(lower))
     ends = [np.log(upper), np.log(lower)]
-    best, outcome = (
-        np.full(len(strata_index), np.nan),
-        np.full(len(strata_index), -1, dtype=np.int64),
-    )
+    best = np.full(len(strata_index), np.nan)
+    outcome = np.full(len(strata_index), -1, dtype=np.int64)
     high, low = outcome.copy(), outcome.copy()
     # As for ε itself: groups without anybody in the denominator leave it undefined.
     enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
@@ -165,23 +162,22 @@ def _credible(
 
 def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
-    classes: Sequence[str],
-    order: tuple[int, int],
     minimum: Minimum,
     parameters: Parameters,
     *,
+    of_label: bool = False,
     both_known: bool = False,
     among: Marks | None = None,
 ) -> TableValue:
-    """ε over `classes`: with order (0, 1) those of the audited outcome, with (1, 0) the label's.
+    """ε over the classes of the audited outcome, or of the label.
 
-    With `both` of those for whom both are known; `among` says who takes part, if not all with n.
+    With `both_known` of those for whom both are; `among` says who takes part, if not all with n.
     """
-    other, own = order
+    classes = table.labels if of_label else table.classes
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
-        """[Z, classes, G], the other outcome summed away (its unknown too, unless `both`)."""
-        turned = joint if (other, own) == (0, 1) else joint.swapaxes(1, 2)
+        """[Z, classes, G], the other outcome summed away: its unknown, too, if not `both_known`."""
+        turned = joint.swapaxes(1, 2) if of_label else joint
         turned = turned[:, :-1] if both_known else turned
         return np.asarray(turned.sum(axis=1)[:, : len(classes)])
 
@@ -224,10 +220,6 @@ def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
     `takes_part` says who is compared.
     """
     return _all_people(table, minimum)[0]
-
-
-def _each_label(table: GroupTable, minimum: Minimum) -> list[TableValue]:
-    return _of_each_label(table, minimum, NO_PARAMETERS)
 
 
 def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
@@ -326,7 +318,7 @@ BIAS_AMPLIFICATION = TableMetric(
     value_of=_bias_amplification,
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
-    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=_BOTH_OUTCOMES,
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
     hypothesis="no amplification",
@@ -344,12 +336,12 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     elsewhere="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
-    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=_BOTH_OUTCOMES,
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
-    interval=_interval_of(_each_label),
+    interval=_interval_of(_of_each_label),
     method=_SIMULTANEOUS,
-    independence=_counts_of(_each_label),
+    independence=_counts_of(_of_each_label),
     cells=frozenset(),
     of_log_ratios=True,
 )
@@ -364,7 +356,7 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     elsewhere="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
-    requirements=frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION}),
+    requirements=_BOTH_OUTCOMES,
     takes=_PSEUDO_COUNTS,
     judges_all_attributes=True,
     interval=_interval_of(_positives),

@@ -1,4 +1,4 @@
-"""The types of disparities: how group metrics are compared, and several folded to one number."""
+"""The types of disparities: how group metrics are compared, and what a criterion makes of that."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from fairaudit.arrays import Alpha
 from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, REMAINDER, Fold, OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, ReferencePolicy
@@ -240,62 +241,6 @@ class Comparison(CatalogueEntry):
         if self.is_spread:
             return (0, width)
         return (None if width is None else -width, width)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
-    """How the parts of a criterion become one number, on arrays and on fractions alike.
-
-    With `rank` the value is that of one part, the one that ranks highest (the first of equals),
-    and the witness names it; with `combine` it is made of all.
-    """
-
-    id: str
-    rank: Callable[[Any], Any] | None = None
-    combine: Callable[[Sequence[Any]], Any] | None = None
-
-    def exact(self, parts: Sequence[Fraction]) -> Fraction:
-        """The folded value of exact parts."""
-        value: Fraction
-        if self.rank is not None:
-            value = max(parts, key=self.rank)
-        elif self.combine is not None:
-            value = self.combine(parts)
-        return value
-
-
-MAX = Fold(id="max", rank=lambda v: v)
-MIN = Fold(id="min", rank=lambda v: -v)
-MEAN = Fold(id="mean", combine=lambda parts: sum(parts) / len(parts))
-MEAN_MAGNITUDE = Fold(
-    id="mean magnitude", combine=lambda parts: sum(abs(part) for part in parts) / len(parts)
-)
-LARGEST_MAGNITUDE = Fold(id="largest magnitude", rank=abs)
-FARTHEST_FROM_1 = Fold(id="farthest from 1", rank=lambda v: abs(v - 1))
-REMAINDER = Fold(id="remainder", combine=lambda parts: parts[0] - parts[1])
-
-
-class OverGroups(StrEnum):
-    """How the departures from parity of all groups become one number.
-
-    Of ratios the logarithms are taken, and the value is a ratio again: 1 at parity. `SUM` and
-    `MAX` are of the absolute departures, `MEAN` weighs them by people. `MIN` is the least
-    departure; of ratios it is the least of them and of their inverses, the farthest from parity.
-    """
-
-    MEAN = "mean"
-    SUM = "sum"
-    MAX = "max"
-    MIN = "min"
-
-    def describe(self, *, ideal: int | Fraction, is_ratio: bool) -> str:
-        """The number in words."""
-        word = {"sum": "sum of the", "max": "largest", "min": "least"}.get(self, "mean")
-        if is_ratio and self is OverGroups.MIN:
-            return "least of the ratios and their inverses over groups"
-        what = f"distance from {ideal}" if ideal else "absolute value"
-        what = f"exp of the {word} |ln ratio|" if is_ratio else f"{word} {what}"
-        return f"{what} over groups{', weighted by people' if self is OverGroups.MEAN else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import are_comparable
-from fairaudit.metrics.scores import CALIBRATION_BINS, calibration_bins
+from fairaudit.metrics.scores import calibration_bins, find_tenth
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
@@ -121,7 +121,7 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
 
 def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
     """How much of a gap may hang on bins of the histogram that lie across two tenths, [Z]."""
-    tenth = np.minimum(np.floor(scores.high * CALIBRATION_BINS), CALIBRATION_BINS - 1)
+    tenth = find_tenth(scores.high)
     across = ~scores.single & (number >= 0) & (tenth != number)
     people = scores.people[:, :2].sum(axis=1)
     doubt = np.zeros(len(takes_part))

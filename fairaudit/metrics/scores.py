@@ -39,9 +39,7 @@ from fairaudit.stats import proportions, ranks
 
 _DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
 
-_DISTRIBUTION_AND_LABEL = frozenset(
-    {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}
-)
+_DISTRIBUTION_AND_LABEL = _DISTRIBUTION | {Requirement.LABEL}
 
 CALIBRATION_BINS = 10
 """So many bins of equal width the calibration of a score is looked at in."""
@@ -111,10 +109,8 @@ def _scores(counts: GroupCounts) -> ScoreCounts:
 
 def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = sum_misses(counts)
-    value = misses.mean_square
-    return value if _within_one(_scores(counts)) else np.full_like(value, np.nan), np.asarray(
-        misses.n
-    )
+    is_probability = _within_one(_scores(counts))
+    return np.where(is_probability, misses.mean_square, np.nan), np.asarray(misses.n)
 
 
 BRIER = Formula(
@@ -311,8 +307,12 @@ def calibration_bins(scores: ScoreCounts) -> Ints:
     if len(scores.low) <= _FEW_VALUES and scores.single.all():
         return np.arange(len(scores.low))
     inside = (scores.low >= 0) & (scores.high <= 1)
-    tenth = np.minimum(np.floor(scores.low * CALIBRATION_BINS), CALIBRATION_BINS - 1)
-    return np.where(inside, tenth, -1).astype(np.int64)
+    return np.where(inside, find_tenth(scores.low), -1).astype(np.int64)
+
+
+def find_tenth(score: Floats) -> Floats:
+    """The number of the equal bin of [0, 1] that a score is in; of 1 the last."""
+    return np.minimum(np.floor(score * CALIBRATION_BINS), CALIBRATION_BINS - 1)
 
 
 def _within_one(scores: ScoreCounts) -> bool:
@@ -335,10 +335,7 @@ def _calibration(counts: GroupCounts) -> tuple[Floats, Floats, Ints]:
         people = plus + minus
         apart += np.abs(plus.sum(axis=1) - (people * middle[:, in_bin]).sum(axis=1))
     half = ((scores.high - scores.low) / 2)[None, :, None]
-    tenth = np.minimum(np.floor(scores.high * CALIBRATION_BINS), CALIBRATION_BINS - 1)
-    straddles = ~scores.single & (
-        tenth != np.minimum(np.floor(scores.low * CALIBRATION_BINS), CALIBRATION_BINS - 1)
-    )
+    straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
     hidden += ((positive + negative) * (half + 2.0 * straddles[None, :, None])).sum(axis=1)
     return np.where(_within_one(scores), apart, np.nan), hidden, n
 

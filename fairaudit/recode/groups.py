@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,14 +14,7 @@ from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import (
-    alike,
-    canonical,
-    is_like_missing,
-    is_like_total,
-    is_like_unknown,
-    listing,
-)
+from fairaudit.recode.levels import canonical, listing, notice_oddities, notice_totals
 from fairaudit.spec import (
     ABSENT,
     BETWEEN,
@@ -56,9 +48,9 @@ def group_axis(
         raw = raw_key.codes
         names = _level_names(attribute, raw_key, spec.missing, findings)
         levels = tuple(sorted({name for name in names if name is not None}))
-        findings.notices += _oddities(attribute, levels, spec.missing)
+        findings.notices += notice_oddities(attribute, levels, spec.missing)
         if spec.filter is None:
-            findings.notices += _totals(attribute, levels)
+            findings.notices += notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
             findings.faults.append(
                 attribute.column.fault(
@@ -134,45 +126,6 @@ def candidate_axis(raw_key: RawKey) -> Axis:
     codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
     key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
     return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
-
-
-def _oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
-    """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
-    oddities = [
-        Notice(
-            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
-            "joins them",
-            Subjects.NOBODY,
-        )
-        for same in alike(levels)
-    ]
-    unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
-    if unknown:
-        words = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
-            f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
-    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
-    if blank:
-        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
-        what = (
-            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
-            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
-        )
-        oddities.append(Notice(what, Subjects.NOBODY))
-    return oddities
-
-
-def _totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
-    """A notice on levels that likely stand for all others: their people are counted twice."""
-    totals = [level for level in levels if is_like_total(level)]
-    what = (
-        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
-        "are totals, people are counted twice: leave them out with `filter`"
-    )
-    return [Notice(what, Subjects.NOBODY)] if totals else []
 
 
 def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:

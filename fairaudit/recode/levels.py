@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -11,7 +12,9 @@ from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
+from fairaudit.disclosure import Notice, Subjects
 from fairaudit.names import quoted
+from fairaudit.spec import Missing, Protected
 
 _EXACT = Context(prec=MAX_PREC)
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
@@ -89,6 +92,45 @@ def listing(levels: Sequence[str], most: int = 10) -> str:
     """Some levels in quotes, at most ten of them."""
     shown = ", ".join(quoted(level) for level in levels[:most])
     return f"{shown} and {len(levels) - most} more" if len(levels) > most else shown
+
+
+def notice_oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
+    """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
+    oddities = [
+        Notice(
+            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
+            "joins them",
+            Subjects.NOBODY,
+        )
+        for same in alike(levels)
+    ]
+    unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
+    if unknown:
+        words = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
+            f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
+    if blank:
+        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
+            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    return oddities
+
+
+def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
+    """A notice on levels that likely stand for all others: their people are counted twice."""
+    totals = [level for level in levels if is_like_total(level)]
+    what = (
+        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
+        "are totals, people are counted twice: leave them out with `filter`"
+    )
+    return [Notice(what, Subjects.NOBODY)] if totals else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)

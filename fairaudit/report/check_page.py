@@ -178,10 +178,10 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     if isinstance(check, SubgroupCheck):
         yield from _subgroup(whose_rate(result, check), finding)
         return
-    weighed = _weighed(result, finding)
+    weighed = worked_formula.weigh(result, finding)
     for part, weighed_strata in weighed:
         yield _weights(part, weighed_strata, check)
-    lines = steps(result, finding)
+    lines = worked_formula.steps(result, finding)
     formula = check.asked.formula
     if not lines:
         yield Paragraph(formula)
@@ -198,53 +198,8 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def steps(result: AuditResult, finding: Finding) -> list[str]:
-    """The lines that lead to the value, filled in; none where no line holds what it is made of."""
-    check = finding.check
-    if isinstance(check, SubgroupCheck):
-        search = whose_rate(result, check)
-        if finding.subgroup is None or search is None:
-            return []
-        return [str(worked_formula.divergence(finding.subgroup, search))]
-    if not isinstance(check, Check):
-        return []
-    lines = [
-        line
-        for part, weighed_strata in _weighed(result, finding)
-        for line in worked_formula.averages(weighed_strata, _sides(part))
-    ]
-    lines += worked_formula.working(finding, _outcomes(result, check))
-    return [*map(str, lines)]
-
-
-def _weighed(
-    result: AuditResult, finding: Finding
-) -> list[tuple[ComparisonPart, tuple[strata.WeighedStratum, ...]]]:
-    """The parts whose rates are averaged, with their strata."""
-    check = finding.check
-    if not isinstance(check, Check):
-        return []
-    every = ((part, strata.weighed(check, part, result)) for part in finding.parts)
-    return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
-
-
-def _outcomes(result: AuditResult, check: Check) -> int:
-    """How many outcomes people may have."""
-    return len({level for row in result.groups if row.of == check.of for level in row.counts})
-
-
-def _sides(part: ComparisonPart) -> tuple[str, str]:
-    first, second = part.first, part.second
-    assert first
-    assert second
-    return (
-        first.crowd or numbers.named_group(first.group),
-        second.crowd or numbers.named_group(second.group),
-    )
-
-
 def _weights(part: ComparisonPart, weighed: Sequence[strata.WeighedStratum], check: Check) -> Table:
-    first, second = _sides(part)
+    first, second = worked_formula.name_sides(part)
     rows = [
         [
             Cell(numbers.group(stratum.stratum)),

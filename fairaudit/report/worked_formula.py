@@ -14,11 +14,13 @@ from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
-from fairaudit.metrics.disparities import REMAINDER, Fold
+from fairaudit.metrics.folds import REMAINDER, Fold
 from fairaudit.report import metric_titles, numbers
-from fairaudit.report.strata import WeighedStratum, average_of
+from fairaudit.report.strata import WeighedStratum, average_of, weighed
+from fairaudit.report.subgroups import whose_rate
+from fairaudit.result import AuditResult
 from fairaudit.subgroups import SearchedRate, Subgroup
-from fairaudit.verdict import Check, Finding
+from fairaudit.verdict import Check, Finding, SubgroupCheck
 
 _EXACT = 1e-9
 _DECIMALS = 1e-6
@@ -77,6 +79,52 @@ def rate(estimate: Estimate) -> Term | None:
         return None
     text = f"{estimate.value:.10g}"
     return Term(text if estimate.value >= 0 else f"({text})", float(text), exact=False)
+
+
+def steps(result: AuditResult, finding: Finding) -> list[str]:
+    """The lines that lead to the value, filled in; none where no line holds what it is made of."""
+    check = finding.check
+    if isinstance(check, SubgroupCheck):
+        search = whose_rate(result, check)
+        if finding.subgroup is None or search is None:
+            return []
+        return [str(divergence(finding.subgroup, search))]
+    if not isinstance(check, Check):
+        return []
+    lines = [
+        line
+        for part, weighed_strata in weigh(result, finding)
+        for line in averages(weighed_strata, name_sides(part))
+    ]
+    lines += working(finding, _outcomes(result, check))
+    return [*map(str, lines)]
+
+
+def weigh(
+    result: AuditResult, finding: Finding
+) -> list[tuple[ComparisonPart, tuple[WeighedStratum, ...]]]:
+    """The parts whose rates are averaged, with their strata."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return []
+    every = ((part, weighed(check, part, result)) for part in finding.parts)
+    return [(part, weighed_strata) for part, weighed_strata in every if weighed_strata]
+
+
+def _outcomes(result: AuditResult, check: Check) -> int:
+    """How many outcomes people may have."""
+    return len({level for row in result.groups if row.of == check.of for level in row.counts})
+
+
+def name_sides(part: ComparisonPart) -> tuple[str, str]:
+    """Who is on both sides of a part, in words."""
+    first, second = part.first, part.second
+    assert first
+    assert second
+    return (
+        first.crowd or numbers.named_group(first.group),
+        second.crowd or numbers.named_group(second.group),
+    )
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:

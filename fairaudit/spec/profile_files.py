@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path as FilePath
 
 from fairaudit import inputs
-from fairaudit.errors import Place, SpecError, did_you_mean
+from fairaudit.errors import Fault, Place, SpecError, did_you_mean
 from fairaudit.result import Profile
 from fairaudit.spec.text import Document, Path, Tree, read
 
@@ -49,37 +49,13 @@ def _read_all(
     file = _find(document, path, name)
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
-    try:
-        content = inputs.read(file, inputs.SPEC).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise SpecError(
-            [document.fault(path, f"the profile {name} cannot be read: {why}")]
-        ) from error
-    shown = file.name if file.parent == _FOLDER else str(file)
-    profile = read(content, shown, "the profile")
+    content = _read_text(document, path, name, file)
+    profile = read(content, file.name if file.parent == _FOLDER else str(file), "the profile")
     if not isinstance(profile.tree, dict):
         raise SpecError([profile.fault((), "a profile is a mapping of keys, such as a spec has")])
-    faults = [
-        profile.fault((key,), "this is of a spec, and no profile has it", key=True)
-        for key in _OF_A_SPEC
-        if key in profile.tree
-    ]
     about = profile.tree.get("about")
-    said = about if isinstance(about, dict) else {}
-    faults += [
-        profile.fault(("about",), f"a profile says its `{key}`: a text")
-        for key in _ABOUT
-        if not isinstance(said.get(key), str)
-    ]
-    faults += [
-        profile.fault(("about", key), f"unknown key; known here: {', '.join(_ABOUT)}", key=True)
-        for key in said
-        if key not in _ABOUT
-    ]
-    if not faults and not _is_day(str(said["date"])):
-        faults.append(profile.fault(("about", "date"), "expected a date, such as 2023-07-05"))
-    if faults:
+    described = about if isinstance(about, dict) else {}
+    if faults := [*_find_faults(profile, profile.tree, described)]:
         raise SpecError(faults)
     yield (
         replace(
@@ -88,13 +64,43 @@ def _read_all(
                 key: tree for key, tree in profile.tree.items() if key not in {"about", "extends"}
             },
         ),
-        Profile(name=file.stem, text=content, **{key: str(said[key]) for key in _ABOUT}),
+        Profile(name=file.stem, text=content, **{key: str(described[key]) for key in _ABOUT}),
     )
     further = profile.tree.get("extends")
     if isinstance(further, str):
         yield from _read_all(profile, ("extends",), further, (*above, file))
     elif further is not None:
         raise SpecError([profile.fault(("extends",), "expected the name of one profile")])
+
+
+def _read_text(document: Document, path: Path, name: str, file: FilePath) -> str:
+    """The text of the file of a profile that the document names at `path`."""
+    try:
+        return inputs.read(file, inputs.SPEC).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise SpecError(
+            [document.fault(path, f"the profile {name} cannot be read: {why}")]
+        ) from error
+
+
+def _find_faults(
+    profile: Document, keys: Mapping[str, Tree], about: Mapping[str, Tree]
+) -> Iterator[Fault]:
+    """What no profile may set, and what each must say `about` itself."""
+    for key in _OF_A_SPEC:
+        if key in keys:
+            yield profile.fault((key,), "this is of a spec, and no profile has it", key=True)
+    for key in _ABOUT:
+        if not isinstance(about.get(key), str):
+            yield profile.fault(("about",), f"a profile says its `{key}`: a text")
+    for key in about:
+        if key not in _ABOUT:
+            known = ", ".join(_ABOUT)
+            yield profile.fault(("about", key), f"unknown key; known here: {known}", key=True)
+    day = about.get("date")
+    if isinstance(day, str) and not _is_day(day):
+        yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
 
 
 def _is_day(text: str) -> bool:
