@@ -131,17 +131,17 @@ def _read(call: ast.Call, file: str, function: str, known: _Known) -> Site:
 
 
 def _says(node: ast.expr | None, known: _Known) -> str | None:
-    """What an expression reads, with `{…}` where the run fills something in; None where no text."""
+    """What an expression reads, with `‹…›` where the run fills something in; None where no text."""
     match node:
         case ast.Constant(value=str() as text):
             return text
         case ast.JoinedStr():
-            return "".join(_says(part, known) or "{…}" for part in node.values)
+            return "".join(_says(part, known) or "‹…›" for part in node.values)
         case ast.FormattedValue(value=ast.Name() as name):
             return _says(name, known)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             parts = _says(left, known), _says(right, known)
-            return None if parts == (None, None) else "".join(part or "{…}" for part in parts)
+            return None if parts == (None, None) else "".join(part or "‹…›" for part in parts)
         case ast.IfExp(body=body, orelse=orelse):
             either = [text for text in (_says(body, known), _says(orelse, known)) if text]
             return " / ".join(either) or None
@@ -149,7 +149,7 @@ def _says(node: ast.expr | None, known: _Known) -> str | None:
             every = [words for value in known[name] if (words := _says(value, {}))]
             return " / ".join(dict.fromkeys(every)) or None
         case ast.Call(func=ast.Attribute(attr="join"), args=[_]):
-            return "{…}"
+            return "‹…›"
         case _:
             return None
 
@@ -237,12 +237,12 @@ class Watch:
 _PREFACE = """\
 # Messages
 
-Every error that `fairaudit` words, by the file that raises it: what is said, with `{…}` where a run
+Every error that `fairaudit` words, by the file that raises it: what is said, with `‹…›` where a run
 fills in what it is about (often behind its place: `spec.yaml:12:5: metrics[1].fail`), and what to
 do, where that is a line of its own. The exit code is 2, of `NothingToAudit` 3. A `Fault` or a
 `fault` is one of several that are told together, with the line of the spec and a caret; a
 `ValueError` becomes one. Reasons that are made elsewhere (why a filter is none, `engine/filter.py`)
-are `{…}` here. `pytest --all --messages` fails where no test raises one of these errors.
+are `‹…›` here. `pytest --all --messages` fails where no test raises one of these errors.
 
 Written from the source by `pytest --rewrite-goldens tests/unit/test_messages.py`.
 """
@@ -264,5 +264,7 @@ def render_page() -> str:
 
 
 def _cell(text: str) -> str:
-    """A text in a cell: one line, with no sign that ends the cell."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """A text in a cell: one line, with no sign that ends the cell or is one of Markdown's own."""
+    parts = " ".join(text.split()).replace("|", "\\|").split("`")
+    parts[::2] = [part.replace("<", "&lt;").replace("{", "&#123;") for part in parts[::2]]
+    return "`".join(parts)

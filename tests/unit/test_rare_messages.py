@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ from commands import run
 from conftest import SPECS
 
 import fairaudit
-from fairaudit import counts_file, fitting, pipeline
+from fairaudit import batch, counts_file, fitting, pipeline
 from fairaudit.cli import files, output, streams
 from fairaudit.engine import csv_text, frames, kernel, merging, row_profiles, rows
 from fairaudit.engine import filter as filters
@@ -27,6 +29,7 @@ from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.question import Question
 from fairaudit.recode import groups
 from fairaudit.report import format_of
+from fairaudit.result import FailOn
 from fairaudit.spec import Text
 
 COLUMNS = {"protected": ["sex"], "decision": {"column": "d", "positive": 1}}
@@ -235,3 +238,21 @@ def test_waivers_that_are_no_text(tmp_path: Path) -> None:
     waivers.write_bytes("- {check: größe}".encode("latin-1"))
     assert f"the file {waivers} is not UTF-8: save it as such" in told({"waivers": str(waivers)})
     assert "cannot be read: this is no path: it holds a NUL" in told({"waivers": "a\0b"})
+
+
+def test_a_spec_that_changes_while_processes_judge(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("columns: {protected: [sex], decision: d}\nmetrics: [selection_rate]\n")
+    sha256 = hashlib.sha256(b"as it was").hexdigest()
+    error = batch._judge_elsewhere(spec, sha256, FailOn.FAIL, (), (), ("data.csv", None))
+    assert str(error) == f"{spec} was changed during the run\n  hint: run again"
+
+
+def test_an_error_of_another_version(tmp_path: Path) -> None:
+    report = tmp_path / "r.json"
+    assert run("run", tmp_path / "none.yaml", "-o", report).returncode == 2
+    document = json.loads(report.read_text("utf-8"))
+    document["error"]["kind"] = "TooLate"
+    report.write_text(json.dumps(document), "utf-8")
+    text = 'error.kind is no error of this version: "TooLate"'
+    assert text in run("render", report, "-o", tmp_path / "r.html").stderr
