@@ -94,17 +94,6 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
 
-def details(result: AuditResult) -> Iterator[CommentBlock]:
-    """The numbers of the checks that are not passed, behind the worst of them."""
-    rows = [row for row in diagnose(result) if row.level is not Level.PASS]
-    others = [row for row in rows[1:] if row.lines or row.picture]
-    if others:
-        yield Heading("More on what is not passed")
-    for row in others:
-        yield Entries([(Cell(row.level.upper(), TONES[row.level]), row.headline)])
-        yield Code("\n".join([*_labelled(row.lines), *_drawn(row)]))
-
-
 def _table(rows: Sequence[Diagnostic]) -> Table:
     has_owners = any(row.finding.check.about.owner for row in rows)
     heads = ("status", "check", "by", "value", "limit", "spec", *(["owner"] if has_owners else []))

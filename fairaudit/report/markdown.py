@@ -131,9 +131,8 @@ def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tupl
 
 def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
     """What a comment begins with, then all sections of the report in full."""
-    head, details = comment.head(result, data), comment.details(result)
     _, *full = content.document(result, all_rows=all_rows, data=data)
-    return _sections((*head, *details, Heading(IN_SENTENCES), *full))
+    return _sections((*comment.head(result, data), Heading(IN_SENTENCES), *full))
 
 
 def _sections(document: Iterable[CommentBlock]) -> list[_Section]:

@@ -96,8 +96,7 @@ def read_back(text: str, parser: MarkdownIt) -> tuple[list[list[list[str]]], lis
 def comment_of(result: AuditResult, *, all_rows: bool = False) -> list[CommentBlock]:
     """What a comment says of a result: its head, and the report in full behind it."""
     _, *full = content.document(result, all_rows=all_rows)
-    head, details = comment.head(result), comment.details(result)
-    return [*head, *details, Heading(markdown.IN_SENTENCES), *full]
+    return [*comment.head(result), Heading(markdown.IN_SENTENCES), *full]
 
 
 def expected(document: Iterable[CommentBlock]) -> tuple[list[list[list[str]]], list[str]]:
