@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import Place, Quote
+from fairaudit.metrics import Eligibility
+from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import (
     checks,
     diagnostic_lines,
-    diagnostic_pictures,
     finding_facts,
     headlines,
+    metric_titles,
     numbers,
 )
 from fairaudit.report.blocks import Cell, Figure, Tone
-from fairaudit.report.pictures import Intervals
-from fairaudit.result import AuditResult, Verdict
-from fairaudit.verdict import Finding, Status
+from fairaudit.report.pictures import Interval, Intervals, Mark
+from fairaudit.report.rate_figures import limit_rules, rate_interval
+from fairaudit.result import AuditResult, FailOn, RateRow, Verdict
+from fairaudit.verdict import Check, Finding, Status
 
 
 class Level(StrEnum):
@@ -48,6 +52,9 @@ TONES = {
     Level.NOTE: Tone.MUTED,
     Level.PASS: Tone.GOOD,
 }
+
+_MOST_FAILED = 5
+"""So many checks an assertion tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +223,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         interval=diagnostic_lines.interval(finding),
         limit=headlines.limits(finding),
         lines=tuple(diagnostic_lines.lines(result, finding)),
-        picture=diagnostic_pictures.picture(result, finding),
+        picture=_picture(result, finding),
     )
 
 
@@ -253,3 +260,73 @@ def _source(quote: Quote) -> SourceLine:
     start, end = quote.column - 1, quote.end - 1
     parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
     return SourceLine(quote.line, *map(names.printable, parts))
+
+
+def _picture(result: AuditResult, finding: Finding) -> Intervals | None:
+    """The rates that a check compares, the lowest first, beside its limit; None without them."""
+    check, parts = finding.check, checks.deciding_parts(finding)
+    if not isinstance(check, Check) or len(parts) != 1 or check.against is not None:
+        return None
+    sides = {side.group: side for side in (parts[0].first, parts[0].second) if side is not None}
+    metric = parts[0].metric if parts[0].outcome is None else SELECTION_RATE.id
+    rows = [
+        row
+        for row in result.rates
+        if (row.metric, row.of, row.by, row.stratum)
+        == (metric, check.of, check.by, finding.stratum)
+        and not (row.parameters or row.averaged)
+    ]
+    values = {row.group: row.estimate.value for row in rows}
+    if not rows or any(
+        values.get(group) != side.estimate.value
+        for group, side in sides.items()
+        if side.crowd is None
+    ):
+        return None
+    return Intervals(
+        metric_titles.title(metric, check.of),
+        [_drawn(row, strong=row.group in sides) for row in sorted(rows, key=_by_value)],
+        [*limit_rules(finding, metric)] if parts[0].outcome is None else [],
+        percent=metric_titles.is_share(metric),
+    )
+
+
+def _by_value(row: RateRow) -> tuple[bool, bool, float]:
+    value = row.estimate.value
+    return row.standing is not Eligibility.ELIGIBLE, not math.isfinite(value), value
+
+
+def _drawn(row: RateRow, *, strong: bool) -> Interval:
+    drawn = rate_interval(row)
+    return replace(
+        drawn,
+        label=numbers.people(row.group),
+        panel="",
+        mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
+        text=drawn.text.removesuffix(" reference"),
+        strong=strong,
+    )
+
+
+def describe_failure(result: AuditResult) -> str:
+    """The verdict, and two lines for each check that did not pass: as a test runner shows it.
+
+    The most urgent stand first.
+    """
+    passed = {Status.PASS, Status.WAIVED}
+    passed |= {Status.WARN} if result.fail_on is not FailOn.WARN else set()
+    failed = [case for case in diagnose(result) if case.finding.status not in passed]
+    counted = f"{len(failed)} of {len(result.findings)} checks did not pass"
+    lines = [line for case in failed[:_MOST_FAILED] for line in _failed_lines(case)]
+    lines += [f"and {len(failed) - _MOST_FAILED} more"] if len(failed) > _MOST_FAILED else []
+    return "\n  ".join([f"the verdict is {result.verdict}: {counted}", *lines])
+
+
+def _failed_lines(case: Diagnostic) -> list[str]:
+    interval = f" ({case.interval})" if case.interval else ""
+    facts = [f"{case.value}{interval}" if case.value else "", case.limit, case.place]
+    finding = case.finding
+    return [
+        f"{finding.status}: {finding.check.id}: {case.headline}",
+        f"  {'; '.join(filter(None, facts))}",
+    ]

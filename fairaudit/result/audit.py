@@ -268,9 +268,9 @@ class AuditResult:
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.exit_code:
-            from fairaudit.report import failure
+            from fairaudit.report.diagnostics import describe_failure
 
-            raise AuditFailed(failure.render(self))
+            raise AuditFailed(describe_failure(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""
