@@ -221,14 +221,16 @@ def _sure(finding: Finding) -> list[str]:
     assert estimate is not None
     parts = []
     if ends := interval(finding):
-        parts.append(f"{numbers.confidence(inference)} interval {ends}")
+        symbol = headlines.symbol(finding)
+        of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
+        parts.append(f"{numbers.confidence(inference)} interval{of} {ends}")
     test = estimate.significance
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
         correction = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
         family = f"{correction} {numbers.counted(test.family, 'test')}"
         method = family if test.family > 1 else test.test
-        parts.append(f"p of {evidence.hypothesis(finding)} {p} ({method})")
+        parts.append(f"p {p} against {evidence.hypothesis(finding)} ({method})")
     return [*parts, _missing(finding)]
 
 
@@ -238,7 +240,7 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{numbers.whole(n)} of unknown {what}" for n, what in lacking if n)
+    who = " and ".join(f"{_people_of(n)} of unknown {what}" for n, what in lacking if n)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:
@@ -251,6 +253,10 @@ def _missing(finding: Finding) -> str:
     return f"{who}: {low} to {high}, {turn}"
 
 
+def _people_of(n: int | None) -> str:
+    return "1 person" if n == 1 else f"{numbers.whole(n)} people"
+
+
 def _people(finding: Finding) -> list[str]:
     """How many people it takes to reach the limit, and the rate of the other side."""
     affected = finding.practice
@@ -259,10 +265,10 @@ def _people(finding: Finding) -> list[str]:
     way = "fewer" if affected.burden else "more"
     texts = []
     if affected.to_limit:
-        texts.append(f"{numbers.whole(affected.to_limit)} {way} would reach the limit")
+        texts.append(f"{numbers.whole(affected.to_limit)} {way} would keep the limit")
     if affected.to_parity:
         to = headlines.side(evidence.better_side(finding))
-        texts.append(f"{numbers.whole(affected.to_parity)} {way} the rate of {to}")
+        texts.append(f"{numbers.whole(affected.to_parity)} {way} would equal {to}")
     if affected.flips:
         texts.append("one person the other way reverses the gap")
     if not texts:
@@ -324,8 +330,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    text = f"not seen by {' or '.join(coarser)}"
-    return f"{text}: first appears here" if first else text
+    text = f"within the limit by {' and by '.join(coarser)}"
+    return f"{text}: it appears where they meet" if first else text
 
 
 def _title_in_lattice(result: AuditResult, finding: Finding, check: Check) -> str:

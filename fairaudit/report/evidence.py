@@ -52,7 +52,7 @@ def backing(finding: Finding) -> str:
 
 
 def hypothesis(finding: Finding) -> str:
-    """What the test of a finding tests, in words behind "p of"."""
+    """What the test of a finding tests, in words behind "against"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 

@@ -11,7 +11,6 @@ from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import checks, metric_titles, numbers
-from fairaudit.report.reversal_sentences import pair
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import (
     Breach,
@@ -25,13 +24,17 @@ from fairaudit.verdict import (
 )
 
 _CROWDS = {"rest": "everybody else", "overall": "everybody"}
-_REVERSED = {
-    ReversalKind.EVERY_STRATUM: "points the other way in every stratum of {}",
-    ReversalKind.ADJUSTED: "points the other way after adjustment for {}",
-    ReversalKind.MOST_PEOPLE: "points the other way for most people given {}",
+_TURNED = {
+    ReversalKind.EVERY_STRATUM: "in every stratum of {}",
+    ReversalKind.ADJUSTED: "after adjustment for {}",
+    ReversalKind.MOST_PEOPLE: "for most people given {}",
+}
+"""Where the gap points the other way."""
+_CHANGED = {
     ReversalKind.MASKED: "is hidden in the aggregate, seen given {}",
     ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
 }
+"""What else becomes of a gap."""
 _NEAR = 1e-9
 _MANY_TIMES = 2
 """From this ratio on it is told as `2.4 times`, not in per cent."""
@@ -230,17 +233,17 @@ def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second
     estimate = finding.estimate
     assert estimate is not None
     assert part.outcome is not None
-    symbol = f"({_symbol(finding)} {value(finding)})"
+    behind = f"({symbol(finding)} {value(finding)})"
     if below == 0 < above and estimate.value == math.inf:
         return (
-            f"{numbers.outcome(part.outcome)} occurs in {side(high)}, never in {side(low)} {symbol}"
+            f"{numbers.outcome(part.outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
         )
     is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
     if not is_log:
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
     text = f"{numbers.outcome(part.outcome)} is {times} times as likely for {side(high)} as for "
-    return f"{text}{side(low)} {symbol}"
+    return f"{text}{side(low)} {behind}"
 
 
 def _of_one_group(finding: Finding, check: Check) -> str:
@@ -304,19 +307,25 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         return f"no gap in {title} is reversed by strata"
-    text = f"the gap in {title} between {reversal_headline(finding.reversals[0])}"
+    text = reversal_headline(finding.reversals[0], title)
     others = len(finding.reversals) - 1
     return text + (f"; {numbers.whole(others)} more like it" if others else "")
 
 
-def reversal_headline(reversal: Reversal) -> str:
-    """Two groups, and what strata make of their gap."""
+def reversal_headline(reversal: Reversal, title: str) -> str:
+    """Two groups with their gap in a rate, and what strata make of it."""
     given = " and ".join(map(names.name, reversal.given))
-    _, _, groups = pair(reversal).partition(": ")
-    return f"{groups.replace(' against ', ' and ')} {_REVERSED[reversal.kind].format(given)}"
+    first, second = map(names.name, reversal.pair)
+    if reversal.kind in _CHANGED:
+        changed = _CHANGED[reversal.kind].format(given)
+        return f"the gap in {title} between {first} and {second} {changed}"
+    more, less = ("higher", "lower") if reversal.crude > 0 else ("lower", "higher")
+    turned = _TURNED[reversal.kind].format(given)
+    return f"{first} has a {more} {title} than {second}, but a {less} one {turned}"
 
 
-def _symbol(finding: Finding) -> str:
+def symbol(finding: Finding) -> str:
+    """What the value of a check is called beside a number that says the same in other words."""
     short = getattr(getattr(finding.check, "asked", None), "short", "")
     return short or "value"
 

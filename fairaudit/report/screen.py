@@ -313,7 +313,7 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"no limit looks at {len(open_)} of {len(limited)} pairs of a measure and a grouping"
+    text = f"{len(open_)} of {len(limited)} pairs of a measure and a grouping have no limit"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
@@ -321,7 +321,7 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
         word = "the worst published value" if is_hidden else "the worst"
-        text += f"; {word} of {worst.title} there is {_value(worst)}"
+        text += f"; {word} {worst.title} among them is {_value(worst)}"
         text += f" by {numbers.subset(row.by)}"
     yield line(text)
 
@@ -339,8 +339,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[Line]:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    text = f"a reversal beside the checks: the gap in {title} between "
-    text += headlines.reversal_headline(widest)
+    text = f"a reversal beside the checks: {headlines.reversal_headline(widest, title)}"
     test = widest.significance
     if test is not None:
         text += f" (p {numbers.probability(test.adjusted, alpha)}"

@@ -44,7 +44,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         text = f"   {padded(label, label_room)}  {value}  "
         lines.append(line(Cell(text, tone), Cell(_strip(row, rules, axis), tone)))
     if omitted := len(known) - len(rows):
-        lines.append(line(Cell(f"   {numbers.counted(omitted, 'more group')}", Tone.MUTED)))
+        lines.append(line(Cell(f"   {numbers.counted(omitted, 'more group')} between", Tone.MUTED)))
     return lines
 
 

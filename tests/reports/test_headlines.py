@@ -213,7 +213,7 @@ def test_an_evident_reversal_that_no_check_names_is_told(
     told = ["".join(cell.text for cell in row.cells) for row in screen.ungated_reversals(result)]
     assert bool(told) == is_told
     if told:
-        assert "gap in selection rate between a and b points the other way in every" in told[0]
+        assert "a has a higher selection rate than b, but a lower one in every" in told[0]
 
 
 @pytest.mark.parametrize("suppress", [{}, {"suppress_below": 5}])

@@ -134,12 +134,12 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert (str(finding.status), finding.not_cleared) == (word[:4], True)
     sentence = sentence_of(result, finding)
     assert "; value: 0.250, above 0.1 (" in sentence
-    assert ", p of no disparity = .1098 (z); " in sentence
+    assert ", p = .1098 against no disparity (z); " in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
-    assert "; people: g=a: 3 more would reach the limit, 5 more the rate of g=b" in sentence
+    assert "; people: g=a: 3 more would keep the limit, 5 more would equal g=b" in sentence
 
 
 @pytest.mark.parametrize("on", ["warn", "fail"])
@@ -203,12 +203,12 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}})
     (finding,) = result.findings
     text = sentence_of(result, finding)
-    assert "; people: g=a: 8 more would reach the limit, 12 more the rate of g=b" in text
+    assert "; people: g=a: 8 more would keep the limit, 12 more would equal g=b" in text
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}})
     text = sentence_of(result, result.findings[0])
-    assert "; people: g=a: 4 more would reach the limit, " in text, ".4 of 40 are 16"
+    assert "; people: g=a: 4 more would keep the limit, " in text, ".4 of 40 are 16"
 
 
 # Signs, sides and levels ----------------------------------------------------------------------
@@ -370,7 +370,7 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert finding.missing is not None
     assert finding.missing.others
     text = sentence_of(result, finding)
-    assert " of unknown outcome: 0.111 to 0.778, the verdict could turn" in text
+    assert " people of unknown outcome: 0.111 to 0.778, the verdict could turn" in text
     assert "could put" not in text
 
 
