@@ -16,6 +16,7 @@ from fairaudit.names import printable
 from fairaudit.report import checks
 from fairaudit.report.diagnostics import Telling, limit_place, limit_quote, tellings_of
 from fairaudit.report.markup import shortened
+from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
@@ -95,11 +96,18 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     annotations.sort(key=lambda annotation: annotation.rank)
     if len(annotations) > MOST:
         left_out = annotations[MOST - 1 :]
-        specs = " ".join(dict.fromkeys(answer.spec for answer in answers))
+        specs = " ".join(dict.fromkeys(map(_name_spec, answers)))
         where = f"see the summary of this step, or run: fairaudit run {specs}"
         more = _Annotation(left_out[0].rank, "more", f"{len(left_out):,} more: {where}")
         annotations = [*annotations[: MOST - 1], more]
     return "".join(f"{annotation}\n" for annotation in annotations)
+
+
+def _name_spec(answer: Answer) -> str:
+    """The spec of an answer as `run` takes it, with what was set on the command line."""
+    if isinstance(answer.found, AuditResult):
+        return name_spec(answer.found.provenance, answer.spec)
+    return answer.spec
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:

@@ -68,9 +68,9 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     yield Facts(pairs)
 
 
-def name_spec(origin: Provenance) -> str:
-    """The spec as `run` takes it on a command line, with what was set there."""
-    words = [names.copied(origin.spec_path)]
+def name_spec(origin: Provenance, path: str | None = None) -> str:
+    """The spec, or its `path`, as `run` takes it on a command line, with what was set there."""
+    words = [names.copied(origin.spec_path if path is None else path)]
     for setting in origin.settings:
         words += ["--set", names.printable(setting)]
     return shlex.join(words)

@@ -267,6 +267,15 @@ def test_a_place_in_the_option_is_no_file(spec: Path) -> None:
         assert "--set" not in done.stdout
 
 
+def test_the_command_behind_ten_annotations_has_the_settings(spec: Path) -> None:
+    entry = "{{metric: impact_ratio, by: [sex], fail: {{below: 0.75}}, id: n{}}}"
+    many = ", ".join(entry.format(number) for number in range(12))
+    done = run("run", spec, "--set", f"metrics=[{many}]", "--format", "github")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 10
+    assert f"or run: fairaudit run {spec} --set 'metrics=[" in lines[-1]
+
+
 def test_the_file_keeps_its_fingerprint_and_the_changes_stand_beside_it(spec: Path) -> None:
     plain, changed = (fairaudit.audit(spec, settings=s).provenance for s in ([], [STRICTER]))
     assert plain.spec_sha256 == changed.spec_sha256
