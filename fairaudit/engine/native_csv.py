@@ -52,11 +52,11 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
 
     None where the file needs a closer look, or there is no kernel.
     """
-    form, size, native = plans[0].format, file.unpacked_size, kernel.load()
-    if native is None or size is None or form.multiline or not form.separator.isascii():
+    form, native, is_packed = plans[0].format, kernel.load(), file.unpacked_size is None
+    if native is None or is_packed or form.multiline or not form.separator.isascii():
         return None
     try:
-        before = _state(file.path)
+        before = size, _ = _state(file.path)
         ranges = parts(file.path, size, min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK))
         if ranges is None:
             return None
@@ -69,7 +69,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
         if checked is None:
             progress.start(f"checking {file.file.path}", size, "bytes")
             checked = work.check(ranges)
-        if checked is not None and _state(file.path) != before:
+        if _state(file.path) != before:
             what = f"{file.file.path}: the file changed while it was read"
             raise DataError(what, "run again")
     except OSError as error:
@@ -78,7 +78,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """What tells that a file was written to."""
+    """The bytes of a file, and when it last changed: what tells that it was written to."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns
 

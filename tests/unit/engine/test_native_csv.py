@@ -318,6 +318,21 @@ def test_the_default_is_the_lazy_route_to_its_last_word(
     assert native == outcome("lazy", path, asked)
 
 
+def test_a_file_that_is_cut_short_while_it_is_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 9)
+
+    def after_it_is_cut(*arguments: Any) -> Iterator[int]:
+        path.write_text("a,b,y,z\nx,y,1,z\n")
+        yield from plain_csv.line_blocks(*arguments)
+
+    monkeypatch.setattr(native_csv, "line_blocks", after_it_is_cut)
+    with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
+        count_data(PLAN, path)
+
+
 @pytest.mark.parametrize("name", ["texts", "cut", "text and cut"])
 def test_numbers_are_cut_without_another_reading(name: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
