@@ -50,6 +50,8 @@ NOT_RUN = {
     ("docs/python.md", "import mlflow"): "a part of somebody's training; tests/unit/test_mlflow.py",
     ("docs/counts.md", "# GNU parallel"): "asks for another program",
     ("docs/counts.md", "# Slurm"): "asks for a cluster",
+    ("docs/coming_from.md", "from aif360"): "holds other packages back: others.py runs it",
+    ("docs/coming_from.md", "from aequitas"): "the same",
     ("docs/counts.md", "# Airflow"): "asks for another program",
 }
 SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |pip install ")
