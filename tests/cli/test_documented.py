@@ -54,7 +54,7 @@ NOT_RUN = {
     ("docs/coming_from.md", "from aequitas"): "the same",
     ("docs/counts.md", "# Airflow"): "asks for another program",
 }
-SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |pip install ")
+SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |\. \.venv/bin/activate")
 
 SYNOPSES = {
     "[SPEC...]": "spec.yaml",
