@@ -415,6 +415,11 @@ def _anchors(page: str) -> set[str]:
     return {*names, *re.findall(r'<a id="([^"]+)">', text)}
 
 
+def test_the_site_has_each_page_once() -> None:
+    listed = re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert sorted(f"docs/{page}" for page in listed) == sorted(set(PAGES) - {"README.md"})
+
+
 @pytest.mark.parametrize("name", [*PAGES, "CONTRIBUTING.md"])
 def test_links_lead_somewhere(name: str) -> None:
     path = ROOT / name
