@@ -91,11 +91,13 @@ def markdown(definitions: Sequence[Definition]) -> str:
     """The pages of all metrics in one Markdown document, as docs/metrics.md has them."""
     origin = (
         "Printed by `fairaudit metrics --format markdown` from the records that compute them; "
-        "`fairaudit explain NAME` prints one of these pages."
+        "`fairaudit explain NAME` prints one of these pages. A link may name a metric by its id: "
+        "`metrics.md#impact_ratio`."
     )
     lines = ["# The metrics", "", origin, "", *_aggregates(), *_directions()]
     for definition in definitions:
-        lines += ["", f"## {definition.title}", "", definition.means, ""]
+        lines += ["", f'<a id="{definition.id}"></a>', ""]
+        lines += [f"## {definition.title}", "", definition.means, ""]
         lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(definition)]
     lines += ["", "## Intervals, tests and corrections", ""]
     lines += [f"- **{method.name}**: {method.means} Source: {method.source}." for method in METHODS]

@@ -50,9 +50,11 @@ NOT_RUN = {
     ("docs/python.md", "import mlflow"): "a part of somebody's training; tests/unit/test_mlflow.py",
     ("docs/counts.md", "# GNU parallel"): "asks for another program",
     ("docs/counts.md", "# Slurm"): "asks for a cluster",
+    ("docs/coming_from.md", "from aif360"): "holds other packages back: others.py runs it",
+    ("docs/coming_from.md", "from aequitas"): "the same",
     ("docs/counts.md", "# Airflow"): "asks for another program",
 }
-SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |pip install ")
+SETTING_UP = re.compile(r"python3 -m venv |\.venv/bin/pip install |\. \.venv/bin/activate")
 
 SYNOPSES = {
     "[SPEC...]": "spec.yaml",
@@ -91,9 +93,8 @@ PART = {key: value for key, value in specs.json_schema().items() if key not in {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of code: its place in the page, language, title and text."""
+    """A block of code: its line in the page, language, title and text."""
 
-    start: int
     line: int
     language: str
     title: str | None
@@ -102,13 +103,13 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """The blocks of code of a page, in order."""
-    found = re.finditer(
-        r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', page, re.MULTILINE | re.DOTALL
-    )
-    return [
-        Block(match.start(3), page.count("\n", 0, match.start(3)) + 1, match[1], match[2], match[3])
-        for match in found
+    fence = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+    found = [
+        Block(page.count("\n", 0, match.start(3)) + 1, *match.groups())
+        for match in fence.finditer(page)
     ]
+    assert len(re.findall("^```", page, re.MULTILINE)) == 2 * len(found), "a fence is not read"
+    return found
 
 
 def is_what_is_shown(shown: str, printed: str) -> bool:
@@ -136,6 +137,7 @@ class Shell:
             name, *arguments = shlex.split(command, comments=True) or [""]
             if name == "cd":
                 self.folder /= arguments[0]
+                self.code = 0
             elif command.strip() == "echo $?":
                 printed += f"{self.code}\n"
             elif name.removeprefix(".venv/bin/") == "fairaudit":
@@ -146,15 +148,15 @@ class Shell:
                 process = self._bash(command)
                 printed += process.stdout + process.stderr
                 self.code = process.returncode
+            if self.code and name != "echo":
+                break
         return printed
 
     def _words(self, command: str) -> list[str]:
         """The arguments that a shell makes of a command: names for a glob, no comment."""
-        name, rest = command.split(" ", 1) if " " in command else (command, "")
-        assert name.endswith("fairaudit")
-        return self._bash(f"each() {{ printf '%s\\0' \"$@\"; }}; each {rest}").stdout.split("\0")[
-            :-1
-        ]
+        each = "each() { for word; do printf '%s\\0' \"$word\"; done; }"
+        words = self._bash(f"{each}; each {command.partition(' ')[2]}").stdout
+        return words.split("\0")[:-1]
 
     def _bash(self, command: str) -> subprocess.CompletedProcess[str]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -307,7 +309,7 @@ def _filled(line: str) -> str:
     """A line of README's list as somebody would write it, with every option."""
     line = line.partition(" # ")[0]
     for placeholder, word in SYNOPSES.items():
-        line = re.sub(rf"(?<![\w]){re.escape(placeholder)}(?![\w.])", word, line)
+        line = re.sub(rf"(?<!\w){re.escape(placeholder)}(?![\w.])", word, line)
     return re.sub(r"[][]|\.\.\.", "", line)
 
 
@@ -368,12 +370,30 @@ def test_what_does_not_come_out_is_told(block: str, told: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "code", ["1 / 0", "assert False", "import fairaudit  # in a test: fails", "no_such_name"]
+    ("code", "error"),
+    [
+        ("no_such_name", NameError),
+        ("assert 1 + 1 == 3", AssertionError),
+        ("import fairaudit  # in a test: fails", pytest.fail.Exception),
+    ],
 )
-def test_python_that_does_not_run_is_told(code: str, tmp_path: Path) -> None:
+def test_python_that_does_not_run_is_told(
+    code: str, error: type[BaseException], tmp_path: Path
+) -> None:
     reader = Reader("a page", f"```python\n{code}\n```\n", tmp_path)
-    with pytest.raises((Exception, pytest.fail.Exception)):
+    with pytest.raises(error):
         reader.follow()
+
+
+def test_a_block_that_is_not_read_is_told() -> None:
+    with pytest.raises(AssertionError, match="a fence is not read"):
+        blocks("```sh hl_lines=1\nfairaudit run\n```\n")
+
+
+def test_a_command_after_one_that_fails_is_not_run(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    assert shell.run("fairaudit run there_is_none.yaml && echo on").endswith("there_is_none.yaml\n")
+    assert shell.run("echo $?") == "2\n"
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -393,6 +413,11 @@ def _anchors(page: str) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     names = [re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings]
     return {*names, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+def test_the_site_has_each_page_once() -> None:
+    listed = re.findall(r"[\w/]+\.md", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert sorted(f"docs/{page}" for page in listed) == sorted(set(PAGES) - {"README.md"})
 
 
 @pytest.mark.parametrize("name", [*PAGES, "CONTRIBUTING.md"])
