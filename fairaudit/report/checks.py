@@ -47,7 +47,7 @@ STATUS_WORDS = {
     Status.SKIPPED: "skipped",
     Status.PASS: "passed",
 }
-"""What became of so many checks, the worst first."""
+"""The statuses as what checks did, the worst first."""
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 
 

@@ -282,6 +282,7 @@ class _Page:
         self.lines: list[str] = []
 
     def write(self, line: str) -> None:
+        """Keeps a line, which ends with a line feed alone."""
         self.lines.append(line.removesuffix("\r\n") + "\n")
 
 

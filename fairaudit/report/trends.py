@@ -49,10 +49,12 @@ class _Trend:
 
     @property
     def counted(self) -> Counter[Status]:
+        """How many files came out how."""
         return Counter(finding.status for _, finding in self.findings)
 
     @property
     def worst_first(self) -> tuple[int, ...]:
+        """A key that sorts the check that fails most often first."""
         return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 
 
