@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -52,27 +52,24 @@ def answer(  # noqa: PLR0913  # the options of a command
         )  # fmt: skip
         return list(chain.from_iterable(map(judge, specs)))
     if len(specs) == 1:
-        outcome: AuditResult | FairauditError
-        try:
-            outcome = audit(
-                specs[0],
-                data,
-                fail_on=fail_on,
-                only=chosen,
-                baseline=baseline,
-                tolerance=NO_TOLERANCE if tolerance is None else tolerance,
-                draws=draws,
-                settings=settings,
-                progress=progress,
-                engine=engine,
-            )
-        except FairauditError as error:
-            outcome = error
-        return [Answer(str(specs[0]), data, outcome)]
+        ask = partial(
+            audit, specs[0], data, fail_on=fail_on, only=chosen, baseline=baseline,
+            tolerance=NO_TOLERANCE if tolerance is None else tolerance, draws=draws,
+            settings=settings, progress=progress, engine=engine,
+        )  # fmt: skip
+        return [Answer(str(specs[0]), data, _catch_error(ask))]
     outcomes = audit_together(
         specs, data, fail_on=fail_on, settings=settings, progress=progress, engine=engine
     )
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
+
+
+def _catch_error(ask: Callable[[], AuditResult]) -> AuditResult | FairauditError:
+    """The result, or the error in its place."""
+    try:
+        return ask()
+    except FairauditError as error:
+        return error
 
 
 def _answer_each(

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from fairaudit import names
-from fairaudit.counts import Counts
-from fairaudit.cube import Grouping
+from fairaudit.counts import Counts, RawKey
+from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
@@ -23,8 +25,7 @@ from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress
 from fairaudit.question import Question
 from fairaudit.recode import build_axes
-from fairaudit.recode.axes import Axis, Findings
-from fairaudit.recode.level_previews import preview_levels
+from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.result import (
     AuditResult,
     CheckPreview,
@@ -36,7 +37,7 @@ from fairaudit.result import (
     LevelPreview,
     is_open,
 )
-from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
+from fairaudit.spec import ABSENT, BETWEEN, Outcome, OutcomeKind, Protected, Spec
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, compares_shares
 
 RARE = 30
@@ -166,7 +167,7 @@ def _publish_levels(
         if row.by == (axis.key.name,) and not row.stratum
     }
     least = spec.minimum.size or RARE
-    for level in preview_levels(axis, counts, is_cut=is_cut):
+    for level in _preview_levels(axis, counts, is_cut=is_cut):
         n = level.n if spec.suppress_below is None else published.get(level.level)
         is_group = axis.key.name in attributes and not level.role
         is_rare = is_group and spec.suppress_below is None and n is not None and n < least
@@ -259,3 +260,50 @@ def _list_passes(question: Question) -> Iterator[str]:
         yield f"the exact medians of {', '.join(question.plan.medians)}"
     if question.plan.search is not None:
         yield "the columns that a search for reversals may condition on"
+
+
+def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
+    """The levels of a recoded column, in its order; then what becomes of all other rows.
+
+    Rows that the filter leaves out have no part in it.
+    """
+    kept = (counts.kept == 1) & (counts.rows > 0)
+    # Places below 0 are of no level: missing values, and values that leave the audit.
+    lowest = min(DROP, int(axis.codes.min(initial=0)))
+    places = axis.codes - lowest
+    people = add_up(counts.people[kept], places[kept], len(axis.key.levels) - lowest)
+    raw = None if is_cut else counts.text_key(axis.column)
+    for code in (*range(len(axis.key.levels)), *range(lowest, 0)):
+        here = kept & (axis.codes == code)
+        if here.any():
+            sources = () if raw is None else _list_sources(raw, np.unique(raw.codes[here]).tolist())
+            level = axis.key.levels[code] if code >= 0 else ""
+            yield LevelPreview(
+                level, int(people[code - lowest]), sources, _describe_code(axis, code)
+            )
+
+
+def _list_sources(raw: RawKey, codes: list[int]) -> tuple[str | None, ...]:
+    """The levels of the data by their codes; of combined columns all values, a missing one as ''.
+
+    A derived column has signs of our own between them.
+    """
+    texts = [raw.levels[code] for code in codes]
+    return tuple(
+        text if text is None else ", ".join(text.replace(ABSENT, "").split(BETWEEN))
+        for text in texts
+    )
+
+
+def _describe_code(axis: Axis, code: int) -> str:
+    """What a code is to the audit, in one or two words."""
+    key = axis.key
+    if code < 0 and not axis.missing[axis.codes == code].all():
+        return "left out"
+    if code < 0:
+        return f"missing ({axis.rule}: {axis.policy.value})"
+    if code in key.unknown:
+        return "never compared"
+    if key.positive is None:
+        return ""
+    return "positive" if code in key.positive else "negative"

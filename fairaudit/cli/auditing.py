@@ -28,7 +28,6 @@ from fairaudit.cli.app import (
 )
 from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
-from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
@@ -43,7 +42,9 @@ from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
     from fairaudit.cli.timings import Stopwatch
+    from fairaudit.processes import Workers
     from fairaudit.progress import Progress
+    from fairaudit.result import Answer
 
 
 class _FailOn(StrEnum):
@@ -152,7 +153,6 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit import batch
-    from fairaudit.processes import Workers, choose_jobs
     from fairaudit.progress import Phase
 
     request: Request = context.obj
@@ -160,28 +160,15 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         watch = stack.enter_context(_time_phases(request)) if timings else None
         started = time.monotonic()
         paths = check_outputs(format_name, output or [])
-        specs = name_specs(spec, data)
-        request.arguments = tuple(map(str, specs))
-        if paths:
-            request.outputs = _clear(paths, specs, data, (baseline, draws))
-        _refuse_lone_tolerance(tolerance, baseline)
-        jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
-        workers = stack.enter_context(Workers(jobs))
+        specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
+        workers = stack.enter_context(_start_workers(jobs, specs, data))
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
             answers = batch.answer(
-                specs,
-                data,
-                fail_on=_FailOn.NEVER if exit_zero else fail_on,
-                only=only or (),
-                baseline=baseline,
-                tolerance=tolerance,
-                draws=draws,
-                settings=settings or (),
-                progress=progress if watch is None else watch.pass_on(progress),
-                workers=workers,
-            )
-        if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
-            raise answers[0].found
+                specs, data, only=only or (), baseline=baseline, tolerance=tolerance, draws=draws,
+                settings=settings or (), fail_on=_FailOn.NEVER if exit_zero else fail_on,
+                progress=progress if watch is None else watch.pass_on(progress), workers=workers,
+            )  # fmt: skip
+        _raise_lone_error(answers)
         seconds = time.monotonic() - started
         if watch is not None:
             watch.enter(Phase.REPORT)
@@ -201,24 +188,47 @@ def _time_phases(request: Request) -> Stopwatch:
     return Stopwatch(request.began)
 
 
-def _clear(
-    paths: Sequence[Path], specs: Sequence[Path], data: str | None, others: Sequence[str | None]
-) -> Outputs:
-    """The outputs of a run, cleared: none may be its specs, its data or `others` that it reads."""
+def _begin(
+    request: Request,
+    paths: Sequence[Path],
+    named: list[Path] | None,
+    data: str | None,
+    baseline: str | None,
+    tolerance: str | None,
+    draws: str | None,
+) -> list[Path]:
+    """The specs of a run, once its outputs are cleared: none may be a file that the run reads.
+
+    Raises `UsageError` for a tolerance without an earlier report that it is of.
+    """
     from fairaudit import batch
 
-    return clear_outputs(
-        paths,
-        lambda: batch.list_inputs(specs, data, *others),
-        lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
-    )
-
-
-def _refuse_lone_tolerance(tolerance: str | None, baseline: str | None) -> None:
-    """Raises `UsageError` for a tolerance without an earlier report that it is of."""
+    specs = name_specs(named, data)
+    request.arguments = tuple(map(str, specs))
+    if paths:
+        request.outputs = clear_outputs(
+            paths,
+            lambda: batch.list_inputs(specs, data, baseline, draws),
+            lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
+        )
     if tolerance is not None and baseline is None:
         what = "--tolerance needs a --baseline"
         raise UsageError(what, "name the JSON report to compare with")
+    return specs
+
+
+def _start_workers(jobs: int | None, specs: Sequence[Path], data: str | None) -> Workers:
+    """The processes that judge files: as many as are named, else as pay for so many audits."""
+    from fairaudit import batch
+    from fairaudit.processes import Workers, choose_jobs
+
+    return Workers(jobs or choose_jobs(len(batch.list_audits(specs, data))))
+
+
+def _raise_lone_error(answers: Sequence[Answer]) -> None:
+    """Raises the error that is the only answer: it ends the command as any other does."""
+    if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
+        raise answers[0].found
 
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:

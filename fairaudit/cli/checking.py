@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,20 +52,14 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
     Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
     """
-    from fairaudit import batch, dry_run
+    from fairaudit import dry_run
 
     request: Request = context.obj
     check_page_outputs(format_name, [], "a dry run")
     specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
-    if no_data and data is not None:
-        raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")
-    listed = [(str(path), None) for path in specs] if no_data else batch.list_audits(specs, data)
     form = format_named(format_name)
-    if form.name == "json" and len(listed) > 1:
-        raise UsageError(
-            "a JSON document is of one dry run", "name one spec, and data of one audit"
-        )
+    listed = _list_audits(specs, data, form, no_data=no_data)
     codes = []
     for path, file in listed:
         started = time.monotonic()
@@ -81,14 +76,29 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
             raise found
         question = f"spec={names.copied(Path(path).name)}"
         question += "" if file is None or len(listed) == 1 else f" data={names.copied(file)}"
+        codes.append(found.exit_code)
         if isinstance(found, FairauditError):
             write_line(f"{error_text(found)}\n{found.verdict.upper()}  {question}")
-            codes.append(found.exit_code)
             continue
         _print(found, form, color, all_rows=verbose, is_brief=no_data)
         write_line(f"{_ending(found)}  {question}  {time.monotonic() - started:.1f}s")
-        codes.append(found.exit_code)
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
+
+
+def _list_audits(
+    specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool
+) -> Sequence[tuple[str, str | None]]:
+    """The spec and the data of each dry run; raises `UsageError` for what can mean nothing."""
+    from fairaudit import batch
+
+    if no_data and data is not None:
+        raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")
+    listed = [(str(path), None) for path in specs] if no_data else batch.list_audits(specs, data)
+    if form.name == "json" and len(listed) > 1:
+        raise UsageError(
+            "a JSON document is of one dry run", "name one spec, and data of one audit"
+        )
+    return listed
 
 
 def _print(found: DryRun, form: Format, color: Color, *, all_rows: bool, is_brief: bool) -> None:

@@ -84,11 +84,13 @@ class _Node:
         return bool(self.name) and self.kind is not _Kind.COLUMN
 
     def walk(self) -> Iterator[_Node]:
+        """The node, and all nodes within it."""
         yield self
         for node in self.inner:
             yield from node.walk()
 
     def columns(self) -> set[str]:
+        """The names of the columns that it reads."""
         return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
 
 

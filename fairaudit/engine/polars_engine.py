@@ -1,28 +1,26 @@
 """The engine on Polars and Arrow: counts each file in one pass, by the fastest route that serves.
 
-To add a route, write a module beside `polars_route`, and name it in `_count_by_route`.
+Which route that is, `routes` decides.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fairaudit.counts import Counts
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.engine import kernel
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.opening import begin_pass, check_file, open_file
-from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.routes import count_by_route
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.plan import MOST_CELLS, Plan, united
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from fairaudit.engine.numbers import Batch
 
 Value = TypeVar("Value")
-ParquetRoute: TypeAlias = Callable[
-    [Mapping[str, SourceFile], Plan, Progress], Mapping[str, Sequence[PartialCounts]]
-]
 Name = TypeVar("Name")
 
 
@@ -152,7 +147,7 @@ def _count_in_one_pass(
 ) -> dict[int, Outcome]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
-        parts_of, route = _count_by_route(plan, ready, progress, apart=False)
+        parts_of, route = count_by_route(plan, ready, progress, apart=False)
         parts = [_raise_error(part) for parts in parts_of.values() for part in parts]
         files = [checked.source for checked in ready]
         counts = _with_medians(merge_counts(plan, parts, ready, route), files)
@@ -222,7 +217,7 @@ def _count_apart(
         if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
             return _count_one_by_one(plan, ready, progress)
         plan = _with_candidates(plan, ready)
-        parts_of, route = _count_by_route(plan, ready, progress, apart=len(ready) > 1)
+        parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
             return {ready[0].source.file.path: error}
@@ -256,7 +251,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
 
     try:
         batch, rows, header = frames.read_frame(data, plans)
-        file = _describe_frame(header)
+        file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
         plan = choose([batch], plan, [file.header])
         counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
@@ -278,7 +273,7 @@ def _count_table(plan: Plan, data: Database) -> Outcome:
         from fairaudit.engine import databases, scan
 
         with begin_pass(data.files), databases.open_table(data) as table:
-            file = _describe_table(data, tuple(table.schema))
+            file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
             batch = table.group(plan)
             counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
@@ -289,14 +284,9 @@ def _count_table(plan: Plan, data: Database) -> Outcome:
     return replace(counts, notices=(*notices, *counts.notices))
 
 
-def _describe_table(data: Database, header: tuple[str, ...]) -> SourceFile:
-    """What stands for a table in the place of a file."""
-    return SourceFile(DataFile(data.name, 0, None), Path(), None, header)
-
-
-def _describe_frame(header: tuple[str, ...]) -> SourceFile:
-    """What stands for a data frame in the place of a file."""
-    return SourceFile(DataFile(FRAME_NAME, 0, None), Path(), None, header)
+def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
+    """What stands for a data frame, or a table of a database, in the place of a file."""
+    return SourceFile(DataFile(name, 0, None), Path(), None, header)
 
 
 def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
@@ -331,13 +321,13 @@ def find_cuts(
         from fairaudit.engine import frames
 
         batch, _, header = frames.read_frame(data, [plan])
-        check_columns(plan, [_describe_frame(header)])
+        check_columns(plan, [_describe(FRAME_NAME, header)])
         return _find_cuts(batch, plan, quantiles)
     if isinstance(data, Database):
         from fairaudit.engine import databases
 
         with begin_pass(data.files), databases.open_table(data) as table:
-            check_columns(plan, [_describe_table(data, tuple(table.schema))])
+            check_columns(plan, [_describe(data.name, tuple(table.schema))])
             return {
                 quantile: cut
                 for quantile in quantiles
@@ -362,73 +352,6 @@ def _find_cuts(
         cuts = quantiles.cuts(data, plan, column, shares)
         cuts_found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
     return cuts_found
-
-
-def _count_by_route(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
-) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
-    """The counts of the files by name, each by the fastest route that serves it; which routes."""
-    files = {checked.source.file.path: checked.source for checked in ready}
-    progress.start("counting", sum(checked.records for checked in ready), "rows")
-    tables = {name: file for name, file in files.items() if file.layout is not None}
-    parts_of: dict[str, list[PartialCounts | DataError]] = {}
-    routes: list[str] = []
-    for route, count_tables in _parquet_routes() if tables else ():
-        left = {name: file for name, file in tables.items() if name not in parts_of}
-        if left and (parts_by_name := count_tables(left, plan, progress)):
-            routes.append(route)
-            parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
-    by_check: dict[str, list[PartialCounts | DataError]] = {
-        checked.source.file.path: [checked.counts[1]]
-        for checked in ready
-        if checked.counts is not None and checked.counts[0] == plan
-    }
-    if by_check:
-        routes.append("the native kernel over csv")
-        parts_of |= by_check
-    is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
-    if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
-        parts_of |= by_fields
-        routes.append("codes of CSV fields")
-    rest = [file for name, file in files.items() if name not in parts_of]
-    if rest:
-        kernel.refuse_others([file.file.path for file in rest])
-        from fairaudit.engine import scan
-
-        routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
-        for name, part in scan.count(rest, plan, progress, apart=apart).items():
-            parts_of[name] = [part]
-    return parts_of, "; ".join(routes)
-
-
-def _parquet_routes() -> Iterator[tuple[str, ParquetRoute]]:
-    """The routes for Parquet alone, the fastest first; each serves some files, or none."""
-    native = kernel.load()
-    if native is not None:
-        from fairaudit.engine import native_parquet
-
-        yield "the native kernel over parquet", partial(native_parquet.count, native)
-    if not kernel.is_forced():
-        from fairaudit.engine import dictionary_route
-
-        yield "dictionary codes of Parquet", dictionary_route.count
-
-
-def _count_by_fields(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
-) -> dict[str, list[PartialCounts | DataError]]:
-    """The counts of the CSV files of a search whose fields differ by their bytes."""
-    plain = [checked.source for checked in ready if checked.plain]
-    if not plain:
-        return {}
-    from fairaudit.engine import csv_route
-
-    parts_of: dict[str, list[PartialCounts | DataError]] = {}
-    for file in plain:
-        parts = csv_route.count(file, plan, progress)
-        if parts is not None:
-            parts_of[file.file.path] = [*parts]
-    return parts_of
 
 
 def _raise_error(counts: Value | FairauditError) -> Value:

@@ -23,7 +23,7 @@ from fairaudit.engine.partial_counts import (
 )
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
-from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.errors import DataError, SpecError
 from fairaudit.plan import MISSING, Key, Plan
 from fairaudit.progress import SILENT, Progress
 from fairaudit.spec import Text
@@ -172,50 +172,6 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
         raise SpecError([text.fault(message)]) from error
     if dtype != pl.Boolean:
         raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
-
-
-ROW = own(own("row"))
-"""The column with the number (from 1) of the row of the file, where a row is looked for."""
-
-
-def first_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
-    """The least `ROW` of those that the filter keeps and that hold a sought value."""
-    held = _holds(batch, plan, seek).alias(own("held"))
-    kept = pl.lit(value=True) if rule is None else rule.expression
-    row = (
-        batch.frame.select(ROW, held, *filtered(rule, Numbers(batch, plan)))
-        .filter(pl.col(own("held")) & kept)
-        .select(pl.col(ROW).min())
-        .collect(engine="streaming")
-        .item()
-    )
-    return None if row is None else int(row)
-
-
-def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
-    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
-    if seek.numeric:
-        return ~_is_number(batch, plan, seek.column)
-    value = pl.col(seek.column)
-    if batch.schema[seek.column].is_float():
-        value = value.fill_nan(None)
-    text = as_text(value, batch.schema[seek.column])
-    held = text.is_in([value for value in seek.values if value is not None])
-    if None not in seek.values:
-        return held
-    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
-    number = Numbers(batch, plan).value(seek.column) if is_cut else text
-    return held | text.is_null() | number.is_null()
-
-
-def _is_number(batch: Batch, plan: Plan, column: str) -> pl.Expr:
-    """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
-    numbers = Numbers(batch, plan)
-    is_sound = numbers.sound(column)
-    features = () if plan.rows is None else plan.rows.similarity.numeric
-    if column not in {text.value for text in features}:
-        return is_sound
-    return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
 
 
 def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:

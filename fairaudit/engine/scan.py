@@ -11,7 +11,7 @@ from fairaudit.engine import filter as filters
 from fairaudit.engine import polars_route
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, own
+from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
@@ -21,6 +21,8 @@ from fairaudit.progress import SILENT, Progress
 
 _SAMPLE = 200_000
 _FIRST = 50_000
+_ROW = own(own("row"))
+"""The column with the number (from 1) of the row of the file, where a row is looked for."""
 
 
 def count(
@@ -59,14 +61,54 @@ def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
     (batch,) = batches([file], plan.format.separator)
     # Counts side by side make several rows of one, so rows have their numbers before.
-    frame = batch.frame.with_row_index(polars_route.ROW, offset=1)
-    schema = {polars_route.ROW: pl.UInt32(), **batch.schema}
+    frame = batch.frame.with_row_index(_ROW, offset=1)
+    schema = {_ROW: pl.UInt32(), **batch.schema}
     batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
     rule = rule_of(plan)
     try:
-        return polars_route.first_row(batch, plan, rule, seek)
+        return _find_row(batch, plan, rule, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
+
+
+def _find_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
+    """The least `_ROW` of those that the filter keeps and that hold a sought value."""
+    held = _holds(batch, plan, seek).alias(own("held"))
+    kept = pl.lit(value=True) if rule is None else rule.expression
+    row = (
+        batch.frame.select(_ROW, held, *polars_route.filtered(rule, Numbers(batch, plan)))
+        .filter(pl.col(own("held")) & kept)
+        .select(pl.col(_ROW).min())
+        .collect(engine="streaming")
+        .item()
+    )
+    return None if row is None else int(row)
+
+
+def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
+    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
+    if seek.numeric:
+        return ~_is_number(batch, plan, seek.column)
+    value = pl.col(seek.column)
+    if batch.schema[seek.column].is_float():
+        value = value.fill_nan(None)
+    text = as_text(value, batch.schema[seek.column])
+    held = text.is_in([value for value in seek.values if value is not None])
+    if None not in seek.values:
+        return held
+    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
+    number = Numbers(batch, plan).value(seek.column) if is_cut else text
+    return held | text.is_null() | number.is_null()
+
+
+def _is_number(batch: Batch, plan: Plan, column: str) -> pl.Expr:
+    """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
+    numbers = Numbers(batch, plan)
+    is_sound = numbers.sound(column)
+    features = () if plan.rows is None else plan.rows.similarity.numeric
+    if column not in {text.value for text in features}:
+        return is_sound
+    return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
 
 
 def _refuse_ids(batch: Batch, plan: Plan) -> None:

@@ -33,7 +33,6 @@ from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
-from fairaudit.recode.attributes import AttributeNumbers, attribute_numbers
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
 from fairaudit.recode.described import Described, describe
 from fairaudit.recode.expectations import (
@@ -55,7 +54,7 @@ from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
 from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.rows import audited_rows
-from fairaudit.recode.scores import Distribution, Recoding
+from fairaudit.recode.scores import AttributeNumbers, Distribution, Recoding, attribute_numbers
 from fairaudit.recode.side_cubes import feature_recodings, not_known, table_cubes
 from fairaudit.result import Searched
 from fairaudit.spec import MissingPolicy, Spec, search_spec

@@ -288,6 +288,7 @@ class _Names:
 
     @classmethod
     def of(cls, attribute: Protected, known: Sequence[str]) -> _Names:
+        """Each known level with its label, or as it is stored where it has none."""
         stored = {_stored(code, known): label for code, label in attribute.labels.items()}
         return cls({level: stored.get(level, level) for level in known})
 

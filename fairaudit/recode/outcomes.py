@@ -132,6 +132,7 @@ class _Classes:
 
     @classmethod
     def of(cls, levels: Sequence[str]) -> _Classes:
+        """The classes of the levels: the first level of a value names it."""
         first: dict[str, str] = {}
         for level in levels:
             first.setdefault(canonical(level), level)

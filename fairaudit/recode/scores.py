@@ -1,4 +1,4 @@
-"""The histograms of scores by audited levels, from those by raw ones."""
+"""The histograms of scores and of numeric attributes by audited levels, from those by raw ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.arrays import Floats
 from fairaudit.counts import Counts, RawHistogram, RawScores
 from fairaudit.cube import (
     NO_LEVEL,
@@ -21,7 +22,7 @@ from fairaudit.cube import (
 )
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
 from fairaudit.recode.axes import DROP, Axis
-from fairaudit.spec import Outcome, Protected
+from fairaudit.spec import Outcome, Protected, Spec
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
 
@@ -197,3 +198,40 @@ def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
         (column.key.name, column.key.levels[code])
         for column, code in zip(columns, codes, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttributeNumbers:
+    """The values of an attribute [B], ascending: people with a known outcome, and selected."""
+
+    attribute: str
+    of: str
+    at: Floats
+    hits: Floats
+    people: Floats
+
+
+def attribute_numbers(
+    counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
+) -> Iterator[AttributeNumbers]:
+    """Each numeric attribute by each outcome whose slope on it is asked.
+
+    A bin of several values stands at its middle.
+    """
+    for outcome, attribute in spec.smoothed:
+        recoding = Recoding.of_column(outcome, axis_of, counts)
+        scores = counts.scores.get(attribute.column.value)
+        if scores is None:
+            continue
+        raw = next(one for one in scores.histograms if one.keys == (recoding.raw,))
+        classes = recoding.codes(raw, raw.codes)
+        people, hits = np.zeros((2, len(scores.bins.codes)))
+        known = classes >= 0
+        np.add.at(people, raw.bins[known], raw.people[known])
+        selected = np.isin(classes, list(recoding.key.positive or ()))
+        np.add.at(hits, raw.bins[selected], raw.people[selected])
+        there = people > 0
+        middle = (scores.bins.low + scores.bins.high) / 2
+        yield AttributeNumbers(
+            attribute.name, outcome.name, middle[there], hits[there], people[there]
+        )

@@ -46,7 +46,6 @@ _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
 _SAID = ": the same people both times"
 """A reason that stands at the top for everything."""
-_SURE_TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",

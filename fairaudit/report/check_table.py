@@ -10,7 +10,7 @@ from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, 
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit
 
-_COLUMNS = {
+COLUMNS = {
     "check": Kind.TEXT,
     "status": Kind.TEXT,
     "not_cleared": Kind.FLAG,
@@ -44,7 +44,7 @@ _COLUMNS = {
 
 def columns(result: AuditResult) -> tuple[Column, ...]:
     """All columns of the checks of a result."""
-    return of_rows(_COLUMNS, [*rows(result)])
+    return of_rows(COLUMNS, [*rows(result)])
 
 
 def rows(result: AuditResult) -> Iterator[dict[str, Value]]:

@@ -39,7 +39,7 @@ _VERDICT_TONES = {
     Verdict.NONE: Tone.MUTED,
 }
 WORST_FIRST = tuple(reversed(Status))
-_STATUS_COUNTS = {
+STATUS_WORDS = {
     Status.FAIL: "failed",
     Status.INCONCLUSIVE: "inconclusive",
     Status.WARN: "warned",
@@ -47,6 +47,7 @@ _STATUS_COUNTS = {
     Status.SKIPPED: "skipped",
     Status.PASS: "passed",
 }
+"""The statuses as what checks did, the worst first."""
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 
 
@@ -173,9 +174,7 @@ def reasons(finding: Finding) -> str:
 def outcome(result: AuditResult) -> str:
     """How many checks came out how, the worst first; a status that none has is left out."""
     counts = result.tally
-    words = [
-        f"{counts[status]} {word}" for status, word in _STATUS_COUNTS.items() if counts[status]
-    ]
+    words = [f"{counts[status]} {word}" for status, word in STATUS_WORDS.items() if counts[status]]
     return _summary(result, words)
 
 
@@ -183,7 +182,7 @@ def tally(result: AuditResult) -> str:
     """How many checks came out how, always in the same words."""
     counts = result.tally
     statuses = [*_TALLY, *([Status.SKIPPED] if counts[Status.SKIPPED] else [])]
-    return _summary(result, [f"{counts[status]} {_STATUS_COUNTS[status]}" for status in statuses])
+    return _summary(result, [f"{counts[status]} {STATUS_WORDS[status]}" for status in statuses])
 
 
 def _summary(result: AuditResult, words: list[str]) -> str:

@@ -263,17 +263,15 @@ def _people(finding: Finding) -> list[str]:
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
     way = "fewer" if affected.burden else "more"
+    worse, better = map(headlines.side, evidence.sides_of_gap(finding))
     texts = []
     if affected.to_limit:
         texts.append(f"{numbers.whole(affected.to_limit)} {way} would keep the limit")
     if affected.to_parity:
-        to = headlines.side(evidence.better_side(finding))
-        texts.append(f"{numbers.whole(affected.to_parity)} {way} would equal {to}")
+        texts.append(f"{numbers.whole(affected.to_parity)} {way} would equal {better}")
     if affected.flips:
         texts.append("one person the other way reverses the gap")
-    if not texts:
-        return []
-    return [f"{headlines.side(evidence.worse_side(finding))}: {', '.join(texts)}"]
+    return [f"{worse}: {', '.join(texts)}"] if texts else []
 
 
 def _also(finding: Finding) -> list[str]:

@@ -70,17 +70,8 @@ def _differs_elsewhere(finding: Finding) -> bool:
     return test is not None and test.adjusted < finding.check.inference.alpha
 
 
-def worse_side(finding: Finding) -> Side:
-    """The side that the people of a gap belong to: the one with less of what is good."""
-    return _sides_of_gap(finding)[0]
-
-
-def better_side(finding: Finding) -> Side:
-    """The side that they are compared with."""
-    return _sides_of_gap(finding)[1]
-
-
-def _sides_of_gap(finding: Finding) -> tuple[Side, Side]:
+def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
+    """The side that the people of a gap belong to, with less of what is good, and the other."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None

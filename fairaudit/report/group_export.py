@@ -15,6 +15,7 @@ whoever reads the log. The Parquet is for programs: typed by its schema, texts a
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -243,14 +244,15 @@ def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # n
 
 def written_csv(columns: Sequence[Column]) -> str:
     """Columns as CSV with a header."""
-    page = _Page()
-    # The module quotes only what may end a line of its own, so lines end otherwise here.
+    page = io.StringIO(newline="")
+    # The module quotes only what may end a line of its own, so lines end otherwise here: no cell
+    # holds such an end.
     writer = csv.writer(page, lineterminator="\r\n")
     writer.writerow([safe(column.name) for column in columns])
     writer.writerows(
         map(_cell, row) for row in zip(*(column.values for column in columns), strict=True)
     )
-    return MARK + "".join(page.lines)
+    return MARK + page.getvalue().replace("\r\n", "\n")
 
 
 def spell_csv(text: str, encoding: str) -> str:
@@ -273,16 +275,6 @@ def _cell(value: Value) -> Value:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return safe(value) if isinstance(value, str) else value
-
-
-class _Page:
-    """Lines as they are written."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def write(self, line: str) -> None:
-        self.lines.append(line.removesuffix("\r\n") + "\n")
 
 
 def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same

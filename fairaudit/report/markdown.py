@@ -53,6 +53,7 @@ class _Part:
     after: str = ""
 
     def text(self, rows: Sequence[str]) -> str:
+        """The block with these rows of it."""
         lines = [self.before] if self.before else []
         return "\n".join([*lines, *rows]) + (f"\n\n{self.after}" if self.after else "")
 
@@ -68,6 +69,7 @@ class _Fold:
 
     @property
     def ends(self) -> tuple[str, str]:
+        """What stands before the sections inside it, and what closes it."""
         opened = "<details open>" if self.is_open else "<details>"
         head = f"{opened}\n<summary>{plain_summary(self.title)}</summary>\n\n{self.body}\n\n"
         return head, "</details>\n\n"

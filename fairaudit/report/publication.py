@@ -46,6 +46,7 @@ class _Row:
 
     @property
     def values(self) -> tuple[str, ...]:
+        """The cells behind those of the group."""
         return self.n, self.selected, self.rate, self.ratio
 
 
@@ -61,6 +62,7 @@ class _Published:
 
     @property
     def rate(self) -> str:
+        """The title of the rate, which heads its column."""
         return metric_titles.title(self.metric, self.of)
 
     @property

@@ -133,7 +133,7 @@ class _Audit:
 
     def _rank(self) -> tuple[object, ...]:
         tally = _tally(self.answer)
-        counts = tuple(-tally[status] for status in trends.WORST_FIRST if status is not Status.PASS)
+        counts = tuple(-tally[status] for status in checks.WORST_FIRST if status is not Status.PASS)
         verdict = _WORST.index(verdict_of(self.answer))
         return (verdict, counts, natural(self.name), self.name)
 

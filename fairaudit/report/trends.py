@@ -20,15 +20,7 @@ from fairaudit.verdict import Check, Finding, Limit, Status
 if TYPE_CHECKING:
     from fairaudit.compare import GroupKey, JudgedValues
 
-WORST_FIRST = tuple(reversed(Status))
-WORDS = {
-    Status.FAIL: "failed",
-    Status.INCONCLUSIVE: "inconcl.",
-    Status.WARN: "warned",
-    Status.WAIVED: "waived",
-    Status.SKIPPED: "skipped",
-    Status.PASS: "passed",
-}
+WORDS = {**checks.STATUS_WORDS, Status.INCONCLUSIVE: "inconcl."}
 """The statuses as headings of columns, the worst first."""
 
 _FEW = 12
@@ -57,11 +49,13 @@ class _Trend:
 
     @property
     def counted(self) -> Counter[Status]:
+        """How many files came out how."""
         return Counter(finding.status for _, finding in self.findings)
 
     @property
     def worst_first(self) -> tuple[int, ...]:
-        return tuple(-self.counted[status] for status in WORST_FIRST)
+        """A key that sorts the check that fails most often first."""
+        return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 
 
 def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) -> Iterator[Block]:

@@ -12,8 +12,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.design import Design, design
-from fairaudit.rows.threads import one_thread
+from fairaudit.rows.design import Design, design, one_thread
 from fairaudit.strata_models import ClusterModel, LinearScore
 
 _MATCH = 0.5**0.5

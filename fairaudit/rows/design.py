@@ -1,12 +1,14 @@
-"""The features of people as a matrix: numbers standardised, an indicator for each level."""
+"""What a model is fitted to: features as a matrix, numbers standardised, an indicator a level."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.errors import UsageError
 from fairaudit.features import Features
 from fairaudit.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
 
@@ -59,3 +61,17 @@ def design(features: Features, indicator: float = 1.0) -> Design:
             categories.append(CategoryLevels(name, tuple(levels[code] for code in present)))
             blocks.append((codes[:, None] == present).astype(np.float64) * indicator)
     return Design(np.hstack(blocks), FeatureScale(tuple(numbers), tuple(categories)))
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """A context in which scikit-learn uses one thread: sums in one order, nobody waits for another.
+
+    Raises `UsageError` where scikit-learn is missing.
+    """
+    try:
+        import sklearn  # noqa: F401  # what the context is for
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        what = "this needs scikit-learn, which is not installed"
+        raise UsageError(what, "pip install 'fairaudit-cli[rows]'") from error
+    return threadpool_limits(1)  # type: ignore[no-any-return]

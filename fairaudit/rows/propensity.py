@@ -14,8 +14,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.features import Features
 from fairaudit.rows import logistic
-from fairaudit.rows.design import design
-from fairaudit.rows.threads import one_thread
+from fairaudit.rows.design import design, one_thread
 from fairaudit.strata_models import SCORE_DECIMALS, PropensityModel
 
 _LEAST = 2

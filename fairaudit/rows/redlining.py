@@ -13,8 +13,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.features import Features
 from fairaudit.rows import logistic
-from fairaudit.rows.design import design
-from fairaudit.rows.threads import one_thread
+from fairaudit.rows.design import design, one_thread
 
 FOLDS = 5
 """Each fold is predicted by a model that is fitted to the others."""

@@ -11,14 +11,13 @@ from pathlib import Path as FilePath
 
 from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.inputs import NO_PATH, can_be_named
-from fairaudit.metrics import Requirement, is_over_classes
+from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
-from fairaudit.spec.check_schema import REFERENCES
+from fairaudit.spec.check_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.defaults import fill_defaults
 from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
@@ -44,7 +43,7 @@ _MOST_LIMITS = 4
 
 def build(document: Document, validated: Shape, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
-    document, shape = fill_defaults(document, validated.spec)
+    document, shape = _fill_defaults(document, validated.spec)
     validated = replace(validated, spec=shape)
     draft = Draft(document, [*validated.faults])
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
@@ -298,3 +297,44 @@ def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:
     if shape.decision is not None:
         policies["prediction"] = MissingPolicy(shape.decision)
     return Missing(tuple(shape.tokens), **policies)
+
+
+def _fill_defaults(
+    document: Document, shape: schema.AuditSpec
+) -> tuple[Document, schema.AuditSpec]:
+    """The spec with its defaults in each entry; faults of them point at the line in `defaults`.
+
+    `reference` goes to entries that compare with one, `average` to those within strata.
+    """
+    keys = [key for key in Defaults.model_fields if key in shape.defaults.model_fields_set]
+    if not keys:
+        return document, shape
+    places = {name: dict(getattr(document, name)) for name in ("keys", "values", "ends")}
+    entries = []
+    for number, entry in enumerate(shape.metrics):
+        taken = {key for key in keys if _takes(entry, key, shape.defaults)}
+        for key in taken:
+            path, source = ("metrics", number, key), ("defaults", key)
+            for kind in places.values():
+                kind |= {
+                    (*path, *inner[2:]): place
+                    for inner, place in kind.items()
+                    if inner[:2] == source
+                }
+        update = {key: getattr(shape.defaults, key) for key in taken}
+        entries.append(entry.model_copy(update=update))
+    filled = shape.model_copy(update={"metrics": entries})
+    key_places, values, ends = places.values()
+    return replace(document, keys=key_places, values=values, ends=ends), filled
+
+
+def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
+    """Whether an entry takes a default: it does not say the key, and the key means something."""
+    if key in entry.model_fields_set:
+        return False
+    if key == "average":
+        return entry.given is not None or defaults.given is not None
+    if key != "reference" or entry.compare is not None:
+        return True
+    metric = find_metric(entry.metric)
+    return isinstance(metric, Disparity) and metric.to_reference and metric.reference is None

@@ -33,10 +33,9 @@ from fairaudit.spec.entry import (
 )
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
-from fairaudit.spec.people_counts import refuse_people_count
 from fairaudit.spec.presets import expand_presets
+from fairaudit.spec.refusals import refuse_people_count, refuse_row_measure
 from fairaudit.spec.requests import read_metric_request, read_parameters
-from fairaudit.spec.row_measures import refuse_row_measure
 from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import About, Check, Limit
 

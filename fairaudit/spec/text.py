@@ -358,8 +358,10 @@ class _Walk:
         return pairs
 
     def place(self, node: yaml.Node) -> Place:
+        """Where a node begins: file, line and column, from 1."""
         mark = node.start_mark
         return Place(self.document.name, mark.line + 1, mark.column + 1)
 
     def fault(self, path: Path, message: str) -> None:
+        """Adds a fault at a path of the document."""
         self.faults.append(self.document.fault(path, message))

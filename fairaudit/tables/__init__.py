@@ -26,11 +26,10 @@ from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables.evaluations import Tables, list_rates
 from fairaudit.tables.features import features
 from fairaudit.tables.lattice import epsilons, lattice
-from fairaudit.tables.local_rates import local_rates
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
 from fairaudit.tables.requests import check_requests, has_room_for_lattice
-from fairaudit.tables.scores import curves, scores
+from fairaudit.tables.scores import curves, local_rates, scores
 from fairaudit.tables.searches import Searches, search
 from fairaudit.verdict import AnyCheck, Check
 

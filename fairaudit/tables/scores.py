@@ -1,4 +1,4 @@
-"""How the score is distributed over the groups: its size, spread, ranking, and its curves."""
+"""How the score is distributed over the groups, its curves, and rates along numeric attributes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from fairaudit.counts import Median
 from fairaudit.histogram import Histogram, auc, quantile
 from fairaudit.metrics.counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins
-from fairaudit.result import Calibration, Curve, ScoreRow, Threshold
-from fairaudit.stats import proportions
+from fairaudit.recode import Cubes
+from fairaudit.result import Calibration, Curve, LocalRate, LocalRates, ScoreRow, Threshold
+from fairaudit.stats import proportions, smoothing
 
 _HALF = Fraction(1, 2)
+_PLACES = 41
+_TAIL = 0.01
+"""A local curve leaves out this share of the people at either end, where few are near."""
 
 
 def scores(
@@ -131,4 +135,24 @@ def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Itera
             selected=sum(above) / sum(totals),
             true_positive_rate=positive,
             false_positive_rate=negative,
+        )
+
+
+def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
+    """A curve for each numeric attribute whose slope is asked, and each outcome."""
+    for counted in cubes.attributes:
+        at, hits, people = counted.at, counted.hits, counted.people
+        width = smoothing.bandwidth(at, people)
+        if not np.isfinite(width):
+            continue
+        reached = np.cumsum(people) / people.sum()
+        first, last = at[np.searchsorted(reached, [_TAIL, 1 - _TAIL])].tolist()
+        places = np.linspace(first, last, _PLACES)
+        found = smoothing.smooth(places, at, hits, people, width, alpha)
+        points = zip(places.tolist(), *(part.tolist() for part in found), strict=True)
+        yield LocalRates(
+            attribute=counted.attribute,
+            of=counted.of,
+            bandwidth=width,
+            points=tuple(LocalRate(*point) for point in points if np.isfinite(point[1])),
         )

@@ -1,6 +1,5 @@
 """Where a number becomes pass, warn or fail: limits, checks and findings."""
 
-from fairaudit.verdict.check_ids import match_ids
 from fairaudit.verdict.checks import (
     About,
     AnyCheck,
@@ -13,6 +12,7 @@ from fairaudit.verdict.checks import (
     ReversalLimit,
     Status,
     SubgroupCheck,
+    match_ids,
 )
 from fairaudit.verdict.entries import collect_entries
 from fairaudit.verdict.findings import (

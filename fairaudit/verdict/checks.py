@@ -6,10 +6,11 @@ A limit is the decimal as written. Floats decide far from it and fractions withi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Annotated, TypeAlias
 
@@ -18,12 +19,13 @@ import numpy as np
 from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
-from fairaudit.errors import Place, Quote
+from fairaudit.errors import Place, Quote, UsageError, did_you_mean
 from fairaudit.json_marks import RARE, Contradiction, Member, member
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
+_MOST_LISTED = 8
 NEAR = 1e-9
 """Closer than this to a bound, fractions decide instead of floats."""
 
@@ -266,3 +268,29 @@ class SubgroupCheck:
 
 AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck
 """Whatever a spec asks with a limit."""
+
+
+def match_ids(text: str, ids: Sequence[str]) -> list[str]:
+    """The ids that a text names: one by itself, by its beginning or a part; several by a glob.
+
+    Raises `UsageError` where none matches, or where several do and the text is no glob.
+    """
+    if text in ids:
+        return [text]
+    matches = [name for name in ids if fnmatchcase(name, text)]
+    if matches:
+        return matches
+    matches = [name for name in ids if name.startswith(text)] if text else []
+    matches = matches or ([name for name in ids if text in name] if text else [])
+    if len(matches) == 1:
+        return matches
+    if matches:
+        what = f"{len(matches)} checks have {names.quoted(text)} in their id"
+        raise UsageError(what, f"there is {_listed(matches)}; a glob may name several")
+    hint = f"there is {_listed(ids)}" if ids else "the spec sets no limit"
+    raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f", and {len(ids) - _MOST_LISTED} more" if len(ids) > _MOST_LISTED else ""
+    return ", ".join(map(names.copied, ids[:_MOST_LISTED])) + more

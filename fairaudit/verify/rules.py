@@ -13,7 +13,7 @@ from fractions import Fraction
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.result import TableFault
-from fairaudit.verify.records import TableRow
+from fairaudit.verify.tables import TableRow
 
 _COUNTS: dict[str, Callable[[TableRow], int | None]] = {
     "people": lambda row: row.n,

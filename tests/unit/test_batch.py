@@ -64,13 +64,13 @@ WEIGHTED = {**SPECS["plain"], "columns": {**SPECS["plain"]["columns"], "weight":
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each pass over the data counted."""
     found: list[int] = []
-    count = polars_engine._count_by_route
+    count = polars_engine.count_by_route
 
     def seen(plan: Any, ready: Any, *rest: Any, **options: Any) -> Any:
         found.append(len(ready))
         return count(plan, ready, *rest, **options)
 
-    monkeypatch.setattr("fairaudit.engine.polars_engine._count_by_route", seen)
+    monkeypatch.setattr("fairaudit.engine.polars_engine.count_by_route", seen)
     return found
 
 

@@ -1,0 +1,88 @@
+"""By which route the rows of each file are counted: the fastest that serves it.
+
+To add a route, write a module beside `polars_route`, and name it in `count_by_route`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from fairaudit.engine import kernel
+from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.errors import DataError
+from fairaudit.plan import Plan
+from fairaudit.progress import Progress
+
+_ParquetRoute: TypeAlias = Callable[
+    [Mapping[str, SourceFile], Plan, Progress], Mapping[str, Sequence[PartialCounts]]
+]
+
+
+def count_by_route(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
+) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
+    """The counts of the files by name, each by the fastest route that serves it; which routes."""
+    files = {checked.source.file.path: checked.source for checked in ready}
+    progress.start("counting", sum(checked.records for checked in ready), "rows")
+    tables = {name: file for name, file in files.items() if file.layout is not None}
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    routes: list[str] = []
+    for route, count_tables in _parquet_routes() if tables else ():
+        left = {name: file for name, file in tables.items() if name not in parts_of}
+        if left and (parts_by_name := count_tables(left, plan, progress)):
+            routes.append(route)
+            parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
+    by_check: dict[str, list[PartialCounts | DataError]] = {
+        checked.source.file.path: [checked.counts[1]]
+        for checked in ready
+        if checked.counts is not None and checked.counts[0] == plan
+    }
+    if by_check:
+        routes.append("the native kernel over csv")
+        parts_of |= by_check
+    is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
+    if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
+        parts_of |= by_fields
+        routes.append("codes of CSV fields")
+    rest = [file for name, file in files.items() if name not in parts_of]
+    if rest:
+        kernel.refuse_others([file.file.path for file in rest])
+        from fairaudit.engine import scan
+
+        routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
+        for name, part in scan.count(rest, plan, progress, apart=apart).items():
+            parts_of[name] = [part]
+    return parts_of, "; ".join(routes)
+
+
+def _parquet_routes() -> Iterator[tuple[str, _ParquetRoute]]:
+    """The routes for Parquet alone, the fastest first; each serves some files, or none."""
+    native = kernel.load()
+    if native is not None:
+        from fairaudit.engine import native_parquet
+
+        yield "the native kernel over parquet", partial(native_parquet.count, native)
+    if not kernel.is_forced():
+        from fairaudit.engine import dictionary_route
+
+        yield "dictionary codes of Parquet", dictionary_route.count
+
+
+def _count_by_fields(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, list[PartialCounts | DataError]]:
+    """The counts of the CSV files of a search whose fields differ by their bytes."""
+    plain = [checked.source for checked in ready if checked.plain]
+    if not plain:
+        return {}
+    from fairaudit.engine import csv_route
+
+    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    for file in plain:
+        parts = csv_route.count(file, plan, progress)
+        if parts is not None:
+            parts_of[file.file.path] = [*parts]
+    return parts_of
