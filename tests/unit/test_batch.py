@@ -13,7 +13,7 @@ import pytest
 
 from fairaudit import cli, tables
 from fairaudit.cube import GroupTable
-from fairaudit.engine import polars_engine
+from fairaudit.engine import routes
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
 from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
@@ -64,7 +64,7 @@ WEIGHTED = {**SPECS["plain"], "columns": {**SPECS["plain"]["columns"], "weight":
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many files each pass over the data counted."""
     found: list[int] = []
-    count = polars_engine.count_by_route
+    count = routes.count_by_route
 
     def seen(plan: Any, ready: Any, *rest: Any, **options: Any) -> Any:
         found.append(len(ready))
@@ -82,9 +82,10 @@ def write(path: Path, rows: dict[str, list[Any]] | None = None) -> Path:
 
 
 def said(result: AuditResult | FairauditError) -> dict[str, Any]:
-    """What a result says, but for when it was made."""
+    """What a result says, but for when it was made, and by which route it was counted."""
     assert isinstance(result, AuditResult), result
-    return {**report_json.document(result), "created": None}
+    tree = report_json.document(result)
+    return {**tree, "created": None, "data": {**tree["data"], "route": None}}
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.parquet"])

@@ -15,6 +15,7 @@ import pytest
 
 import fairaudit
 from fairaudit.cli.progress_bar import Bar
+from fairaudit.engine import kernel
 from fairaudit.progress import Progress
 
 SPEC: dict[str, Any] = {
@@ -50,12 +51,21 @@ def write(path: Path, *, quoted: bool = False, rows: int = 10_000) -> Path:
     return path
 
 
+@pytest.mark.parametrize("is_native", [False, True])
 @pytest.mark.parametrize("quoted", [False, True])
-def test_checking_and_counting_are_told_to_their_end(tmp_path: Path, quoted: bool) -> None:
+def test_checking_and_counting_are_told_to_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quoted: bool, is_native: bool
+) -> None:
+    """The kernel checks and counts in one reading of the bytes."""
+    if is_native and kernel.load() is None:
+        pytest.skip("the native kernel was not built here")
+    if not is_native:
+        monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")
     path = write(tmp_path / "data.csv", quoted=quoted)
     kept = Kept()
     fairaudit.audit(SPEC, path, progress=kept)
-    assert kept.stages[0] == ("checking", path.stat().st_size, "bytes")
+    stage = "counting" if is_native else "checking"
+    assert kept.stages[0] == (stage, path.stat().st_size, "bytes")
     assert kept.stages[-1] == ("counting", 10_000, "rows")
     header = len(path.read_bytes().splitlines(keepends=True)[0])
     assert kept.done == {"bytes": path.stat().st_size - header, "rows": 10_000}
