@@ -43,6 +43,8 @@ def count_by_route(
     if by_check:
         routes.append("the native kernel over csv")
         parts_of |= by_check
+        counted = (checked for checked in ready if checked.source.file.path in by_check)
+        progress.advance(sum(checked.records for checked in counted), "rows")
     is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
     if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
         parts_of |= by_fields
