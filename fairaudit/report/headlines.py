@@ -75,9 +75,11 @@ def limits(finding: Finding) -> str:
     """What the check allows, in words: `fails below 0.8; warns below 0.9`."""
     check = finding.check
     pairs = (("fails", check.fail), ("warns", check.warn))
-    words = {Limit: "", ReversalLimit: "at "}
+    words = {Limit: "{}", ReversalLimit: "if a gap turns ({})"}
     return "; ".join(
-        f"{word} {words[type(limit)]}{limit}" for word, limit in pairs if limit is not None
+        f"{word} {words[type(limit)].format(limit).replace('_', ' ')}"
+        for word, limit in pairs
+        if limit is not None
     )
 
 

@@ -108,7 +108,7 @@ def rate_interval(row: RateRow) -> Interval:
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
     words = {
-        Eligibility.UNKNOWN: f" {explain_unknown(row.group) or 'not known'}",
+        Eligibility.UNKNOWN: f" {explain_unknown(row.group) or 'group unknown'}",
         Eligibility.SMALL: " small",
         Eligibility.FEW_EVENTS: " few events",
         Eligibility.EXCLUDED: " excluded",
