@@ -21,7 +21,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -319,12 +318,6 @@ def _cut(printed: str, shown: str) -> str:
     if lines and lines[-1] == "…\n":
         return "".join([*printed.splitlines(keepends=True)[: len(lines) - 1], "…\n"])
     return printed
-
-
-@pytest.fixture(autouse=True)
-def _day(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The waivers of the pages hold: it is the day on which they were written."""
-    monkeypatch.setattr("fairaudit.provenance.today", lambda: date(2026, 1, 15))
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if blocks(page)])
