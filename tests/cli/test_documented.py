@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import doctest
 import os
 import re
@@ -313,11 +314,21 @@ def _filled(line: str) -> str:
 
 
 def _cut(printed: str, shown: str) -> str:
-    """What is printed, no longer than what is shown where that ends with `…`."""
-    lines = shown.splitlines(keepends=True)
-    if lines and lines[-1] == "…\n":
-        return "".join([*printed.splitlines(keepends=True)[: len(lines) - 1], "…\n"])
-    return printed
+    """What is printed, as short as what is shown: with `…` where that has it."""
+    old = shown.splitlines()
+    kept = [line for line in old if line != "…"]
+    new = [
+        next((old_line for old_line in kept if is_what_is_shown(old_line, line)), line)
+        for line in printed.splitlines()
+    ]
+    cut: list[str] = []
+    for _, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        was, part = old[i:j], new[k:m]
+        if "…" in was:
+            head, tail = was.index("…"), was[::-1].index("…")
+            part = [*part[:head], "…", *part[max(head, len(part) - tail) :]]
+        cut += part
+    return "".join(f"{line}\n" for line in cut)
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if blocks(page)])
@@ -376,6 +387,21 @@ def test_python_that_does_not_run_is_told(
     reader = Reader("a page", f"```python\n{code}\n```\n", tmp_path)
     with pytest.raises(error):
         reader.follow()
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "cut"),
+    [
+        ("one\ntwo\n…\n", "1\n2\n3\n4\n", "1\n2\n…\n"),
+        ("…\nlast 3\n", "1\n2\nlast 4\n", "…\nlast 4\n"),
+        ("one\n…\nfour\nin …s\n", "one\n2\n3\nfour!\nin 5s\n", "one\n…\nfour!\nin …s\n"),
+        ("one\n\ntwo\n", "one\n\n2\n", "one\n\n2\n"),
+    ],
+)
+def test_a_page_that_is_written_anew_leaves_out_what_it_left_out(
+    shown: str, printed: str, cut: str
+) -> None:
+    assert _cut(printed, shown) == cut
 
 
 def test_a_block_that_is_not_read_is_told() -> None:
