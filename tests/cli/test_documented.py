@@ -48,6 +48,7 @@ LANGUAGES = {"console", "sh", "text", "python", "pycon", "yaml", "csv", "sql", "
 NOT_RUN = {
     ("README.md", "-m pytest"): "this is that",
     ("docs/python.md", "import mlflow"): "a part of somebody's training; tests/unit/test_mlflow.py",
+    ("docs/engines.md", "dbt build"): "asks for another program",
     ("docs/counts.md", "# GNU parallel"): "asks for another program",
     ("docs/counts.md", "# Slurm"): "asks for a cluster",
     ("docs/coming_from.md", "from aif360"): "holds other packages back: others.py runs it",
