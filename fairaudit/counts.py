@@ -35,13 +35,23 @@ MOST_ENTRIES = 64 * 2**20 // 8
 class CountedFile:
     """A file that was counted: its records, and blank lines, which are none.
 
-    `sha256` is there where the counts were stored: so nobody counts a file twice.
+    `sha256` is there where the counts were stored: so nobody counts a file twice. `records` are
+    None where a site does not tell them.
     """
 
     file: DataFile
-    records: int
+    records: int | None
     blank: int = 0
     sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenCells:
+    """How many rows and people sites took out of counts: in cells of fewer than `below`, mostly."""
+
+    below: int
+    rows: int
+    people: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +274,7 @@ class Counts:
     No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
     -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
     from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
-    people one by one, where the plan asks for them.
+    people one by one, where the plan asks for them. `hidden` are of no cell any more.
     """
 
     plan: Plan
@@ -284,6 +294,7 @@ class Counts:
     tables: tuple[RawTable, ...] = ()
     table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
     rows_read: RawRows | None = None
+    hidden: tuple[HiddenCells, ...] = ()
 
     @property
     def files(self) -> tuple[DataFile, ...]:
@@ -316,7 +327,7 @@ class Counts:
             )
             yield Notice(f"{lines} and not counted", Subjects.NOBODY)
         for source in self.sources:
-            if not source.records and len(self.sources) > 1:
+            if source.records == 0 and len(self.sources) > 1:
                 yield Notice(f"{source.file.path} holds no row", Subjects.NEVER)
 
     def text_key(self, column: str) -> RawKey:
@@ -386,6 +397,7 @@ class Counts:
             amounts=_add_amounts(self.amounts, other.amounts),
             searched=_add_searches(self.searched, other.searched),
             rows_read=_add_rows(self, other),
+            hidden=_add_hidden(self.hidden, other.hidden),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
                 _add_tables(pair, (self.table_levels, other.table_levels), levels)
@@ -422,6 +434,19 @@ def _add_rows(first: Counts, second: Counts) -> RawRows | None:
     rows = rows and rows.placed(0, len(second.rows), 0)
     others = others and others.placed(len(first.rows), 0, first.read)
     return rows + others if rows and others else rows or others
+
+
+def _add_hidden(
+    first: Sequence[HiddenCells], second: Sequence[HiddenCells]
+) -> tuple[HiddenCells, ...]:
+    """Those of one threshold together, in ascending order."""
+    total: dict[int, HiddenCells] = {}
+    for cells in (*first, *second):
+        own = total.get(cells.below, HiddenCells(cells.below, 0, 0))
+        total[cells.below] = HiddenCells(
+            cells.below, own.rows + cells.rows, own.people + cells.people
+        )
+    return tuple(total[below] for below in sorted(total))
 
 
 def _add_scores(

@@ -24,6 +24,7 @@ from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import (
     CountedFile,
     Counts,
+    HiddenCells,
     Median,
     RawAmounts,
     RawHistogram,
@@ -42,7 +43,7 @@ from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
 from fairaudit.version import version
 
-_VERSION = 1
+_VERSION = 2
 _HEADER = b"fairaudit.counts"
 _CELLS = "cells"
 _WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
@@ -86,6 +87,7 @@ class _Header:
     table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
     candidates: dict[str, _Side]
     left_out: dict[str, str]
+    hidden: tuple[HiddenCells, ...] = ()
     digest: str = ""
 
 
@@ -132,6 +134,7 @@ def _header_of(counts: Counts) -> _Header:
         if searched is None
         else {name: _side_of(table) for name, table in searched.tables.items()},
         left_out={} if searched is None else {**searched.left_out},
+        hidden=counts.hidden,
     )
 
 
@@ -303,6 +306,7 @@ class _Reader:
                 self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
             ),
             table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
+            hidden=header.hidden,
         )
 
     def _cells(self, part: str, plan: Plan, side: _Side) -> Counts:
@@ -468,9 +472,21 @@ def hash_file(path: Path) -> str:
 
 
 def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
-    """The counts with the SHA-256 of each of their files, which lie at these paths."""
+    """The counts with the SHA-256 of each of their files, which lie at these paths.
+
+    Of counts whose small cells are hidden it is of what is left: that of the data would tell
+    whoever tries all that might have been there.
+    """
+    if counts.hidden:
+        content = write(replace(counts, sources=(), route=""))
+        hashes = [
+            hashlib.sha256(b"%d\0" % number + content).hexdigest()
+            for number in range(len(counts.sources))
+        ]
+    else:
+        hashes = [*map(hash_file, paths)]
     sources = tuple(
-        replace(source, sha256=hash_file(path))
-        for source, path in zip(counts.sources, paths, strict=True)
+        replace(source, sha256=sha256)
+        for source, sha256 in zip(counts.sources, hashes, strict=True)
     )
     return replace(counts, sources=sources)

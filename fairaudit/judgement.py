@@ -10,7 +10,7 @@ from functools import partial
 from fairaudit import baseline as baselines
 from fairaudit import waivers as waiving
 from fairaudit.baseline import Baseline
-from fairaudit.cube import ExcludeBelow, Group, LostGroup
+from fairaudit.cube import Cube, ExcludeBelow, Group, LostGroup
 from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.evidence.missing_bounds import may_be_beyond
 from fairaudit.metrics import (
@@ -41,11 +41,22 @@ from fairaudit.verdict import (
 )
 from fairaudit.waivers import NO_EXCLUSION, Exclusion
 
+_NOT_FAILED = {Status.PASS, Status.WARN}
+
 _COULD_WORSEN = NotEvaluated(
     (),
     (),
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`",
+    blocks=True,
+)
+
+
+_HIDDEN = NotEvaluated(
+    (),
+    (),
+    "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
+    "of rates, can pass beside them where `min_size` is larger than they are together",
     blocks=True,
 )
 
@@ -61,6 +72,7 @@ class Judge:
         searches: Searches,
         baseline: Baseline | None,
         today: date,
+        hidden_people: int = 0,
     ) -> None:
         self._spec = spec
         self._tables = tables
@@ -70,6 +82,9 @@ class Judge:
         self._left_out = None
         if cubes.left_out is not None:
             self._left_out = _LeftOutRows(cubes.left_out, tables, spec)
+        self._hidden = None
+        if hidden_people:
+            self._hidden = _HiddenPeople(hidden_people, cubes.cube, tables, spec)
         self._lookalikes = None
         # A published report must not tell what joined levels would count.
         if spec.suppress_below is None and (alike := Alike.of(cubes.cube)) is not None:
@@ -79,7 +94,7 @@ class Judge:
     def find(self, check: AnyCheck, definition: str) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         if isinstance(check, ReversalCheck):
-            finding = judge_reversals(check, self._searches.reversals)
+            finding = self._leave_open(judge_reversals(check, self._searches.reversals))
         elif isinstance(check, SubgroupCheck):
             finding = self._judge_subgroups(check)
         else:
@@ -119,19 +134,31 @@ class Judge:
         self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
     ) -> Finding:
         """The finding of a check, which those who are left out may leave open."""
-        if self._left_out is None:
-            return judge(check, evaluation, evidence)
-        missing = self._left_out.find_gone(check)
+        missing = [] if self._left_out is None else self._left_out.find_gone(check)
         finding = judge(check, evaluation, evidence, missing)
-        if self._left_out.could_worsen(check, finding.status, exclusion):
-            return judge(check, evaluation, evidence, missing, [_COULD_WORSEN])
-        return finding
+        doubts = []
+        if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
+            doubts.append(_COULD_WORSEN)
+        if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
+            doubts.append(_HIDDEN)
+        return judge(check, evaluation, evidence, missing, doubts) if doubts else finding
+
+    def _leave_open(self, finding: Finding) -> Finding:
+        """The finding of a scan, which cannot pass where some of the people are hidden."""
+        if self._hidden is None or finding.status not in _NOT_FAILED:
+            return finding
+        return replace(
+            finding,
+            status=Status.INCONCLUSIVE,
+            why="; ".join(filter(None, (finding.why, _HIDDEN.reason))),
+            not_evaluated=(*finding.not_evaluated, _HIDDEN),
+        )
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
         assert self._searches.subgroups is not None
         finding = judge_subgroups(check, self._searches.subgroups)
         assert finding is not None
-        return finding
+        return self._leave_open(finding)
 
     def _judge_without(self, check: AnyCheck, exclusion: Exclusion) -> Finding | None:
         """The finding of a check without what is excluded; None where nothing else is judged."""
@@ -140,7 +167,8 @@ class Judge:
         if isinstance(check, SubgroupCheck):
             assert self._searches.subgroups is not None
             groups = [crossing.group for crossing in exclusion.values]
-            return judge_subgroups(check, self._searches.subgroups, groups)
+            finding = judge_subgroups(check, self._searches.subgroups, groups)
+            return finding and self._leave_open(finding)
         evaluation = evaluate_check(check, self._tables, exclusion)
         remaining = waiving.exclude_values(evaluation, exclusion)
         if remaining is None:
@@ -180,7 +208,7 @@ class _LeftOutRows:
 
     def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
-        if status not in {Status.PASS, Status.WARN} or not self._rows.others.any():
+        if status not in _NOT_FAILED or not self._rows.others.any():
             return False
         requirements = check.asked.requirements
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
@@ -198,6 +226,39 @@ class _LeftOutRows:
             for cube in self._rows.completions(check.by, needed)
         )
         return _could_cross(check, status, wide, completions)
+
+
+class _HiddenPeople:
+    """Those whom sites took out of their counts: of any group and outcome, nobody knows which."""
+
+    def __init__(self, people: int, cube: Cube, tables: Tables, spec: Spec) -> None:
+        self._people = people
+        self._spec = spec
+        self._wide = None if spec.weight else tables.of_cube(cube.with_unknown(people))
+
+    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether they could make a check worse than it is; so they could where no bounds are."""
+        if status not in _NOT_FAILED:
+            return False
+        size = check.terms.minimum.size
+        if (
+            self._wide is None  # of hidden people no weight is told
+            or check.given
+            or size is None
+            or check.terms.minimum.events is not None
+            or self._spec.exclude_below is not None
+        ):
+            return True
+        wide = evaluate_check(check, self._wide, exclusion)
+        table = wide.table
+        # Groups that do not take part, some of which nobody is left of, might all the same.
+        aside = table.known & ~wide.takes_part.any(axis=0)
+        largest = max(table.n[:, aside].sum(axis=0).tolist(), default=0)
+        if largest + self._people >= size:
+            return True
+        limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
+        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits if limit)
+        return any(is_beyond is not False for is_beyond in bounded)
 
 
 @dataclass(frozen=True, slots=True)

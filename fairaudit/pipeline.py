@@ -313,7 +313,8 @@ def conclude(question: Question, counts: Counts, recoded: Recoded | None = None)
     recoded = recoded or Recoded.of(question, counts)
     spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
     searches = search(spec, cubes, tables)
-    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today())
+    hidden = sum(cells.people for cells in counts.hidden)
+    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today(), hidden)
     findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
     result = _report(question, spec, counts, cubes, tables, searches, findings)
     if spec.suppress_below is None:

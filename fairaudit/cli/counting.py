@@ -26,6 +26,10 @@ _Data = Annotated[
 _Output = Annotated[
     str, typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}.")
 ]
+_Suppress = Annotated[
+    int | None,
+    typer.Option(min=2, help="Leave out cells of fewer people, and what would tell them."),
+]
 _Parts = Annotated[list[str], typer.Argument(metavar="PART.counts", help="Files of counts, globs.")]
 _Repeated = Annotated[
     bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
@@ -39,12 +43,14 @@ def count(
     output: _Output,
     data: _Data = None,
     settings: Settings = None,
+    suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
     from fairaudit import batch, counts_file, pipeline
     from fairaudit.engine import Files, find_files
     from fairaudit.question import Question
+    from fairaudit.small_cells import hide_small_cells, refuse_single_people
 
     request: Request = context.obj
     request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
@@ -52,8 +58,12 @@ def count(
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")
+    if suppress is not None:
+        refuse_single_people(question.plan)
     with silenced(debug=debug):
         counts = pipeline.count(question, data)
+    if suppress is not None:
+        counts = hide_small_cells(counts, suppress)
     if isinstance(source, Files):
         counts = counts_file.hash_sources(counts, find_files(source.entries, source.base)[0])
     _write(counts, output, request.outputs)
@@ -91,7 +101,9 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
     content = counts_file.write(counts)
     outputs.write(Path(output), content)
     people, files = int(counts.people.sum()), len(counts.sources)
+    hidden = sum(cells.people for cells in counts.hidden)
     write_line(
-        f"COUNTED  {counts.read:,} rows, {people:,} people of {files:,} "
+        f"COUNTED  {counts.read:,} rows, {people:,} people "
+        f"{f'and {hidden:,} hidden ' if hidden else ''}of {files:,} "
         f"{'file' if files == 1 else 'files'} in {len(content):,} bytes: {names.copied(output)}"
     )

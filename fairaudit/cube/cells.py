@@ -90,6 +90,20 @@ class Cube:
             None if cluster is None else Clusters.gather(index, cluster, _plain(people, weight)),
         )
 
+    def with_unknown(self, people: int) -> Cube:
+        """The cube with so many more people of whom no column is known; it must have no weights.
+
+        Of what is added up they have nothing, and they are in no cluster.
+        """
+        nobody = np.full((1, len(self.keys)), NO_LEVEL, dtype=np.int32)
+        return Cube.gather(
+            self.keys,
+            np.concatenate([self.codes, nobody]),
+            np.append(self.rows, people),
+            np.append(self.people, people),
+            self.ledger,
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Cube) and self.tally() == other.tally()
 

@@ -164,13 +164,15 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
-def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool | None:
+def may_be_beyond(
+    evaluation: Evaluation, limit: _Limited, *, anywhere: bool = False
+) -> bool | None:
     """Whether people of unknown outcome may put a value beyond a limit; None without bounds.
 
-    Those of no known group stay where they are counted.
+    Those of no known group stay where they are counted, or may be `anywhere`.
     """
     try:
-        bounds = find_bounds(evaluation, Placement.APART)
+        bounds = find_bounds(evaluation, Placement.ANYWHERE if anywhere else Placement.APART)
     except NoBounds:
         return None
     entries = _find_entries(evaluation)

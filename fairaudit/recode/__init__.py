@@ -41,6 +41,7 @@ from fairaudit.recode.expectations import (
     refuse_nothing,
     refuse_unexpected,
     tell_absent_values,
+    tell_hidden,
     tell_idle_filter,
     tell_rows_of_counts,
 )
@@ -109,6 +110,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *tell_idle_filter(counts, spec),
         *tell_absent_values(counts, spec),
         *tell_rows_of_counts(counts),
+        *tell_hidden(counts),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),
         *_oddities(spec, scores),
@@ -345,10 +347,17 @@ def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
         people=int(counts.people[stays].sum()),
         filtered=filtered,
         undecided=undecided,
-        dropped=tuple(dropped),
+        dropped=(*dropped, *_list_hidden(counts)),
         set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
     )
     return ledger, stays
+
+
+def _list_hidden(counts: Counts) -> Iterator[LedgerLine]:
+    """Those whom sites took out of their counts before they sent them."""
+    for cells in counts.hidden:
+        reason = f"hidden where they were counted: cells of fewer than {cells.below:,} people"
+        yield LedgerLine(cells.rows, cells.people, "all columns", reason)
 
 
 def _what_becomes(axis: Axis) -> str:

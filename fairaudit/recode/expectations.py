@@ -31,6 +31,8 @@ def refuse_nothing(counts: Counts) -> None:
         undecided = int(counts.rows[counts.kept == -1].sum())
         why = f", {undecided:,} that the filter cannot decide" if undecided else ""
         filters = f", {filtered:,} filtered out{why}" if filtered or undecided else ""
+        hidden = sum(cells.rows for cells in counts.hidden)
+        filters += f", {hidden:,} hidden where they were counted" if hidden else ""
         raise NothingToAudit(
             f"no row is left to audit: {counts.read:,} read{filters}",
             "check the data, and the filter in the spec" if filters else "check the data",
@@ -98,6 +100,19 @@ def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
     if count > 1:
         what = f"each row of the data holds {count} counts of people, and is {count} rows here"
         yield Notice(what, Subjects.NOBODY)
+
+
+def tell_hidden(counts: Counts) -> Iterator[Notice]:
+    """A notice where sites took people out of their counts before they sent them."""
+    people = sum(cells.people for cells in counts.hidden)
+    if people:
+        below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
+        yield Notice(
+            f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
+            "and what would tell those: groups may be larger than they are here, rates other ones, "
+            "and groups may be missing; no check passes that they could put beyond its limit",
+            Subjects.NEVER,
+        )
 
 
 def refuse_missing(axis: Axis, counts: Counts) -> None:

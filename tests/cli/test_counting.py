@@ -68,3 +68,24 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
         assert (done.returncode, done.stdout) == (2, "")
         assert words in done.stderr
     assert sites[0].stat().st_size > 1000
+
+
+def test_a_site_hides_its_small_cells(tmp_path: Path) -> None:
+    data, target = tmp_path / "a.csv", tmp_path / "a.counts"
+    rows = ["f,1"] * 60 + ["f,0"] * 70 + ["m,1"] * 40 + ["m,0"] * 3
+    data.write_text("\n".join(["sex,d", *rows]) + "\n")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(
+        "version: 1\ncolumns: {protected: [sex], decision: {column: d, positive: 1}}\n"
+        "metrics: [selection_rate]\n"
+    )
+    done = run("count", spec, "--data", data, "-o", target, "--suppress", "11")
+    assert done.returncode == 0
+    assert "COUNTED  173 rows, 130 people and 43 hidden of 1 file" in done.stderr
+    for refused in (500, 1):
+        done = run("count", spec, "--data", data, "-o", target, "--suppress", str(refused))
+        assert done.returncode == 2
+        assert not target.exists()
+    scored = run("count", "audit_specs/compas_scores.yaml", "-o", target, "--suppress", "11")
+    assert scored.returncode == 2
+    assert "--suppress could not hide few people there" in scored.stderr
