@@ -47,8 +47,13 @@ class ScoreCounter:
         return cls(plan.scores[column], _MOST_HERE // len(plan.scores))
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
-        """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row."""
+        """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row.
+
+        The score of a row that stands for nobody is nobody's.
+        """
         known = ~np.isnan(scores)
+        if people is not None:
+            known &= people > 0
         if not known.all():
             columns = {key: (codes[known], levels) for key, (codes, levels) in columns.items()}
             scores = scores[known]

@@ -134,3 +134,19 @@ def test_without_suppression_alone_is_a_median_asked_for() -> None:
     spec = specs.load(ROOT / "audit_specs" / "loans_score.yaml")
     assert plan(spec).medians == ("score",)
     assert plan(dataclasses.replace(spec, suppress_below=10)).medians == ()
+
+
+def test_the_score_of_a_row_that_counts_nobody_is_nobodys() -> None:
+    spec = {
+        "columns": {
+            "protected": ["sex"],
+            "label": {"column": "y", "positive": "1"},
+            "score": "s",
+            "count": "n",
+        },
+        "metrics": ["auc"],
+    }
+    rows = [("f", "1", 0.9, 0), ("f", "0", 0.1, 0), ("f", "1", 0.6, 5), ("f", "0", 0.4, 5)]
+    frame = pl.DataFrame(rows, schema=["sex", "y", "s", "n"], orient="row")
+    found = fairaudit.audit(spec, frame)
+    assert {(row.n, row.lowest, row.highest) for row in found.scores} == {(10, 0.4, 0.6)}
