@@ -363,7 +363,10 @@ class Counts:
         )
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of both; the plan must be the same. Medians do not add up: none is left."""
+        """The counts of both; the plan must be the same.
+
+        Medians do not add up: only those stay that are of everybody, and that both know.
+        """
         if not self.plan.counts_like(other.plan):
             raise ValueError("counts of different plans do not add up")
         keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
@@ -393,7 +396,11 @@ class Counts:
                 )
                 for column, scores in self.scores.items()
             },
-            medians={},
+            medians={
+                column: median
+                for column, median in self.medians.items()
+                if other.medians.get(column) == median
+            },
             amounts=_add_amounts(self.amounts, other.amounts),
             searched=_add_searches(self.searched, other.searched),
             rows_read=_add_rows(self, other),

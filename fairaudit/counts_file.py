@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.counted_files import hash_file, refuse_other_plans, refuse_twice
 from fairaudit.counts import (
     CountedFile,
     Counts,
@@ -433,42 +434,11 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        if not total.plan.counts_like(part.plan):
-            what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
-            raise DataError(f"{what}: {_differences(total.plan, part.plan)}", "count both alike")
+        refuse_other_plans(total.plan, part.plan, path, paths[0])
         if not repeated:
-            _refuse_twice(total.sources, part.sources, path)
+            refuse_twice(total.sources, part.sources, path)
         total = (total + part).compact()
     return total
-
-
-def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
-    """Raises `DataError` where two parts are of files of the same content."""
-    known = {source.sha256: source.file.path for source in counted if source.sha256}
-    for source in more:
-        if source.sha256 in known:
-            raise DataError(
-                f"{copied(str(path))}: {source.file.path} is counted already, "
-                f"as {known[source.sha256]}: the same bytes",
-                "leave it out; if two files are equal by chance: --repeated",
-            )
-
-
-def _differences(first: Plan, second: Plan) -> str:
-    """Which parts of two plans are not the same."""
-    own, other = first.counted(), second.counted()
-    names = [
-        name
-        for name in Plan.__slots__
-        if name != "search" and getattr(own, name) != getattr(other, name)
-    ]
-    return ", ".join(names)
-
-
-def hash_file(path: Path) -> str:
-    """The SHA-256 of what a file holds."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:

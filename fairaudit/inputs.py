@@ -32,6 +32,9 @@ REPORT = 500_000_000
 COUNTS_SUFFIX = ".counts"
 """By its last suffix a file is known to hold counts."""
 
+CUTS_SUFFIX = ".cuts"
+"""Likewise a round in which quantiles are looked for."""
+
 _NOT_REGULAR = "not a regular file"
 _SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
 """By what its first bytes are, how a spooled file is called; another one is CSV."""

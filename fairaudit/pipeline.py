@@ -19,6 +19,7 @@ from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
+from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
 from fairaudit.engine import (
     DEFAULT,
     Data,
@@ -175,6 +176,45 @@ def count(
     """Everything that a question asks of the data: `conclude` needs nothing else of it."""
     ((_, counts),) = _count_all([question], data, progress, engine)
     return get_or_raise(counts)
+
+
+def find_round(
+    question: Question,
+    data: DataLike = None,
+    before: CutsRound | None = None,
+    *,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> CutsRound:
+    """A round in which the quantiles of a question are looked for, after the one `before`.
+
+    The rounds of all places add up, and say where the quantiles are.
+    """
+    quantiles = list_quantiles(question.plan, question.quantiles)
+    if not quantiles:
+        what = "the spec names no quantile, and has no score whose median would be looked for"
+        raise UsageError(what, "count at once: -o part.counts")
+    spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
+    if before is not None:
+        spans = before.next_spans()
+    rows, parts, sources = engine.find_parts(
+        question.plan, spans, question.find_data(data), progress
+    )
+    return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
+
+
+def count_with_cuts(
+    question: Question,
+    data: DataLike,
+    known: CutsRound,
+    *,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> Counts:
+    """The counts of a part of the data, with the quantiles and the medians of all of it."""
+    cutting = question.with_cuts(known.cuts(question.quantiles))
+    medians = known.medians(question.plan.medians)
+    return replace(count(cutting, data, progress=progress, engine=engine), medians=medians)
 
 
 def _count_all(

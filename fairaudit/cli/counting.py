@@ -14,23 +14,36 @@ from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import UsageError
-from fairaudit.inputs import COUNTS_SUFFIX
+from fairaudit.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
 
 if TYPE_CHECKING:
     from fairaudit.counts import Counts
+    from fairaudit.cut_rounds import CutsRound
+    from fairaudit.question import Question
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
     str | None, typer.Option(help="Count this file, folder or glob in place of the spec's.")
 ]
 _Output = Annotated[
-    str, typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}.")
+    str,
+    typer.Option(
+        "-o",
+        "--output",
+        help=f"Where to write: part{COUNTS_SUFFIX}; part{CUTS_SUFFIX}: a round for quantiles.",
+    ),
 ]
 _Suppress = Annotated[
     int | None,
     typer.Option(min=2, help="Leave out cells of fewer people, and what would tell them."),
 ]
-_Parts = Annotated[list[str], typer.Argument(metavar="PART.counts", help="Files of counts, globs.")]
+_Cuts = Annotated[
+    Path | None,
+    typer.Option(help=f"The quantiles of all data: all{CUTS_SUFFIX}, of a round that was merged."),
+]
+_Parts = Annotated[
+    list[str], typer.Argument(metavar="PART", help="Files of counts (or of cuts), globs.")
+]
 _Repeated = Annotated[
     bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
 ]
@@ -44,29 +57,39 @@ def count(
     data: _Data = None,
     settings: Settings = None,
     suppress: _Suppress = None,
+    cuts: _Cuts = None,
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
-    from fairaudit import batch, counts_file, pipeline
+    from fairaudit import batch, counts_file, cuts_file, pipeline
     from fairaudit.engine import Files, find_files
     from fairaudit.question import Question
     from fairaudit.small_cells import hide_small_cells, refuse_single_people
 
     request: Request = context.obj
-    request.outputs = _clear(output, lambda: batch.list_inputs([spec], data))
+    read = [cuts] if cuts else []
+    request.outputs = _clear(output, lambda: [*batch.list_inputs([spec], data), *read])
     question = Question.read(spec, settings=settings or (), reads_draws=False)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")
+    paths = find_files(source.entries, source.base)[0] if isinstance(source, Files) else []
+    known = _read_cuts(cuts, question) if cuts else None
     if suppress is not None:
+        _refuse_cuts(output, known)
         refuse_single_people(question.plan)
     with silenced(debug=debug):
-        counts = pipeline.count(question, data)
+        if _is_round(output):
+            found = pipeline.find_round(question, data, known)
+            _write_round(cuts_file.hash_sources(found, paths), output, request.outputs)
+            return
+        if known is None:
+            counts = pipeline.count(question, data)
+        else:
+            counts = pipeline.count_with_cuts(question, data, known)
     if suppress is not None:
         counts = hide_small_cells(counts, suppress)
-    if isinstance(source, Files):
-        counts = counts_file.hash_sources(counts, find_files(source.entries, source.base)[0])
-    _write(counts, output, request.outputs)
+    _write(counts_file.hash_sources(counts, paths), output, request.outputs)
 
 
 @app.command()
@@ -78,18 +101,41 @@ def merge(
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Add up files of counts: of several sites, months or machines."""
-    from fairaudit import counts_file
+    from fairaudit import counts_file, cuts_file
     from fairaudit.engine import find_files
 
     request: Request = context.obj
     paths, _ = find_files(parts, Path())
     request.outputs = _clear(output, lambda: paths)
-    _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
+    if _is_round(output):
+        _write_round(cuts_file.add(paths, repeated=repeated), output, request.outputs)
+    else:
+        _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
+
+
+def _is_round(output: str) -> bool:
+    return output.lower().endswith(CUTS_SUFFIX)
+
+
+def _read_cuts(path: Path, question: Question) -> CutsRound:
+    """The round in a file; raises `DataError` for one of another spec."""
+    from fairaudit import cuts_file
+    from fairaudit.counted_files import refuse_other_plans
+
+    known = cuts_file.read(path)
+    refuse_other_plans(known.plan, question.plan, Path(question.spec.path), path)
+    return known
+
+
+def _refuse_cuts(output: str, known: CutsRound | None) -> None:
+    if known is not None or _is_round(output):
+        what = "--suppress does not go with cuts, which are values of single people"
+        raise UsageError(what, "write the bins and thresholds of the spec out as numbers")
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
     """The output, cleared of what an earlier run left; refuses one that is no file of counts."""
-    if not output.lower().endswith(COUNTS_SUFFIX):
+    if not output.lower().endswith((COUNTS_SUFFIX, CUTS_SUFFIX)):
         what = f"-o {names.copied(output)}: a file of counts ends with {COUNTS_SUFFIX}"
         raise UsageError(what, f"-o part{COUNTS_SUFFIX}")
     return clear_outputs([Path(output)], inputs)
@@ -100,10 +146,25 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
 
     content = counts_file.write(counts)
     outputs.write(Path(output), content)
-    people, files = int(counts.people.sum()), len(counts.sources)
     hidden = sum(cells.people for cells in counts.hidden)
     write_line(
-        f"COUNTED  {counts.read:,} rows, {people:,} people "
-        f"{f'and {hidden:,} hidden ' if hidden else ''}of {files:,} "
-        f"{'file' if files == 1 else 'files'} in {len(content):,} bytes: {names.copied(output)}"
+        f"COUNTED  {counts.read:,} rows, {int(counts.people.sum()):,} people "
+        f"{f'and {hidden:,} hidden ' if hidden else ''}of {_files(len(counts.sources))} "
+        f"in {len(content):,} bytes: {names.copied(output)}"
     )
+
+
+def _write_round(found: CutsRound, output: str, outputs: Outputs) -> None:
+    from fairaudit import cuts_file
+
+    content = cuts_file.write(found)
+    outputs.write(Path(output), content)
+    exact = len(found.quantiles) - len(found.open)
+    write_line(
+        f"CUTS  {exact:,} of {len(found.quantiles):,} quantiles are exact, of "
+        f"{_files(len(found.sources))} in {len(content):,} bytes: {names.copied(output)}"
+    )
+
+
+def _files(number: int) -> str:
+    return f"{number:,} {'file' if number == 1 else 'files'}"

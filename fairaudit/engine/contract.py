@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
-from fairaudit.counts import Counts
+from fairaudit.counts import CountedFile, Counts
+from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
@@ -141,6 +142,15 @@ class Engine(Protocol):
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress
     ) -> Mapping[Quantile, Cut]:
         """The quantiles of columns, over the rows that the plan's filter keeps."""
+        ...
+
+    def find_parts(
+        self, plan: Plan, spans: Sequence[Span], data: Data, progress: Progress
+    ) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
+        """The rows that the filter keeps, the people in the parts of each span, and the files.
+
+        The part of a value must hang on the value and the span alone.
+        """
         ...
 
     def count(self, plans: Sequence[Plan], data: Data, progress: Progress) -> Sequence[Outcome]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fairaudit.counts import Counts
+from fairaudit.counts import CountedFile, Counts
+from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
 from fairaudit.engine.columns import check_columns
@@ -317,12 +319,6 @@ def find_cuts(
     plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress = SILENT
 ) -> dict[Quantile, Cut]:
     """The quantiles of columns, by passes over each such column."""
-    if isinstance(data, Frame):
-        from fairaudit.engine import frames
-
-        batch, _, header = frames.read_frame(data, [plan])
-        check_columns(plan, [_describe(FRAME_NAME, header)])
-        return _find_cuts(batch, plan, quantiles)
     if isinstance(data, Database):
         from fairaudit.engine import databases
 
@@ -333,12 +329,47 @@ def find_cuts(
                 for quantile in quantiles
                 for cut in _find_cuts(table.values(plan, quantile[0]), plan, [quantile]).values()
             }
+    with _open_columns(plan, data, progress) as (opened, _):
+        return _find_cuts(opened, plan, quantiles)
+
+
+def find_parts(
+    plan: Plan, spans: Sequence[Span], data: Data, progress: Progress = SILENT
+) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
+    """The rows kept, the people in the parts of each span, and the files they are in."""
+    with _open_columns(plan, data, progress) as (opened, sources):
+        from fairaudit.engine import quantiles
+
+        return *quantiles.parts(opened, plan, spans), sources
+
+
+@contextmanager
+def _open_columns(
+    plan: Plan, data: Data, progress: Progress
+) -> Iterator[tuple[Sequence[SourceFile] | Batch, tuple[CountedFile, ...]]]:
+    """The data, ready for passes over single columns."""
+    if isinstance(data, Frame):
+        from fairaudit.engine import frames
+
+        batch, _, header = frames.read_frame(data, [plan])
+        check_columns(plan, [_describe(FRAME_NAME, header)])
+        yield batch, ()
+        return
+    if isinstance(data, Database):
+        what = "rounds of quantiles are of files, and the data are a table of a database"
+        raise UsageError(what, "write its part into a Parquet file, or audit the table at once")
     paths, _ = find_files(data.entries, data.base)
     with begin_pass(paths) as copies:
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
-        ready = [check_file(file, [plan], copies, progress).source for file in opened]
-        return _find_cuts(ready, plan, quantiles)
+        ready = [check_file(file, [plan], copies, progress) for file in opened]
+        yield (
+            [checked.source for checked in ready],
+            tuple(
+                CountedFile(checked.source.file, checked.records, checked.blank)
+                for checked in ready
+            ),
+        )
 
 
 def _find_cuts(

@@ -9,11 +9,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from fairaudit.arrays import Floats
 from fairaudit.counts import Median
+from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import collect, filtered
@@ -55,6 +60,19 @@ def cuts(
         yield Cut(value, values.people - below - equal, equal, below)
 
 
+def parts(
+    data: Sequence[SourceFile] | Batch, plan: Plan, spans: Sequence[Span]
+) -> tuple[int, list[PartsOfSpan]]:
+    """The rows that the filter keeps, and the people in the parts of each span."""
+    batches_read = _batches(data, plan)
+    values = {
+        column: _Values(batches_read, plan, column)
+        for column in dict.fromkeys(span.column for span in spans)
+    }
+    rows = max(column_values.rows for column_values in values.values())
+    return rows, [values[span.column].parts(span) for span in spans]
+
+
 class _Values:
     """The values of a column with their people; how many rows are kept, and people have one."""
 
@@ -85,6 +103,27 @@ class _Values:
                 part = ((value - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1)
             low, high, below = _bin_of(self._grouped(inside, part), below, wanted)
         return low + 0.0  # -0.0 is 0.0
+
+    def parts(self, span: Span) -> PartsOfSpan:
+        """The people in the parts of a span; of all values the parts are bins."""
+        everybody, low, high = self._sum(pl.lit(value=True)), span.low, span.high
+        if low is None or high is None:
+            part = pl.col("value").map_batches(_bins, pl.Int64, is_elementwise=True)
+            below, groups = 0, self._grouped(self._frame, part)
+        else:
+            part = pl.col("value").map_batches(
+                partial(_parts_between, low=low, high=high), pl.Int64, is_elementwise=True
+            )
+            inside = self._frame.filter(pl.col("value").is_between(low, high))
+            below, groups = self._sum(pl.col("value") < low), self._grouped(inside, part)
+        columns = groups.select(
+            pl.col("part").cast(pl.Int64),
+            pl.col("people"),
+            pl.col("low", "high").cast(pl.Float64),
+        )
+        return PartsOfSpan(
+            span, everybody, below, *(tuple(column.to_list()) for column in columns.iter_columns())
+        )
 
     def around(self, value: float) -> tuple[int, int]:
         """The people below a value, and at it."""
@@ -135,3 +174,22 @@ def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
         .filter(kept)
         .select(value=own("value"), people=own("people"))
     )
+
+
+def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
+    """The part of each value between two others, one of `_BINS` at most.
+
+    By the order of all doubles, so that four rounds tell any two values apart.
+    """
+    first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
+    shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
+    parts = (_rank(values.to_numpy()) - np.uint64(first)) >> np.uint64(shift)
+    return pl.Series(parts.astype(np.int64))
+
+
+def _rank(values: Floats) -> NDArray[np.uint64]:
+    """The place of each value among all doubles; both zeros are one."""
+    bits = (values + 0.0).view(np.int64)
+    lowest = np.iinfo(np.int64).min
+    ordered = np.where(bits < 0, lowest - bits, bits)
+    return ordered.view(np.uint64) ^ np.uint64(1 << 63)

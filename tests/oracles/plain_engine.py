@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.counts import CountedFile, Counts, RawKey
+from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine import Data, Files, Outcome, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
@@ -29,20 +30,31 @@ class PlainEngine:
     def find_cuts(
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, _progress: Progress
     ) -> dict[Quantile, Cut]:
-        rows = [row for path in _paths(data) for row in _rows(path)]
         cuts = {}
         for column, share in quantiles:
-            people = [
-                number
-                for row in rows
-                if (number := _number(row[column], plan)) is not None
-                for _ in range(_people(row, plan))
-            ]
-            people.sort()
+            people = _values(plan, column, data)
             value = people[-(-len(people) * share.numerator // share.denominator) - 1]
             above, at = (sum(map(ask, people)) for ask in (value.__lt__, value.__eq__))
             cuts[column, share] = Cut(float(value), above, at, len(people) - above - at)
         return cuts
+
+    def find_parts(
+        self, plan: Plan, spans: Sequence[Span], data: Data, _progress: Progress
+    ) -> tuple[int, list[PartsOfSpan], tuple[CountedFile, ...]]:
+        """Each whole number is a part of its own."""
+        found = []
+        for span in spans:
+            values = [float(value) for value in _values(plan, span.column, data)]
+            low, high = min(values) if span.low is None else span.low, span.high
+            inside = Counter(x for x in values if low <= x and (high is None or x <= high))
+            numbers = sorted(inside)
+            parts = tuple(map(int, numbers)), tuple(inside[x] for x in numbers)
+            below = sum(value < low for value in values)
+            found.append(
+                PartsOfSpan(span, len(values), below, *parts, tuple(numbers), tuple(numbers))
+            )
+        rows = sum(1 for path in _paths(data) for _ in _rows(path))
+        return rows, found, ()
 
     def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[Outcome]:
         return [_count(plan, _paths(data)) for plan in plans]
@@ -63,6 +75,17 @@ def _paths(data: Data) -> list[Path]:
 def _rows(path: Path) -> Iterator[Row]:
     with path.open(newline="", encoding="utf-8") as file:
         yield from csv.DictReader(file)
+
+
+def _values(plan: Plan, column: str, data: Data) -> list[Decimal]:
+    """The number of each person who has one, in ascending order."""
+    return sorted(
+        number
+        for path in _paths(data)
+        for row in _rows(path)
+        if (number := _number(row[column], plan)) is not None
+        for _ in range(_people(row, plan))
+    )
 
 
 def _count(plan: Plan, paths: Sequence[Path]) -> Outcome:

@@ -1,0 +1,48 @@
+"""Files that were counted: their hashes, and what of them must not be added up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairaudit.counts import CountedFile
+from fairaudit.errors import DataError
+from fairaudit.names import copied
+from fairaudit.plan import Plan
+
+
+def refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None:
+    """Raises `DataError` where the file at a path counts by another plan than the first one."""
+    if not plan.counts_like(other):
+        what = f"{copied(str(path))} and {copied(str(first))} count differently"
+        raise DataError(f"{what}: {_differences(plan, other)}", "count both alike")
+
+
+def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
+    """Raises `DataError` where two parts are of files of the same content."""
+    known = {source.sha256: source.file.path for source in counted if source.sha256}
+    for source in more:
+        if source.sha256 in known:
+            raise DataError(
+                f"{copied(str(path))}: {source.file.path} is counted already, "
+                f"as {known[source.sha256]}: the same bytes",
+                "leave it out; if two files are equal by chance: --repeated",
+            )
+
+
+def _differences(first: Plan, second: Plan) -> str:
+    """Which parts of two plans are not the same."""
+    own, other = first.counted(), second.counted()
+    names = [
+        name
+        for name in Plan.__slots__
+        if name != "search" and getattr(own, name) != getattr(other, name)
+    ]
+    return ", ".join(names)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
