@@ -58,6 +58,23 @@ SPECS = {
         },
         "metrics": ["mean_prediction", "mean_absolute_error", "root_mean_squared_error"],
     },
+    "a weighted filter with strata": _with(
+        {"weight": "w", "strata": ["place"]}, RATES, filter="colour is not null"
+    ),
+    "models": {
+        "columns": {
+            "protected": ["sex"],
+            "label": {"column": "y", "positive": "1"},
+            "models": {
+                "old": {"prediction": {"column": "d", "positive": "1"}, "score": "s"},
+                "new": {"prediction": {"column": "s", "positive": {"at_least": 0.5}}},
+            },
+        },
+        "metrics": ["selection_rate", "auc"],
+    },
+    "described people": _with(
+        {"features": {"categorical": ["colour"], "numeric": ["x"]}}, RATES, describe=True
+    ),
     "tables beside the cells": _with(
         {"features": ["place", "colour"]},
         RATES,
@@ -130,6 +147,24 @@ def test_five_sites_added_up_are_all_rows_together(
         assert "from files of counts" in found.provenance.route
         own, other = document(found), document(everybody)
         assert json.dumps(own) == json.dumps(other)
+
+
+def test_sites_of_another_format_are_all_rows_together(parts: list[Path], tmp_path: Path) -> None:
+    spec = SPECS["a weighted filter with strata"]
+    for number, part in enumerate(parts):
+        data = part
+        if number % 2:
+            data = tmp_path / f"{part.stem}.parquet"
+            rows = pl.read_csv(part, schema_overrides={"age": pl.Int64})
+            rows.filter(pl.col("y").is_not_null()).write_parquet(data)
+        count_into(spec, data, tmp_path / f"{part.stem}.counts")
+    found = fairaudit.audit(spec, str(tmp_path / "*.counts"))
+    everybody = fairaudit.audit({**spec, "data": [*map(str, parts)]})
+    own, other = document(found), document(everybody)
+    for tree in (own, other):  # lines are blank in CSV alone, and a file without rows has its name
+        tree["notices"] = [note for note in tree["notices"] if "blank line" not in note]
+        tree["notices"] = [note for note in tree["notices"] if "holds no row" not in note]
+    assert json.dumps(own) == json.dumps(other)
 
 
 @pytest.mark.parametrize("name", ["rates", "a filter", "weights", "counts", "a score", "numbers"])
@@ -259,3 +294,15 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(parts: list[Path], tmp_path
         else:
             assert found == expected
     assert refused > number / 4  # of the others most hit what Parquet writes twice
+
+
+def test_a_part_that_was_cut_off_is_never_merged(parts: list[Path], tmp_path: Path) -> None:
+    whole = count_into(SPECS["a score"], parts[0], tmp_path / "a.counts").read_bytes()
+    other = count_into(SPECS["a score"], parts[1], tmp_path / "b.counts")
+    assert counts_file.add([tmp_path / "a.counts", other]).read == 180
+    path = tmp_path / "half.counts"
+    for part in range(16):
+        path.write_bytes(whole[: len(whole) * part // 16])
+        for order in ([path, other], [other, path]):
+            with pytest.raises(DataError, match=r"half\.counts"):
+                counts_file.add(order)
