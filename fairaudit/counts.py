@@ -402,7 +402,7 @@ class Counts:
                 if other.medians.get(column) == median
             },
             amounts=_add_amounts(self.amounts, other.amounts),
-            searched=_add_searches(self.searched, other.searched),
+            searched=_add_searches(self, other),
             rows_read=_add_rows(self, other),
             hidden=_add_hidden(self.hidden, other.hidden),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
@@ -547,10 +547,16 @@ def _add_amounts(first: RawAmounts | None, second: RawAmounts | None) -> RawAmou
     )
 
 
-def _add_searches(first: RawSearch | None, second: RawSearch | None) -> RawSearch | None:
-    """The tables of the candidates that both have; another column was not counted in both."""
+def _add_searches(one: Counts, other: Counts) -> RawSearch | None:
+    """The tables of the candidates that both have; another column was not counted in both.
+
+    Where no row was read no column is a candidate, and none is ruled out.
+    """
+    first, second = one.searched, other.searched
     if first is None or second is None:
         return None
+    if not one.read or not other.read:
+        return first if one.read else second
     shared = {name: own + second.tables[name] for name, own in first.tables.items()
               if name in second.tables}  # fmt: skip
     lacking = dict.fromkeys({*first.tables, *second.tables} - {*shared}, "not counted in all files")
