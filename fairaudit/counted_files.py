@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,3 +47,12 @@ def hash_file(path: Path) -> str:
     """The SHA-256 of what a file holds."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def spell_without_digest(document: bytes) -> bytes:
+    """A JSON object in one spelling, without its `digest`: for a fingerprint of what it says.
+
+    By what was written: a set that is read again may have another order.
+    """
+    tree = json.loads(document)
+    return json.dumps({**tree, "digest": None}, sort_keys=True).encode()

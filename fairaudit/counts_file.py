@@ -21,7 +21,12 @@ import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.counted_files import hash_file, refuse_other_plans, refuse_twice
+from fairaudit.counted_files import (
+    hash_file,
+    refuse_other_plans,
+    refuse_twice,
+    spell_without_digest,
+)
 from fairaudit.counts import (
     CountedFile,
     Counts,
@@ -109,8 +114,8 @@ def write(counts: Counts) -> bytes:
     tables = [*_write_tables(counts)]
     header = _header_of(counts)
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    header = replace(header, digest=_digest(header, table))
-    metadata = {_HEADER: _adapter().dump_json(header)}
+    digest = _digest(_adapter().dump_json(header), table)
+    metadata = {_HEADER: _adapter().dump_json(replace(header, digest=digest))}
     target = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
     return bytes(target.getvalue())
@@ -230,9 +235,9 @@ def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
     return pa.table({"part": pa.array([part] * length, pa.string()), **columns})
 
 
-def _digest(header: _Header, table: pa.Table) -> str:
+def _digest(header: bytes, table: pa.Table) -> str:
     """A fingerprint of all that the file says, by its values: it tells damage."""
-    fingerprint = hashlib.sha256(_adapter().dump_json(replace(header, digest="")))
+    fingerprint = hashlib.sha256(spell_without_digest(header))
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         fingerprint.update(f"{name}\0{values.type}\0".encode())
@@ -258,7 +263,7 @@ def read(path: Path) -> Counts:
             what = f"{name} has version {found} of counts, this is version {_VERSION}"
             raise DataError(what, "count with the same fairaudit as you audit with")
         read_header = _adapter().validate_json(header)
-        if _digest(read_header, table.combine_chunks()) != read_header.digest:
+        if _digest(header, table.combine_chunks()) != read_header.digest:
             raise DataError(f"{name} is damaged: its fingerprint is another", hint)
         return _Reader(read_header, table).counts()
     except OSError as error:

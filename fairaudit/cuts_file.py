@@ -10,7 +10,12 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from fairaudit.counted_files import hash_file, refuse_other_plans, refuse_twice
+from fairaudit.counted_files import (
+    hash_file,
+    refuse_other_plans,
+    refuse_twice,
+    spell_without_digest,
+)
 from fairaudit.cut_rounds import VERSION, CutsRound
 from fairaudit.errors import DataError
 from fairaudit.names import copied
@@ -26,11 +31,11 @@ def write(cuts: CutsRound) -> bytes:
     """A round as a file: JSON with a fingerprint of all that it says."""
     plan = replace(cuts.plan.counted(), cuts={})
     cuts = replace(cuts, plan=plan, made_by=f"fairaudit {version()}", digest="")
-    return _adapter().dump_json(replace(cuts, digest=_digest(cuts)))
+    return _adapter().dump_json(replace(cuts, digest=_digest(_adapter().dump_json(cuts))))
 
 
-def _digest(cuts: CutsRound) -> str:
-    return hashlib.sha256(_adapter().dump_json(replace(cuts, digest=""))).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(spell_without_digest(content)).hexdigest()
 
 
 def read(path: Path) -> CutsRound:
@@ -38,12 +43,13 @@ def read(path: Path) -> CutsRound:
     name = copied(str(path))
     hint = "write it again: fairaudit count SPEC -o part.cuts"
     try:
-        cuts = _adapter().validate_json(path.read_bytes())
+        content = path.read_bytes()
+        cuts = _adapter().validate_json(content)
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except ValueError as error:
         raise DataError(f"{name} is damaged, or holds no cuts", hint) from error
-    if cuts.version != VERSION or _digest(cuts) != cuts.digest:
+    if cuts.version != VERSION or _digest(content) != cuts.digest:
         raise DataError(f"{name} is damaged, or of another version: its fingerprint differs", hint)
     return cuts
 
