@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import chain
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
+from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.histogram import Bins, coarsest, quantile
 from fairaudit.plan import Key, Plan
+from fairaudit.raw_keys import (
+    RawKey,
+    RawTable,
+    add_tables,
+    distinct,
+    gather,
+    unite_keys,
+    unite_levels,
+)
 from fairaudit.raw_rows import RawRows
+from fairaudit.raw_scores import MOST_ENTRIES, RawScores, add_scores
 from fairaudit.result import DataFile
 
 WEIGHT_SCALES = (10**9, 10**18)
@@ -26,9 +33,6 @@ SQUARE_SCALES = (10**12, 10**30)
 
 TINY = 1e-3
 """Weights such as those that add up to 1 need the finer fixed point."""
-
-MOST_ENTRIES = 64 * 2**20 // 8
-"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,105 +58,6 @@ class HiddenCells:
     people: int
 
 
-@dataclass(frozen=True, slots=True)
-class RawKey:
-    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
-
-    key: Key
-    codes: Ints
-    levels: tuple[str | None, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """How many codes it may have; a number's are of intervals, and of what is missing."""
-        return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawHistogram:
-    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
-
-    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
-    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
-    """
-
-    keys: tuple[int, ...]
-    codes: Ints
-    bins: Ints
-    people: Ints
-    cells: Ints
-    low: Floats
-    high: Floats
-    sums: tuple[list[int], ...] | None
-
-    def compact(self) -> RawHistogram:
-        """The same people, an entry for each combination of codes and bin."""
-        entries, index = _distinct(np.column_stack([self.codes, self.bins]))
-        cells, cell = _distinct(self.cells)
-        low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
-        np.minimum.at(low, cell, self.low)
-        np.maximum.at(high, cell, self.high)
-        return replace(
-            self,
-            codes=entries[:, :-1],
-            bins=entries[:, -1],
-            people=add_up(self.people, index, len(entries)),
-            cells=cells,
-            low=low,
-            high=high,
-            sums=self.sums and tuple(_gather(part, cell, len(cells)) for part in self.sums),
-        )
-
-    @classmethod
-    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
-        """The histogram of a score that nobody has."""
-        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawScores:
-    """The histograms of a score, one for each grouping that the plan asks, and their bins.
-
-    `shift` is by how many bits the finest bins were joined.
-    """
-
-    histograms: tuple[RawHistogram, ...]
-    bins: Bins
-    shift: int = 0
-
-    def compact(self) -> RawScores:
-        """The same histograms, an entry for each combination of codes and bin."""
-        compacted = tuple(histogram.compact() for histogram in self.histograms)
-        return replace(self, histograms=compacted)
-
-    @property
-    def median_range(self) -> tuple[float, float] | None:
-        """Between which scores everybody's median lies; None without people."""
-        if not self.histograms:
-            return None
-        histogram = self.histograms[0]
-        people = add_up(histogram.people, histogram.bins, len(self.bins.codes))
-        return quantile(people, self.bins, Fraction(1, 2))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
-    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
-
-    A code is a place in `Counts.table_levels`, or an interval; an entry may stand several times.
-    """
-
-    keys: tuple[Key, ...]
-    codes: Ints
-    people: Ints
-
-    def compact(self) -> RawTable:
-        """The same people, an entry for each combination."""
-        codes, index = _distinct(self.codes)
-        return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RawAmounts:
     """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
@@ -167,9 +72,9 @@ class RawAmounts:
     def gather(self, index: Ints, size: int) -> RawAmounts:
         """Those of joined cells; `index` is the new cell of each."""
         return RawAmounts(
-            {name: _gather(sums, index, size) for name, sums in self.columns.items()},
-            {pair: _gather(sums, index, size) for pair, sums in self.products.items()},
-            {pair: _gather(sums, index, size) for pair, sums in self.distances.items()},
+            {name: gather(sums, index, size) for name, sums in self.columns.items()},
+            {pair: gather(sums, index, size) for pair, sums in self.products.items()},
+            {pair: gather(sums, index, size) for pair, sums in self.distances.items()},
         )
 
 
@@ -224,24 +129,10 @@ class RawWeights:
         )
 
 
-def _gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
-    """Exact sums by index; none of nothing."""
-    total = [0] * (size if values else 0)
-    for value, place in zip(values, index.tolist() if values else (), strict=True):
-        total[place] += value
-    return total
-
-
 def _gather_pair(
     pair: tuple[Sequence[int], Sequence[int]], index: Ints, size: int
 ) -> tuple[list[int], list[int]]:
-    return _gather(pair[0], index, size), _gather(pair[1], index, size)
-
-
-def _distinct(codes: Ints) -> tuple[Ints, Ints]:
-    """The distinct rows of codes [E, K], and the number of each row among them."""
-    cells, index = np.unique(codes, axis=0, return_inverse=True)
-    return cells, index.reshape(-1)
+    return gather(pair[0], index, size), gather(pair[1], index, size)
 
 
 def _chain_pairs(
@@ -341,7 +232,7 @@ class Counts:
     def compact(self) -> Counts:
         """The same counts, an entry for each combination of levels that occurs."""
         codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
-        cells, index = _distinct(codes)
+        cells, index = distinct(codes)
         size = len(cells)
         return replace(
             self,
@@ -388,7 +279,7 @@ class Counts:
             and other.weights
             and RawWeights.join([self.weights, other.weights]),
             scores={
-                column: _add_scores(
+                column: add_scores(
                     (scores, other.scores[column]),
                     (self.keys, other.keys),
                     keys,
@@ -407,33 +298,11 @@ class Counts:
             hidden=_add_hidden(self.hidden, other.hidden),
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
             tables=tuple(
-                _add_tables(pair, (self.table_levels, other.table_levels), levels)
+                add_tables(pair, (self.table_levels, other.table_levels), levels)
                 for pair in zip(self.tables, other.tables, strict=True)
             ),
             table_levels=levels,
         )
-
-
-def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:
-    """The levels that occur in any of several lists, in order; a missing one last."""
-    levels = set(chain.from_iterable(texts))
-    return tuple(sorted(levels, key=lambda level: (level is None, level)))
-
-
-def _places(levels: Sequence[str | None], united: Sequence[str | None]) -> Ints:
-    """The code of each level among the united ones; -2 for a level that is none of them."""
-    place = {level: code for code, level in enumerate(united)}
-    return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
-
-
-def unite_keys(keys: Sequence[RawKey]) -> RawKey:
-    """The codes of one key in several parts, one after the other; levels are united by text."""
-    key = keys[0].key
-    if key.edges is not None:
-        return RawKey(key, np.concatenate([part.codes for part in keys]))
-    levels = unite_levels(part.levels for part in keys)
-    codes = [_places(part.levels, levels)[part.codes] for part in keys]
-    return RawKey(key, np.concatenate(codes), levels)
 
 
 def _add_rows(first: Counts, second: Counts) -> RawRows | None:
@@ -454,87 +323,6 @@ def _add_hidden(
             cells.below, own.rows + cells.rows, own.people + cells.people
         )
     return tuple(total[below] for below in sorted(total))
-
-
-def _add_scores(
-    parts: tuple[RawScores, RawScores],
-    keys: tuple[Sequence[RawKey], Sequence[RawKey]],
-    united: Sequence[RawKey],
-    most: int,
-) -> RawScores:
-    """The histograms of a score in both, in bins that the room for both chooses."""
-    groupings = [histogram.keys for histogram in parts[0].histograms]
-    shift = choose_shift([(part.shift, part.bins) for part in parts], groupings, united, most)
-    codes = [part.bins.codes >> (shift - part.shift) for part in parts]
-    bins = Bins.gather(
-        np.concatenate(codes),
-        np.concatenate([part.bins.low for part in parts]),
-        np.concatenate([part.bins.high for part in parts]),
-    )
-    histograms = []
-    for pair in zip(*(part.histograms for part in parts), strict=True):
-        lookups = [
-            [_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
-        ]
-        sums = None
-        if pair[0].sums is not None and pair[1].sums is not None:
-            sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))
-        places = [np.searchsorted(bins.codes, own) for own in codes]
-        histograms.append(
-            RawHistogram(
-                keys=pair[0].keys,
-                codes=_recode([part.codes for part in pair], lookups),
-                bins=np.concatenate(
-                    [place[part.bins] for place, part in zip(places, pair, strict=True)]
-                ),
-                people=np.concatenate([part.people for part in pair]),
-                cells=_recode([part.cells for part in pair], lookups),
-                low=np.concatenate([part.low for part in pair]),
-                high=np.concatenate([part.high for part in pair]),
-                sums=sums,
-            )
-        )
-    return RawScores(tuple(histograms), bins, shift)
-
-
-def choose_shift(
-    parts: Sequence[tuple[int, Bins]],
-    groupings: Sequence[Sequence[int]],
-    keys: Sequence[RawKey],
-    most: int,
-) -> int:
-    """By how many bits the finest bins of a score are joined; equal however the rows were split.
-
-    Each part are bins, and by how many bits they were joined before.
-    """
-    ends = [
-        int(code) << shift
-        for shift, bins in parts
-        if len(bins.codes)
-        for code in bins.codes[[0, -1]]
-    ]
-    if not ends:
-        return 0
-    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
-    return coarsest([shift for shift, _ in parts], cells, min(ends), max(ends), most)
-
-
-def _lookup(key: RawKey, united: RawKey) -> Ints | None:
-    """The united code of each code of a key; None where codes are of intervals, which stay."""
-    return None if key.key.edges is not None else _places(key.levels, united.levels)
-
-
-def _recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """Codes [E, K] of both parts by united levels; a code below 0 stays what it is."""
-    recoded = []
-    for codes, columns in zip(parts, lookups, strict=True):
-        own = codes.copy()
-        for column, lookup in enumerate(columns):
-            if lookup is not None and len(lookup):
-                old = codes[:, column]
-                own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
-        recoded.append(own)
-    return np.concatenate(recoded)
 
 
 def _add_amounts(first: RawAmounts | None, second: RawAmounts | None) -> RawAmounts | None:
@@ -561,16 +349,3 @@ def _add_searches(one: Counts, other: Counts) -> RawSearch | None:
               if name in second.tables}  # fmt: skip
     lacking = dict.fromkeys({*first.tables, *second.tables} - {*shared}, "not counted in all files")
     return RawSearch(shared, {**lacking, **second.left_out, **first.left_out})
-
-
-def _add_tables(
-    pair: tuple[RawTable, RawTable],
-    levels: tuple[Mapping[Key, Sequence[str | None]], Mapping[Key, Sequence[str | None]]],
-    united: Mapping[Key, Sequence[str | None]],
-) -> RawTable:
-    keys = pair[0].keys
-    lookups = [
-        [_places(own[key], united[key]) if key in own else None for key in keys] for own in levels
-    ]
-    codes = _recode([part.codes for part in pair], lookups)
-    return RawTable(keys, codes, np.concatenate([part.people for part in pair]))

@@ -8,9 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import TypeAdapter
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counted_files import (
@@ -28,78 +25,31 @@ from fairaudit.counted_files import (
     spell_without_digest,
 )
 from fairaudit.counts import (
-    CountedFile,
     Counts,
-    HiddenCells,
-    Median,
     RawAmounts,
-    RawHistogram,
-    RawKey,
-    RawScores,
     RawSearch,
-    RawTable,
     RawWeights,
-    unite_levels,
 )
-from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.counts_header import (
+    VERSION,
+    Header,
+    SideHeader,
+    describe_counts,
+    parse_header,
+    spell_header,
+)
+from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, UsageError
 from fairaudit.histogram import Bins
 from fairaudit.names import copied
 from fairaudit.plan import Key, Plan
-from fairaudit.spec import Cut
-from fairaudit.version import version
+from fairaudit.raw_keys import RawKey, RawTable, unite_levels
+from fairaudit.raw_scores import RawHistogram, RawScores
 
-_VERSION = 2
 _HEADER = b"fairaudit.counts"
 _CELLS = "cells"
 _WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
 _MOMENTS = ("n", "total", "roots", "squares")
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    text: str
-    subjects: Subjects
-    rates: tuple[NoticeRate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """What a header says of counts: those of the cells, or those beside a candidate."""
-
-    read: int
-    route: str
-    sources: tuple[CountedFile, ...]
-    notices: tuple[_Sentence, ...]
-    largest_weight: float = 0.0
-    weight_errors: tuple[float, float] = (0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """What stands in the file beside its columns; `digest` is of both.
-
-    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
-    each key that only tables beside the cells have.
-    """
-
-    version: int
-    made_by: str
-    plan: Plan
-    cuts: tuple[tuple[str, Fraction, Cut], ...]
-    side: _Side
-    shifts: dict[str, int]
-    medians: dict[str, Median]
-    table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
-    candidates: dict[str, _Side]
-    left_out: dict[str, str]
-    hidden: tuple[HiddenCells, ...] = ()
-    digest: str = ""
-
-
-@cache
-def _adapter() -> TypeAdapter[_Header]:
-    return TypeAdapter(_Header)
 
 
 def write(counts: Counts) -> bytes:
@@ -112,50 +62,13 @@ def write(counts: Counts) -> bytes:
         raise UsageError(what, "leave `propensity` and `clusters` out, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
-    header = _header_of(counts)
+    header = describe_counts(counts)
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    digest = _digest(_adapter().dump_json(header), table)
-    metadata = {_HEADER: _adapter().dump_json(replace(header, digest=digest))}
+    digest = _digest(spell_header(header), table)
+    metadata = {_HEADER: spell_header(replace(header, digest=digest))}
     target = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
     return bytes(target.getvalue())
-
-
-def _header_of(counts: Counts) -> _Header:
-    searched = counts.searched
-    return _Header(
-        version=_VERSION,
-        made_by=f"fairaudit {version()}",
-        plan=replace(counts.plan.counted(), cuts={}),
-        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
-        side=_side_of(counts),
-        shifts={column: scores.shift for column, scores in counts.scores.items()},
-        medians={**counts.medians},
-        table_levels=tuple(
-            (key, levels)
-            for key, levels in counts.table_levels.items()
-            if key not in counts.plan.keys
-        ),
-        candidates={}
-        if searched is None
-        else {name: _side_of(table) for name, table in searched.tables.items()},
-        left_out={} if searched is None else {**searched.left_out},
-        hidden=counts.hidden,
-    )
-
-
-def _side_of(counts: Counts) -> _Side:
-    weights = counts.weights
-    return _Side(
-        read=counts.read,
-        route=counts.route,
-        sources=counts.sources,
-        notices=tuple(
-            _Sentence(str(notice), notice.subjects, notice.rates) for notice in counts.notices
-        ),
-        largest_weight=0.0 if weights is None else weights.largest,
-        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
-    )
 
 
 def _write_tables(counts: Counts) -> Iterator[pa.Table]:
@@ -259,10 +172,10 @@ def read(path: Path) -> Counts:
         if header is None:
             raise DataError(f"{name} holds no counts", hint)
         found = json.loads(header).get("version")
-        if found != _VERSION:
-            what = f"{name} has version {found} of counts, this is version {_VERSION}"
+        if found != VERSION:
+            what = f"{name} has version {found} of counts, this is version {VERSION}"
             raise DataError(what, "count with the same fairaudit as you audit with")
-        read_header = _adapter().validate_json(header)
+        read_header = parse_header(header)
         if _digest(header, table.combine_chunks()) != read_header.digest:
             raise DataError(f"{name} is damaged: its fingerprint is another", hint)
         return _Reader(read_header, table).counts()
@@ -275,7 +188,7 @@ def read(path: Path) -> Counts:
 class _Reader:
     """Takes the counts from the columns of a file, which are proven to be as they were written."""
 
-    def __init__(self, header: _Header, table: pa.Table) -> None:
+    def __init__(self, header: Header, table: pa.Table) -> None:
         self._header = header
         self._plan = replace(
             header.plan, cuts={(column, share): cut for column, share, cut in header.cuts}
@@ -315,7 +228,7 @@ class _Reader:
             hidden=header.hidden,
         )
 
-    def _cells(self, part: str, plan: Plan, side: _Side) -> Counts:
+    def _cells(self, part: str, plan: Plan, side: SideHeader) -> Counts:
         table = self._part(part)
         keys = tuple(self._key(table, key) for key in plan.keys)
         return Counts(
@@ -334,7 +247,7 @@ class _Reader:
     def _part(self, name: str) -> pa.Table:
         return self._parts.get(name, self._empty)
 
-    def _weights(self, table: pa.Table, side: _Side) -> RawWeights:
+    def _weights(self, table: pa.Table, side: SideHeader) -> RawWeights:
         weight, fine, square, square_fine = (_digits(table, name) for name in _WEIGHTS)
         return RawWeights(
             (weight, fine), (square, square_fine), side.largest_weight, side.weight_errors

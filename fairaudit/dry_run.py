@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit import names
-from fairaudit.counts import Counts, RawKey
+from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine import DEFAULT, Engine
@@ -24,6 +24,7 @@ from fairaudit.metrics import Eligibility
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress
 from fairaudit.question import Question
+from fairaudit.raw_keys import RawKey
 from fairaudit.recode import build_axes
 from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.result import (

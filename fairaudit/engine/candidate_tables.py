@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.counts import RawKey
 from fairaudit.cube import Ints
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.candidates import MOST_LEVELS
@@ -22,6 +21,7 @@ from fairaudit.engine.partial_counts import Codes, Level, Measures, PartialCount
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, Search
+from fairaudit.raw_keys import RawKey
 
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""

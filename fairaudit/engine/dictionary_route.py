@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.counts import RawKey
 from fairaudit.engine.arrow_codes import KeyCoder, NotServed, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.opening import thread_count
@@ -34,6 +33,7 @@ from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan
 from fairaudit.progress import Progress
+from fairaudit.raw_keys import RawKey
 
 _BATCH = 2**17
 """Rows at a time: their codes stay in the cache of a core."""

@@ -6,20 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairaudit.counts import (
-    MOST_ENTRIES,
-    CountedFile,
-    Counts,
-    RawAmounts,
-    RawHistogram,
-    RawKey,
-    RawScores,
-    RawSearch,
-    RawTable,
-    RawWeights,
-    choose_shift,
-    unite_keys,
-)
+from fairaudit.counts import CountedFile, Counts, RawAmounts, RawSearch, RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.candidates import why_dropped
 from fairaudit.engine.partial_counts import (
@@ -36,6 +23,8 @@ from fairaudit.errors import DataError
 from fairaudit.histogram import Bins
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, Key, Plan
+from fairaudit.raw_keys import RawKey, RawTable, unite_keys
+from fairaudit.raw_scores import MOST_ENTRIES, RawHistogram, RawScores, choose_shift
 
 
 def merge_counts(

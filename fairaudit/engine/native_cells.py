@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import WEIGHT_SCALES, RawKey
+from fairaudit.counts import WEIGHT_SCALES
 from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.key_levels import KeyLevels
 from fairaudit.engine.partial_counts import Level, Measures, TableCounts, check_people
 from fairaudit.plan import Key, Plan
+from fairaudit.raw_keys import RawKey
 
 
 class CellTable:

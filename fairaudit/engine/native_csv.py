@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.counts import RawKey, unite_keys
 from fairaudit.cube import add_up, distinct_rows
 from fairaudit.engine import kernel
 from fairaudit.engine.opening import thread_count
@@ -26,6 +25,7 @@ from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, united
 from fairaudit.progress import Progress
+from fairaudit.raw_keys import RawKey, unite_keys
 
 _BLOCK = 2**18
 """Bytes at a time: what is read stays in the cache of a core until it is counted."""

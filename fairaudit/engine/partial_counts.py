@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.counts import RawAmounts, RawKey
+from fairaudit.counts import RawAmounts
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins
 from fairaudit.plan import Key
+from fairaudit.raw_keys import RawKey
 
 Level = str | int | None
 """A text level (None: null), or the code of an interval of a cut number."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import TINY, WEIGHT_SCALES, RawAmounts, RawKey
+from fairaudit.counts import TINY, WEIGHT_SCALES, RawAmounts
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.partial_counts import (
@@ -26,6 +26,7 @@ from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, SpecError
 from fairaudit.plan import MISSING, Key, Plan
 from fairaudit.progress import SILENT, Progress
+from fairaudit.raw_keys import RawKey
 from fairaudit.spec import Text
 
 _HALF = 30

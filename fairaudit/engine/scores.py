@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.counts import MOST_ENTRIES
 from fairaudit.engine.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
 from fairaudit.errors import DataError
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key, Plan
+from fairaudit.raw_scores import MOST_ENTRIES
 
 _MOST_HERE = 4 * MOST_ENTRIES
 """Each thread keeps finer bins if need be, so that the result does not depend on the split."""

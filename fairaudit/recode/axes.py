@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import Counts, RawKey
+from fairaudit.counts import Counts
 from fairaudit.cube import KeyColumn, Marks
 from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, Fault, Seek
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING
+from fairaudit.raw_keys import RawKey
 from fairaudit.spec import MissingPolicy
 
 DROP = -2

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.counts import Counts, RawTable
+from fairaudit.counts import Counts
 from fairaudit.cube import Group, Grouping, Ints, Marks
 from fairaudit.planning import described_key
+from fairaudit.raw_keys import RawTable
 from fairaudit.recode.axes import Axis
 from fairaudit.recode.scores import Recoding
 from fairaudit.spec import Protected, Spec, Text

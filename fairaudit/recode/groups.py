@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairaudit.counts import Counts, RawKey
+from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
+from fairaudit.raw_keys import RawKey
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.levels import canonical, listing, notice_oddities, notice_totals
 from fairaudit.spec import (

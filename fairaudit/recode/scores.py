@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats
-from fairaudit.counts import Counts, RawHistogram, RawScores
+from fairaudit.counts import Counts
 from fairaudit.cube import (
     NO_LEVEL,
     Group,
@@ -21,6 +21,7 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.histogram import TOO_SMALL, Histogram, Moments
+from fairaudit.raw_scores import RawHistogram, RawScores
 from fairaudit.recode.axes import DROP, Axis
 from fairaudit.spec import Outcome, Protected, Spec
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairaudit.counts import Counts, RawKey, RawTable
+from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, Ints, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek
@@ -15,6 +15,7 @@ from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
 from fairaudit.plan import Key
 from fairaudit.planning import feature_key
+from fairaudit.raw_keys import RawKey, RawTable
 from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding

@@ -1,0 +1,114 @@
+"""What stands in a file of counts beside its columns, as JSON: `docs/counts.md` describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from pydantic import TypeAdapter
+
+from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
+from fairaudit.disclosure import NoticeRate, Subjects
+from fairaudit.plan import Key, Plan
+from fairaudit.spec import Cut
+from fairaudit.version import version
+
+VERSION = 2
+"""Of the file; another one is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNotice:
+    """A notice with what decides whether it is published."""
+
+    text: str
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideHeader:
+    """What a header says of counts: those of the cells, or those beside a candidate."""
+
+    read: int
+    route: str
+    sources: tuple[CountedFile, ...]
+    notices: tuple[StoredNotice, ...]
+    largest_weight: float = 0.0
+    weight_errors: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands in the file beside its columns; `digest` is of both.
+
+    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
+    each key that only tables beside the cells have.
+    """
+
+    version: int
+    made_by: str
+    plan: Plan
+    cuts: tuple[tuple[str, Fraction, Cut], ...]
+    side: SideHeader
+    shifts: dict[str, int]
+    medians: dict[str, Median]
+    table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
+    candidates: dict[str, SideHeader]
+    left_out: dict[str, str]
+    hidden: tuple[HiddenCells, ...] = ()
+    digest: str = ""
+
+
+@cache
+def _adapter() -> TypeAdapter[Header]:
+    return TypeAdapter(Header)
+
+
+def spell_header(header: Header) -> bytes:
+    """The header as JSON."""
+    return _adapter().dump_json(header)
+
+
+def parse_header(document: bytes) -> Header:
+    """The header that a JSON document holds; `ValueError` where it holds none."""
+    return _adapter().validate_json(document)
+
+
+def describe_counts(counts: Counts) -> Header:
+    """The header of counts, without a digest."""
+    searched = counts.searched
+    return Header(
+        version=VERSION,
+        made_by=f"fairaudit {version()}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=_describe_side(counts),
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        candidates={}
+        if searched is None
+        else {name: _describe_side(table) for name, table in searched.tables.items()},
+        left_out={} if searched is None else {**searched.left_out},
+        hidden=counts.hidden,
+    )
+
+
+def _describe_side(counts: Counts) -> SideHeader:
+    weights = counts.weights
+    return SideHeader(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )
