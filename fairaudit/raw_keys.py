@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -99,7 +100,16 @@ def add_tables(
 
 
 def distinct(codes: Ints) -> tuple[Ints, Ints]:
-    """The distinct rows of codes [E, K], and the number of each row among them."""
+    """The distinct rows of codes [E, K] in ascending order, and the number of each among them."""
+    if codes.size:
+        # As one number each they are sorted several times as fast.
+        low = codes.min(axis=0)
+        spans = (codes.max(axis=0) - low + 1).tolist()
+        radix = [math.prod(spans[place + 1 :]) for place in range(len(spans))]
+        if math.prod(spans) < 2**63:
+            numbers = (codes - low) @ np.array(radix, dtype=np.int64)
+            _, first, index = np.unique(numbers, return_index=True, return_inverse=True)
+            return codes[first], index
     cells, index = np.unique(codes, axis=0, return_inverse=True)
     return cells, index.reshape(-1)
 

@@ -48,9 +48,10 @@ LANGUAGES = {"console", "sh", "text", "python", "pycon", "yaml", "csv", "sql", "
 NOT_RUN = {
     ("README.md", "-m pytest"): "this is that",
     ("docs/python.md", "import mlflow"): "a part of somebody's training; tests/unit/test_mlflow.py",
+    ("docs/counts.md", "-o site1.cuts"): "asks for quantiles in the spec; test_counting.py",
+    ("docs/counts.md", "# GNU parallel"): "asks for another program; test_counting_recipes.py",
+    ("docs/counts.md", "# Slurm"): "asks for a cluster; test_counting_recipes.py",
     ("docs/engines.md", "dbt build"): "asks for another program",
-    ("docs/counts.md", "# GNU parallel"): "asks for another program",
-    ("docs/counts.md", "# Slurm"): "asks for a cluster",
     ("docs/coming_from.md", "from aif360"): "holds other packages back: others.py runs it",
     ("docs/coming_from.md", "from aequitas"): "the same",
     ("docs/counts.md", "# Airflow"): "asks for another program",

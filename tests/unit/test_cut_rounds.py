@@ -214,6 +214,13 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
         pipeline.find_round(Question.read(plain), paths[0])
 
 
+def test_rounds_are_of_files(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        cuts_file.read(tmp_path / "missing.cuts")
+    with pytest.raises(UsageError, match="rounds of quantiles are of files"):
+        pipeline.find_round(Question.read(SPEC), f"duckdb:///{tmp_path}/a.duckdb?table=t")
+
+
 def test_of_nobody_there_is_no_quantile(tmp_path: Path) -> None:
     paths = write_sites(tmp_path, 4)
     question = Question.read(SPEC)
