@@ -12,11 +12,20 @@ from pathlib import Path
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.objects import fetch_objects, is_object
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
-from fairaudit.inputs import NO_PATH, STDIN, can_be_named, is_spooled, spool_stdin
+from fairaudit.inputs import (
+    NO_PATH,
+    STDIN,
+    can_be_named,
+    find_origin,
+    is_fetched,
+    is_spooled,
+    spool_stdin,
+)
 from fairaudit.names import quoted
 
-_CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
+_CLOUD = ("abfs://", "http://", "https://", "hf://")
 
 
 def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
@@ -45,6 +54,8 @@ def name_file(path: Path) -> str:
     """A path as the report names it: relative where it lies below here, and as printable text."""
     if is_spooled(path):
         return STDIN
+    if is_fetched(path):
+        return find_origin(path)
     plain = Path(os.path.normpath(path))
     with contextlib.suppress(ValueError):
         plain = plain.absolute().relative_to(Path.cwd())
@@ -64,8 +75,10 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
     if not can_be_named(entry):
         raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
+    if is_object(entry):
+        return fetch_objects(entry, notices)
     if entry.startswith(_CLOUD):
-        raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
+        raise DataError("such an address is not read", "s3://, gs:// and az:// are, and files")
     path = base / entry
     if path.is_file():
         return [path]
