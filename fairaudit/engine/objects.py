@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.table_folders import marks_table
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.inputs import keep_fetched
 
@@ -74,9 +75,11 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
     if found.type == FileType.File:
         return [found]
     if found.type == FileType.Directory:
-        inside = [
-            info for info in _list(store, path) if not info.base_name.startswith((".", "~", "_"))
-        ]
+        everything = _list(store, path)
+        if any(marks_table(PurePosixPath(info.path)) for info in everything):
+            what = f"{entry} holds a table of Delta or Iceberg: its files are not all rows"
+            raise DataError(what, "copy the folder here, and name that")
+        inside = [info for info in everything if not info.base_name.startswith((".", "~"))]
         known = [info for info in inside if format_of(Path(info.base_name))]
         if len(known) < len(inside):
             what = f"{len(inside) - len(known)} other files in {entry} are not read"

@@ -90,7 +90,7 @@ def search_reports(spec: Path, folder: Path, code: int) -> list[str]:
     folder.mkdir()
     files = [folder / f"r.{suffix}" for suffix in ("json", "md", "html", "xml", "csv")]
     outputs = [text for file in files for text in ("-o", str(file))]
-    told = {}
+    told: dict[str, str] = {}
     for form in ("terminal", "github"):
         done = run("run", spec, "--format", form, "-v", *outputs)
         assert done.returncode == code, done.stderr
@@ -102,7 +102,9 @@ def search_reports(spec: Path, folder: Path, code: int) -> list[str]:
 
 def people(data: str) -> int:
     """How many rows an audit counts."""
-    return fairaudit.audit(SPEC, data).provenance.rows
+    rows = fairaudit.audit(SPEC, data).provenance.rows
+    assert rows is not None
+    return rows
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -205,3 +207,11 @@ def test_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
     with pytest.raises(UsageError, match="name of the storage account"):
         people("az://lake/x.csv")
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
+def test_a_table_in_a_store_is_not_read_as_loose_files(store: Store, log: str) -> None:
+    store.put(f"t/{log}", "{}")
+    store.put("t/stale.csv", TEXT)
+    with pytest.raises(DataError, match="holds a table of Delta or Iceberg"):
+        people("s3://lake/t")
