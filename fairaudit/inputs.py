@@ -1,7 +1,7 @@
 """Reads whole files: regular ones only, and none that is larger than such a file can be.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
-bytes, or spooled to a file.
+bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ _NOT_REGULAR = "not a regular file"
 _SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
 """By what its first bytes are, how a spooled file is called; another one is CSV."""
 
+_fetched: dict[str, Path] = {}
+_origins: dict[str, str] = {}
 
 NO_PATH = "it holds a NUL, or half of a character"
 
@@ -113,6 +116,37 @@ def _spool_folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="fairaudit-")
 
 
+def find_origin(path: Path) -> str:
+    """Where the bytes of a file come from: the address of what was fetched, else its path."""
+    return _origins.get(str(path)) or str(path.absolute())
+
+
+def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], None]) -> Path:
+    """A file for what lies elsewhere, written once for each `state` of it; raises `OSError`.
+
+    It has this `name`, whose suffix tells its format, and lies until `forget_stdin`.
+    """
+    key = f"{origin}\n{state}"
+    if key not in _fetched:
+        folder = Path(_spool_folder().name, str(len(_fetched)))
+        folder.mkdir()
+        path = folder / name
+        try:
+            write(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            folder.rmdir()
+            raise
+        _fetched[key] = path
+        _origins[str(path)] = origin
+    return _fetched[key]
+
+
+def is_fetched(path: Path) -> bool:
+    """Whether a file holds what was fetched from elsewhere."""
+    return str(path) in _origins
+
+
 def is_spooled(path: Path) -> bool:
     """Whether a file is the one that holds stdin."""
     is_there = _spool_folder.cache_info().currsize > 0
@@ -120,8 +154,10 @@ def is_spooled(path: Path) -> bool:
 
 
 def forget_stdin() -> None:
-    """Removes what stdin was spooled to."""
+    """Removes what stdin was spooled to, and what was fetched."""
     if _spool_folder.cache_info().currsize:
         _spool_folder().cleanup()
+    _fetched.clear()
+    _origins.clear()
     for function in (read_stdin, spool_stdin, _spool_folder):
         function.cache_clear()

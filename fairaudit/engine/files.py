@@ -12,11 +12,21 @@ from pathlib import Path
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.objects import fetch_objects, is_object
+from fairaudit.engine.table_folders import fetch_table, find_table, marks_table
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
-from fairaudit.inputs import NO_PATH, STDIN, can_be_named, is_spooled, spool_stdin
+from fairaudit.inputs import (
+    NO_PATH,
+    STDIN,
+    can_be_named,
+    find_origin,
+    is_fetched,
+    is_spooled,
+    spool_stdin,
+)
 from fairaudit.names import quoted
 
-_CLOUD = ("s3://", "gs://", "gcs://", "az://", "abfs://", "http://", "https://", "hf://")
+_CLOUD = ("abfs://", "http://", "https://", "hf://")
 
 
 def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
@@ -45,6 +55,8 @@ def name_file(path: Path) -> str:
     """A path as the report names it: relative where it lies below here, and as printable text."""
     if is_spooled(path):
         return STDIN
+    if is_fetched(path):
+        return find_origin(path)
     plain = Path(os.path.normpath(path))
     with contextlib.suppress(ValueError):
         plain = plain.absolute().relative_to(Path.cwd())
@@ -64,21 +76,15 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError("an empty path names no data", "name a file, a folder or a glob")
     if not can_be_named(entry):
         raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
+    if is_object(entry):
+        return fetch_objects(entry, notices)
     if entry.startswith(_CLOUD):
-        raise DataError(f"{entry}: object stores are not yet supported", "copy the file here")
+        raise DataError("such an address is not read", "s3://, gs:// and az:// are, and files")
     path = base / entry
     if path.is_file():
         return [path]
     if path.is_dir():
-        everything = [entry for name in ("*", ".*") for entry in _matches(path, ("**", name))]
-        inside = [entry for entry in everything if not entry.is_dir()]
-        known = [
-            entry for entry in inside if format_of(entry) and not entry.name.startswith((".", "~"))
-        ]
-        if len(known) < len(inside):
-            what = f"{len(inside) - len(known)} other files in {entry} are not read"
-            notices.append(Notice(what, Subjects.NOBODY))
-        return _some(known, f"the folder {entry} holds no file to audit", list_formats())
+        return _in_folder(path, entry, notices)
     if glob.has_magic(entry):
         pattern = Path(entry)
         start = Path(pattern.anchor) if pattern.is_absolute() else base
@@ -98,6 +104,25 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError(f"there is no file {entry}{near}", f"looked in {path.parent}") from error
     # A pipe, or a device: whoever opens it says so.
     return [path]
+
+
+def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
+    """The files in a folder whose format is known; of a table with a log, its snapshot."""
+    table = find_table(path)
+    if table is not None:
+        return [fetch_table(path, entry, table)]
+    everything = [found for name in ("*", ".*") for found in _matches(path, ("**", name))]
+    if any(marks_table(found) for found in everything):
+        what = f"the folder {entry} holds a table of Delta or Iceberg: its files are not all rows"
+        raise DataError(what, "name the folder of the table itself")
+    inside = [found for found in everything if not found.is_dir()]
+    known = [
+        found for found in inside if format_of(found) and not found.name.startswith((".", "~"))
+    ]
+    if len(known) < len(inside):
+        what = f"{len(inside) - len(known)} other files in {entry} are not read"
+        notices.append(Notice(what, Subjects.NOBODY))
+    return _some(known, f"the folder {entry} holds no file to audit", list_formats())
 
 
 def _names_like(path: Path) -> list[str]:

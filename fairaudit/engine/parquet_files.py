@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.parquet import check_pages, read_layout
+from fairaudit.engine.partitions import copy_with, read_partitions
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
+from fairaudit.inputs import find_origin
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
@@ -30,7 +32,16 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
         with pq.ParquetFile(file.path) as opened:
             schema = opened.schema_arrow
             types = {column.name: str(column.type) for column in schema}
-            return replace(file, header=tuple(schema.names), layout=layout, types=types)
+            above = read_partitions(find_origin(file.path))
+            # What a file holds itself is what counts.
+            partitions = {name: text for name, text in above.items() if name not in types}
+            return replace(
+                file,
+                header=(*schema.names, *partitions),
+                layout=layout,
+                types=types | dict.fromkeys(partitions, "string"),
+                partitions=partitions,
+            )
     except pa.ArrowNotImplementedError as error:
         what = (
             f"{file.file.path}: a column has a type that is not read, such as numbers of 128 bits"
@@ -42,12 +53,21 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 
 
 def check_file(
-    file: SourceFile, plans: Sequence[Plan], _copies: Copies, _progress: Progress
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> CheckedFile:
-    """The file once the pages of all columns that are read fit its footer."""
+    """The file once the pages of all columns that are read fit its footer.
+
+    Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
+    """
     assert file.layout is not None
-    check_pages(file.path, file.file.path, file.layout, columns_read(plans, file.header))
-    return CheckedFile(file, file.layout.rows)
+    wanted = columns_read(plans, file.header)
+    own = {name for name in wanted if name not in file.partitions}
+    check_pages(file.path, file.file.path, file.layout, own)
+    records = file.layout.rows
+    added = {name: text for name, text in file.partitions.items() if name in wanted}
+    if added:
+        file = copy_with(file, [*own], added, copies)
+    return CheckedFile(file, records)
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

@@ -23,7 +23,7 @@ class SourceFile:
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
     A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
-    itself; in CSV all is text.
+    itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
     """
 
     file: DataFile
@@ -32,6 +32,7 @@ class SourceFile:
     header: tuple[str, ...] = ()
     layout: Layout | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:

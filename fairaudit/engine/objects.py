@@ -1,0 +1,181 @@
+"""Objects of a store (`s3://`, `gs://`, `az://`), whose bytes are fetched to files in one reading.
+
+Who may read them is told by the environment and the store's own chain, never by an address; the
+words of a store's errors are not repeated, since they may quote what it was asked with.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.table_folders import marks_table
+from fairaudit.errors import DataError, NothingToAudit, UsageError
+from fairaudit.inputs import keep_fetched
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+SCHEMES = ("s3", "gs", "gcs", "az")
+"""The stores, as an address begins."""
+
+_PATIENCE = timedelta(seconds=60)
+_PIECE = 1 << 20
+_KIND = re.compile(r"AWS Error ([A-Z_]{2,40}) ")
+_WHO = "who may read it comes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID"
+
+
+def is_object(entry: str) -> bool:
+    """Whether an entry of `data` names objects of a store."""
+    scheme, sign, _ = entry.partition("://")
+    return bool(sign) and scheme.lower() in SCHEMES
+
+
+def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
+    """The files that hold the objects which an address, a folder or a glob of a store names.
+
+    What was fetched before and has the same size and time is not fetched again. Raises
+    `NothingToAudit` where a glob or folder holds none, `DataError` where the store has no such
+    object or does not give it, `UsageError` where the address holds more than a bucket and a path.
+    """
+    scheme, _, path = entry.partition("://")
+    refuse_secrets(path)
+    path = path.rstrip("/")
+    if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
+        raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
+    with _told_of(entry):
+        store = _open_store(scheme.lower())
+        return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
+
+
+def refuse_secrets(path: str) -> None:
+    """Raises `UsageError` where an address has a user, a password or parameters; none is told."""
+    bucket, _, key = path.partition("/")
+    # In a bucket's name no such sign can stand, and a key is asked for as it is written.
+    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
+        what = "the address of an object has a user, a password or parameters, which reports print"
+        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
+
+
+def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> list[FileInfo]:
+    """The objects that a path names: one, all of a folder in a known format, or those of a glob."""
+    from pyarrow.fs import FileType
+
+    (found,) = store.get_file_info([path])
+    if found.type == FileType.File:
+        return [found]
+    if found.type == FileType.Directory:
+        everything = _list(store, path)
+        if any(marks_table(PurePosixPath(info.path)) for info in everything):
+            what = f"{entry} holds a table of Delta or Iceberg: its files are not all rows"
+            raise DataError(what, "copy the folder here, and name that")
+        inside = [info for info in everything if not info.base_name.startswith((".", "~"))]
+        known = [info for info in inside if format_of(Path(info.base_name))]
+        if len(known) < len(inside):
+            what = f"{len(inside) - len(known)} other files in {entry} are not read"
+            notices.append(Notice(what, Subjects.NOBODY))
+        if not known:
+            raise NothingToAudit(f"the folder {entry} holds no file to audit", list_formats())
+        return known
+    if not glob.has_magic(path):
+        raise DataError(f"there is no object {entry}", "check the bucket and the path")
+    parts = path.split("/")
+    fixed = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    start = "/".join(parts[:fixed])
+    matches = [
+        info
+        for info in _list(store, start)
+        if _matches(info.path.split("/")[fixed:], parts[fixed:])
+    ]
+    if not matches:
+        raise NothingToAudit(f"the glob {entry} matches no object", "check the pattern")
+    return matches
+
+
+def _list(store: FileSystem, folder: str) -> list[FileInfo]:
+    """All objects below a folder, by name; what is empty and ends in `/` stands for a folder."""
+    from pyarrow.fs import FileSelector, FileType
+
+    found = store.get_file_info(FileSelector(folder, recursive=True, allow_not_found=True))
+    return sorted((info for info in found if info.type == FileType.File), key=lambda i: i.path)
+
+
+def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a path fits a pattern, part by part; `**` stands for any number of folders."""
+    if not parts or not names:
+        return not parts and not names
+    if parts[0] == "**":
+        return _matches(names, parts[1:]) or (len(names) > 1 and _matches(names[1:], parts))
+    hidden = names[0].startswith(".") and not parts[0].startswith(".")
+    fits = fnmatch.fnmatchcase(names[0], parts[0]) and not hidden
+    return fits and _matches(names[1:], parts[1:])
+
+
+def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
+    """The file that holds the bytes of an object; raises `DataError` where they are not all."""
+    address = f"{scheme}://{found.path}"
+    if format_of(Path(found.base_name)) is None:
+        raise DataError(f"{address}: not known what kind of file this is", list_formats())
+
+    def write(path: Path) -> None:
+        with store.open_input_stream(found.path, compression=None) as stream, path.open("wb") as to:
+            shutil.copyfileobj(stream, to, _PIECE)
+        if path.stat().st_size != found.size:
+            raise DataError(f"{address}: it changed while it was fetched", "run again")
+        os.utime(path, ns=(found.mtime_ns, found.mtime_ns))
+
+    suffixes = PurePosixPath(found.base_name).suffixes[-2:]
+    return keep_fetched(
+        address, f"{found.size} {found.mtime_ns}", f"object{''.join(suffixes)}", write
+    )
+
+
+def _open_store(scheme: str) -> FileSystem:
+    """A store, with the credentials that its own library finds."""
+    from pyarrow import fs
+
+    if scheme == "s3":
+        return fs.S3FileSystem(**_s3_options())
+    try:
+        if scheme in {"gs", "gcs"}:
+            return fs.GcsFileSystem(retry_time_limit=_PATIENCE)
+        account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+        if account is None:
+            what = "an address of Azure needs the name of the storage account"
+            raise UsageError(what, "AZURE_STORAGE_ACCOUNT_NAME has it")
+        return fs.AzureFileSystem(account, account_key=os.environ.get("AZURE_STORAGE_ACCOUNT_KEY"))
+    except (ImportError, AttributeError) as error:
+        what = f"this build of pyarrow cannot read {scheme}://"
+        raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
+
+
+def _s3_options() -> dict[str, Any]:
+    """What Arrow does not take from the environment by itself: another endpoint."""
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return {"endpoint_override": endpoint} if endpoint else {}
+
+
+@contextmanager
+def _told_of(entry: str) -> Iterator[None]:
+    """Tells an error of a store by its kind alone."""
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(f"{entry}: the store refuses it", _WHO) from error
+    except OSError as error:
+        if error.strerror and not _KIND.search(str(error)):
+            hint = "free some space, or point TMPDIR to another disk"
+            raise DataError(f"{entry}: it cannot be kept here: {error.strerror}", hint) from error
+        kind = _KIND.search(str(error))
+        why = f" ({kind[1]})" if kind else ""
+        raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error

@@ -1,0 +1,217 @@
+"""Objects of a store: the same report as of the same bytes here, and no credential in any."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from commands import run
+
+import fairaudit
+from fairaudit import inputs
+from fairaudit.errors import DataError, NothingToAudit, UsageError
+from fairaudit.result import AuditResult
+
+KEY, SECRET, TOKEN = "AKIAMARKERMARKER1234", "markerOfASecretKey", "markerOfASessionToken"
+SPEC: dict[str, Any] = {
+    "columns": {"protected": ["race"], "decision": {"column": "y", "positive": 1, "negative": 0}},
+    "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
+}
+TEXT = "race,y\na,1\na,0\nb,1\nb,1\nb,1\n"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A server of S3 on this machine, with a client that writes to it."""
+
+    client: Any
+
+    def put(self, key: str, content: bytes | str) -> str:
+        """The address of an object that holds this."""
+        body = content.encode() if isinstance(content, str) else content
+        self.client.put_object(Bucket="lake", Key=key, Body=body)
+        return f"s3://lake/{key}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of the server, for all tests here."""
+    reason = "S3 on loopback needs moto: pip install 'moto[s3,server]' boto3"
+    moto_server = pytest.importorskip("moto.server", reason=reason)
+    running = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    yield "http://{}:{}".format(*running.get_host_and_port())
+    running.stop()
+
+
+@pytest.fixture
+def store(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A bucket `lake`, empty, that the environment gives access to."""
+    boto3 = pytest.importorskip("boto3", reason="pip install boto3")
+    for name, value in {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_SESSION_TOKEN": TOKEN,
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="lake")
+    yield Store(client)
+    for found in client.list_objects_v2(Bucket="lake").get("Contents", []):
+        client.delete_object(Bucket="lake", Key=found["Key"])
+    client.delete_bucket(Bucket="lake")
+    inputs.forget_stdin()
+
+
+def parquet(text: str) -> bytes:
+    """The rows of a CSV text as Parquet."""
+    held = BytesIO()
+    pl.read_csv(StringIO(text)).write_parquet(held)
+    return held.getvalue()
+
+
+def render(result: AuditResult, place: str) -> str:
+    """The report as JSON, but for where the data lies and when it was written."""
+    text = result.to_json().replace(place, "PLACE")
+    return re.sub(r'"(modified|created)": "[^"]*"', "", text)
+
+
+def search_reports(spec: Path, folder: Path, code: int) -> list[str]:
+    """What of a run, in any format, has a credential: all of them hold the word `marker`."""
+    folder.mkdir()
+    files = [folder / f"r.{suffix}" for suffix in ("json", "md", "html", "xml", "csv")]
+    outputs = [text for file in files for text in ("-o", str(file))]
+    told: dict[str, str] = {}
+    for form in ("terminal", "github"):
+        done = run("run", spec, "--format", form, "-v", *outputs)
+        assert done.returncode == code, done.stderr
+        told |= {form: done.stdout, f"{form} stderr": done.stderr}
+    told |= {file.name: file.read_text() for file in files if file.exists()}
+    assert "r.json" in told
+    return [name for name, text in told.items() if "marker" in text.lower()]
+
+
+def people(data: str) -> int:
+    """How many rows an audit counts."""
+    rows = fairaudit.audit(SPEC, data).provenance.rows
+    assert rows is not None
+    return rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_report_is_that_of_the_file(store: Store, tmp_path: Path, suffix: str) -> None:
+    content = TEXT.encode() if suffix == "csv" else parquet(TEXT)
+    here = tmp_path / f"x.{suffix}"
+    here.write_bytes(content)
+    address = store.put(f"exports/x.{suffix}", content)
+    there, local = fairaudit.audit(SPEC, address), fairaudit.audit(SPEC, str(here))
+    (file,) = there.provenance.files
+    assert (file.path, file.bytes) == (address, len(content))
+    assert render(there, address) == render(local, str(here))
+    assert there.provenance.cube_sha256 == local.provenance.cube_sha256
+    assert there.provenance.route == local.provenance.route
+
+
+def test_folders_globs_and_what_is_not_there(store: Store) -> None:
+    for key in ("in/1.csv", "in/2.csv", "in/deep/3.csv", "in/.hidden.csv", "in/note.docx"):
+        store.put(key, TEXT)
+    assert people("s3://lake/in/1.csv") == 5
+    assert people("s3://lake/in/*.csv") == 10
+    assert people("s3://lake/in/**/*.csv") == people("s3://lake/in/") == 15
+    assert people("s3://lake/*/[12].csv") == 10
+    with pytest.raises(NothingToAudit, match="matches no object"):
+        people("s3://lake/in/*.parquet")
+    with pytest.raises(DataError, match=r"there is no object s3://lake/in/4\.csv"):
+        people("s3://lake/in/4.csv")
+    with pytest.raises(DataError, match=r"note\.docx: not known what kind"):
+        people("s3://lake/in/note.docx")
+    with pytest.raises(DataError, match="there is no object"):
+        people("s3://nowhere/in/4.csv")
+
+
+def test_folders_of_a_store_spell_partitions(store: Store) -> None:
+    store.put("loans/race=a/x.parquet", parquet("y\n1\n0\n"))
+    store.put("loans/race=b/x.parquet", parquet("y\n1\n1\n"))
+    result = fairaudit.audit(SPEC, "s3://lake/loans")
+    sizes = {row.group: row.estimate.numerator for row in result.rates if row.by}
+    assert sizes == {(("race", "a"),): 1, (("race", "b"),): 2}
+
+
+def test_another_object_of_that_name_is_fetched_again(store: Store) -> None:
+    assert people(store.put("x.csv", TEXT)) == 5
+    assert people(store.put("x.csv", TEXT + "b,0\n")) == 6
+
+
+def test_what_was_fetched_does_not_stay(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    people(store.put("x.csv", TEXT))
+    assert [*tmp_path.rglob("object.csv")]
+    inputs.forget_stdin()
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"s3://{KEY}:{SECRET}@lake/x.csv",
+        f"s3://{TOKEN}@lake/x.csv",
+        f"s3://lake/x.csv?secret_key={SECRET}",
+        f"s3://lake?access_key={KEY}&secret_key={SECRET}",
+    ],
+)
+def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has a user, a password or parameters") as caught:
+        people(address)
+    assert "marker" not in f"{caught.value}".lower()
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"version": 1, **SPEC, "data": address}))
+    assert not search_reports(spec, tmp_path / "out", 2)
+
+
+@pytest.mark.parametrize("key", ["x.csv", "missing.csv"])
+def test_no_format_has_a_credential(store: Store, key: str, tmp_path: Path) -> None:
+    store.put("x.csv", TEXT)
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"version": 1, **SPEC, "data": f"s3://lake/{key}"}))
+    assert not search_reports(spec, tmp_path / "out", 1 if key == "x.csv" else 2)
+    spec.write_text(spec.read_text().replace("demographic_parity_ratio", SECRET))
+    assert search_reports(spec, tmp_path / "more", 2), "the search finds what is there"
+
+
+def test_a_store_that_does_not_answer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    del store
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(DataError, match=r"does not give it \(NETWORK_CONNECTION\)") as caught:
+        people("s3://lake/x.csv")
+    assert "marker" not in f"{caught.value}".lower()
+
+
+def test_a_bucket_is_named() -> None:
+    for address in ("s3://", "s3:///x.csv", "s3://*/x.csv"):
+        with pytest.raises(UsageError, match="no bucket is named"):
+            people(address)
+
+
+def test_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(UsageError, match="name of the storage account"):
+        people("az://lake/x.csv")
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
+def test_a_table_in_a_store_is_not_read_as_loose_files(store: Store, log: str) -> None:
+    store.put(f"t/{log}", "{}")
+    store.put("t/stale.csv", TEXT)
+    with pytest.raises(DataError, match="holds a table of Delta or Iceberg"):
+        people("s3://lake/t")
