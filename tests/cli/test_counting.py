@@ -124,7 +124,8 @@ def test_sites_agree_on_quantiles_in_rounds(tmp_path: Path) -> None:
         done = run("count", spec, "--data", path, "-o", path.with_suffix(".counts"), *known)
         assert done.returncode == 0
     trees = []
-    for named in ([], ["--data", tmp_path / "*.counts"]):
+    merged_counts: list[str | Path] = ["--data", tmp_path / "*.counts"]
+    for named in ([], merged_counts):
         done = run("run", spec, *named, "--format", "json", SOURCE_DATE_EPOCH="1700000000")
         tree = json.loads(done.stdout)
         trees.append({name: tree[name] for name in tree if name not in {"asked", "data"}})

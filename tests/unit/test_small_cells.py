@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fairaudit
-from fairaudit import counts_file, pipeline
+from fairaudit import counted_files, counts_file, pipeline
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.ledger import Ledger
 from fairaudit.question import Question
@@ -102,7 +102,7 @@ def test_what_stands_beside_the_cells_tells_nobody(tmp_path: Path) -> None:
     counts = counts_file.read(path)
     (source,) = counts.sources
     assert (source.records, source.file.bytes, source.file.lines) == (None, 0, None)
-    assert source.sha256 != counts_file.hash_file(data)
+    assert source.sha256 != counted_files.hash_file(data)
     assert counts.weights is not None
     assert counts.weights.largest == 1
     assert not any(counts.weights.weights[1])
