@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from typing import Any
 import polars as pl
 import pytest
 from commands import run
+from pyarrow import fs
 
 import fairaudit
 from fairaudit import inputs
+from fairaudit.engine import objects
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.result import AuditResult
 
@@ -215,3 +218,58 @@ def test_a_table_in_a_store_is_not_read_as_loose_files(store: Store, log: str) -
     store.put("t/stale.csv", TEXT)
     with pytest.raises(DataError, match="holds a table of Delta or Iceberg"):
         people("s3://lake/t")
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A bucket `lake` that is a folder here: what a store may do is done by hand."""
+    bucket = tmp_path / "lake"
+    bucket.mkdir()
+    store = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    monkeypatch.setattr(objects, "_open_store", lambda _: store)
+    yield bucket
+    inputs.forget_stdin()
+
+
+def test_a_folder_without_a_known_format_holds_no_file(local: Path) -> None:
+    (local / "month").mkdir()
+    (local / "month" / "notes.docx").write_text("none")
+    with pytest.raises(NothingToAudit, match="the folder s3://lake/month holds no file to audit"):
+        fairaudit.audit(SPEC, "s3://lake/month")
+
+
+def test_an_object_that_changes_under_way_is_told(
+    local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (local / "x.csv").write_text(TEXT)
+    monkeypatch.setattr("shutil.copyfileobj", lambda source, to, _: to.write(source.read(9)))
+    with pytest.raises(DataError, match=r"s3://lake/x.csv: it changed while it was fetched"):
+        fairaudit.audit(SPEC, "s3://lake/x.csv")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the store refuses it"),
+        (OSError(errno.ENOSPC, "No space left on device"), "it cannot be kept here: No space left"),
+    ],
+)
+def test_what_stops_a_fetch_is_told_by_its_kind(
+    local: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str
+) -> None:
+    (local / "x.csv").write_text(TEXT)
+
+    def stop(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("shutil.copyfileobj", stop)
+    with pytest.raises(DataError) as raised:
+        fairaudit.audit(SPEC, "s3://lake/x.csv")
+    assert said in str(raised.value)
+    assert "hush" not in str(raised.value)
+
+
+def test_a_store_that_arrow_was_built_without_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(fs, "GcsFileSystem", raising=False)
+    with pytest.raises(UsageError, match="this build of pyarrow cannot read gs://"):
+        fairaudit.audit(SPEC, "gs://lake/x.csv")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 import fairaudit
@@ -95,3 +97,15 @@ def test_an_empty_part_and_a_damaged_one(tmp_path: Path) -> None:
     part.write_bytes((tmp_path / "year=2026" / "part.parquet").read_bytes()[:-20])
     with pytest.raises(DataError, match=r"part\.parquet"):
         audit(tmp_path, "year")
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_lake(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq, "ParquetWriter", full)
+    with pytest.raises(DataError, match="no space for a copy with the columns") as raised:
+        audit(folder, "year")
+    assert "No space left on device" in str(raised.value.hint)
