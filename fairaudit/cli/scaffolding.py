@@ -50,7 +50,11 @@ _HasHeader = Annotated[
 
 
 _NoInput = Annotated[
-    bool, typer.Option("--no-input", help="Ask nothing: what is not said is proposed, or a fault.")
+    bool,
+    typer.Option(
+        "--no-input",
+        help="Never ask: proposals are taken, and what cannot be proposed is an error.",
+    ),
 ]
 
 

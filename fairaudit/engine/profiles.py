@@ -102,6 +102,9 @@ def guess_format(
         )
         decimal = "," if has_comma else "."
     names = tuple(header)
+    if names and rows and len(names) != len(rows[0]):
+        what = f"--header names {len(names)} columns, and the first line has {len(rows[0])}"
+        raise UsageError(what, "name each column, or say the --separator")
     is_row = not has_header if has_header is not None else _is_row(rows)
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))

@@ -58,8 +58,8 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
     if not found:
         known = [column.name for column in profile.columns]
         near = did_you_mean(name, known)
-        listed = ", ".join(map(names.quoted, known[:MOST_GROUPS]))
-        raise UsageError(f"no column {names.quoted(name)}{near}", f"there are {listed}")
+        what = f"no column {names.quoted(name)}{near}"
+        raise UsageError(what, f"there are {_list_columns(profile)}")
     if len(found) > 1 or not name:
         what = f"{len(found)} columns are named {names.quoted(name)}"
         raise UsageError(what if name else "a column has no name", "rename it in the file")
@@ -78,7 +78,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         found = find_candidates(profile, Role.PROTECTED)
         raise UsageError(
             "which columns are protected is yours to say: --protected",
-            f"candidates: {describe(found) or 'none by name'}",
+            f"candidates: {describe(found) or 'none by name'}; there are {_list_columns(profile)}",
         )
     for name in choices.protected:
         _refuse_ids(find_column(profile, name))
@@ -96,9 +96,11 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         if found and not (role is Role.DECISION and Role.PREDICTION in proposals):
             proposals[role] = found[0].column.name
     if is_open and not proposals:
-        what = "no column looks like an outcome: --label, --prediction, --decision or --score"
-        listed = ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
-        raise UsageError(what, f"there are {listed}")
+        what = (
+            "no column looks like an outcome: --label, --prediction, --decision or --score, or of "
+            "a table of counts --counts selected=COLUMN --counts total=COLUMN"
+        )
+        raise UsageError(what, f"there are {_list_columns(profile)}")
     if Role.COUNT not in choices.columns and not choices.counts:
         tables = [row.column.name for row in find_candidates(profile, Role.COUNT)]
         proposals.update((Role.COUNT, name) for name in tables if name not in named)
@@ -108,6 +110,10 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
 def are_free(counts: Mapping[str, str], taken: Iterable[str]) -> bool:
     """Whether there are counts side by side in columns that have no role."""
     return bool(counts) and not {*counts.values()} & {*taken}
+
+
+def _list_columns(profile: FileProfile) -> str:
+    return ", ".join(names.quoted(column.name) for column in profile.columns[:MOST_GROUPS])
 
 
 def describe(candidates: Iterable[Candidate]) -> str:

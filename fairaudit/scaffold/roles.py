@@ -47,7 +47,7 @@ _WORDS = {
     Role.WEIGHT: "weight weights wgt wt fnlwgt pweight",
 }
 _LEVELS = (
-    "male female m f man woman men women white black asian hispanic latino latina caucasian"
+    "male female m f w man woman men women white black asian hispanic latino latina caucasian"
     " african-american"
 )
 _KNOWN_LEVELS = frozenset(_LEVELS.split())
@@ -56,9 +56,17 @@ _POSITIVES = (
     " positive pass passed invited offer"
 )
 _POSITIVE = frozenset(_POSITIVES.split())
+_ZEROS = frozenset({"0", "-1"})
+"""What stands beside a 1 that is evidently the positive: 1 and 2 are codes."""
+_BURDEN_WORDS = (
+    "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
+    " denied rejected refused dismissed"
+)
+_BURDENS = frozenset(_BURDEN_WORDS.split())
+"""What happens to people who hope that it does not, by a word of the name of its column."""
 _COUNTED_WORDS = (
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
-    " positive"
+    " positive offers hires admissions approvals promotions"
 )
 _COUNTED = frozenset(_COUNTED_WORDS.split())
 _REFUSED_WORDS = "rejected denied declined refused unselected dismissed failed died negative"
@@ -165,8 +173,15 @@ def list_known(column: ColumnProfile) -> list[str]:
 def guess_positive(column: ColumnProfile) -> str | None:
     """The value of two that is likely the positive; None where both may be."""
     known = list_known(column)
+    if "1" in known and not _ZEROS & {*known}:
+        return None
     likely = [text for text in known if canonical(text.strip().lower()) in _POSITIVE]
     return likely[0] if len(known) == 2 and len(likely) == 1 and column.is_whole else None
+
+
+def is_burden(column: ColumnProfile) -> bool:
+    """Whether the positive of an outcome is a burden, by its name."""
+    return bool({*_words(column.name)} & _BURDENS)
 
 
 def is_id(column: ColumnProfile, rows: int) -> bool:

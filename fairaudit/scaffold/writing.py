@@ -14,6 +14,7 @@ from fairaudit.scaffold.roles import (
     Candidate,
     Role,
     find_candidates,
+    is_burden,
     is_code,
     is_date,
     is_id,
@@ -58,9 +59,10 @@ def write_spec(
     if choices.counts:
         lines += _write_counts(choices)
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
-        lines.append(
-            "  # `favourable: false` in an outcome: its positive is a burden, as an alarm is"
-        )
+        lines += [
+            "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
+            "  # default is. Where the label's is one, say it of the prediction or decision, too.",
+        ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
     lines += _write_strata(profile, choices)
@@ -183,6 +185,8 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         others = [text for text in known if text != positive]
         keys = [f"column: {quote(column.name)}", f"positive: {quote(positive)}"]
         keys += [f"negative: {_list(others)}"] if others else []
+    if is_burden(column):
+        keys.append("favourable: false")
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
 
