@@ -92,7 +92,7 @@ def _result(future: Future[Value]) -> Value:
         return future.result()
     except BrokenExecutor as error:
         what = "a process was killed before its audit was done"
-        raise FairauditError(what, "memory may be short: --jobs 1 takes the least") from error
+        raise FairauditError(what, "if memory is short, run with --jobs 1") from error
 
 
 def _live_with_parent() -> None:

@@ -110,7 +110,7 @@ _Jobs = Annotated[
         "--jobs",
         min=1,
         metavar="N",
-        help="Judge several files in so many processes; else one for each core, where it pays.",
+        help="How many processes judge several files; by default one per core, from 32 files on.",
     ),
 ]
 _Timings = Annotated[

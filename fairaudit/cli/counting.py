@@ -39,7 +39,7 @@ _Suppress = Annotated[
 ]
 _Cuts = Annotated[
     Path | None,
-    typer.Option(help=f"The quantiles of all data: all{CUTS_SUFFIX}, of a round that was merged."),
+    typer.Option(help=f"Cut at the merged quantiles of all parts: all{CUTS_SUFFIX}."),
 ]
 _Parts = Annotated[
     list[str], typer.Argument(metavar="PART", help="Files of counts (or of cuts), globs.")
@@ -130,7 +130,7 @@ def _read_cuts(path: Path, question: Question) -> CutsRound:
 def _refuse_cuts(output: str, known: CutsRound | None) -> None:
     if known is not None or _is_round(output):
         what = "--suppress does not go with cuts, which are values of single people"
-        raise UsageError(what, "write the bins and thresholds of the spec out as numbers")
+        raise UsageError(what, "write the bins and thresholds in the spec as numbers")
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:

@@ -231,6 +231,8 @@ def _sure(finding: Finding) -> list[str]:
         family = f"{correction} {numbers.counted(test.family, 'test')}"
         method = family if test.family > 1 else test.test
         parts.append(f"p {p} against {evidence.hypothesis(finding)} ({method})")
+        if evidence.is_of_others(finding):
+            parts[-1] += ", of all groups and not of these two"
     return [*parts, _missing(finding)]
 
 

@@ -31,7 +31,7 @@ def backing(finding: Finding) -> str:
     """What the evidence says of a value beside its limit; empty where the limit asks for none."""
     if not finding.not_cleared:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
-    if finding.backing is Backing.NOT_SIGNIFICANT and _differs_elsewhere(finding):
+    if is_of_others(finding):
         return (
             "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
             "the limit differs significantly"
@@ -64,8 +64,10 @@ def _is_significant_alone(finding: Finding) -> bool:
     return test is not None and test.p < alpha <= test.adjusted
 
 
-def _differs_elsewhere(finding: Finding) -> bool:
+def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
+    if not finding.not_cleared or finding.backing is not Backing.NOT_SIGNIFICANT:
+        return False
     test = None if finding.estimate is None else finding.estimate.significance
     return test is not None and test.adjusted < finding.check.inference.alpha
 

@@ -13,6 +13,7 @@ from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import checks, metric_titles, numbers
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import (
+    Backing,
     Breach,
     Check,
     Finding,
@@ -35,6 +36,10 @@ _CHANGED = {
     ReversalKind.EXPLAINED: "is mostly gone after adjustment for {}",
 }
 """What else becomes of a gap."""
+_WITHIN = {
+    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant",
+    Backing.NOT_CONCLUSIVE: "within the limit, but not conclusive",
+}
 _NEAR = 1e-9
 _MANY_TIMES = 2
 """From this ratio on it is told as `2.4 times`, not in per cent."""
@@ -84,12 +89,12 @@ def limits(finding: Finding) -> str:
 
 
 def _standing(finding: Finding) -> str:
-    """What keeps a value beyond its limit from counting: a waiver, or too little evidence."""
+    """What makes the status another one than that of the value: a waiver, or the evidence."""
     if finding.status is Status.WAIVED and finding.waived:
         return f"waived until {finding.waived[0].expires}"
     if finding.not_cleared:
         return "beyond the limit without the evidence it asks for"
-    return ""
+    return _WITHIN.get(finding.backing, "")
 
 
 def _sentence(finding: Finding) -> str:
@@ -310,6 +315,8 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         return f"no gap in {title} is reversed by strata"
     text = reversal_headline(finding.reversals[0], title)
+    if not finding.reversals[0].is_significant(finding.check.inference.alpha):
+        text += ", not established"
     others = len(finding.reversals) - 1
     return text + (f"; {numbers.whole(others)} more like it" if others else "")
 

@@ -26,6 +26,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.finding_facts import labelled
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.text_layout import BLANK, Line, line, padded, side_by_side, wrapped
 from fairaudit.result import AuditResult, LatticeEntry
@@ -176,13 +177,14 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
 
 
 def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
-    """Who is compared, and how sure it is."""
+    """Who is compared, how sure it is, and what the evidence makes of the verdict."""
     label, kept = "", []
     for name, text in diagnostic.lines:
         label = name or label
         if label in {"who", "sure"}:
             kept.append((name, text))
-    return kept
+    backing = evidence.backing(diagnostic.finding)
+    return [*kept, *labelled("note", [backing])]
 
 
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:

@@ -89,7 +89,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
 def refuse_settings(settings: Iterable[str]) -> None:
     """Raises `UsageError` for settings of a spec that was loaded before."""
     if [*settings]:
-        what = "a spec that is loaded already takes no settings"
+        what = "settings change a file or a text, not a spec that is already loaded"
         raise UsageError(what, "give its path, its text or a mapping")
 
 
