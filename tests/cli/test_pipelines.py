@@ -98,3 +98,6 @@ def test_the_container_copies_what_the_build_needs() -> None:
     assert all((ROOT / name).exists() for name in copied)
     assert {"pyproject.toml", "setup.py", "README.md", "LICENSE", "fairaudit"} <= copied
     assert text.index("USER auditor") < text.index("ENTRYPOINT")
+    # The slim image has no compiler: the native kernel is built by the full one of the same Python.
+    images = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert images == [images[0], f"{images[0]}-slim"]

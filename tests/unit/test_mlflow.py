@@ -36,6 +36,7 @@ def mlflow(tmp_path: Path) -> Iterator[Any]:
     """MLflow, which keeps its runs in this folder."""
     module = pytest.importorskip("mlflow", reason="MLflow is not installed")
     pytest.importorskip("sqlalchemy", reason="MLflow keeps local runs by SQLAlchemy")
+    pytest.importorskip("alembic", reason="MLflow makes its tables by Alembic")
     module.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
     module.create_experiment("audits", artifact_location=str(tmp_path / "artifacts"))
     module.set_experiment("audits")
