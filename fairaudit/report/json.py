@@ -15,12 +15,11 @@ from fairaudit.codec import write_answers, write_result
 from fairaudit.report import appearances, diagnostics, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
-_SPELLED = re.compile(
-    r"(?<=#)#|[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-    r"|[\ud800-\udfff]"
+_UNSEEN = re.compile(
+    r"[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
-"""What is written as an escape: the second `#` of `##vso[…]`, signs that are not seen or turn the
-direction of writing, and halves of characters, as paths that are no text have."""
+"""What is written as an escape: signs that are not seen or turn the direction of writing, and
+halves of characters, as paths that are no text have."""
 
 
 def render(result: AuditResult) -> str:
@@ -88,4 +87,6 @@ def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
         members.append(f"{encode(name)}: " + (f"[\n  {rows}\n ]" if rows else encode(value)))
     text = "{\n " + ",\n ".join(members) + "\n}\n"
     # Such signs stand in strings alone.
-    return _SPELLED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    text = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    # Of `##vso[…]` the second `#`: a build server would read a command.
+    return re.sub(r"(?<=#)#", r"\\u0023", text) if "##" in text else text
