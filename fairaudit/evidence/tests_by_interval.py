@@ -22,7 +22,9 @@ _MOST_EXTREME = 100
 """Of more groups none is tested against an extreme one: each needs a search of its own."""
 
 _NEAR = 1e-12
-_FARTHEST = 38.0
+_ROUNDING = 2e-16
+_FARTHEST = 37.5
+"""Its p is the smallest that has all its digits."""
 _STEPS = 60
 _CLOSE = 1e-9
 
@@ -66,18 +68,24 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     low, at_low = np.zeros_like(distance), np.array(distance)
     high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
     z = np.full_like(distance, 2.0)
-    for _ in range(_STEPS):
+    was_outside = np.zeros(distance.shape, dtype=bool)
+    settled = ~(distance >= _NEAR)  # parity itself, and what is undefined
+    for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
-        settled = (np.abs(here) < _NEAR * distance) & (here != 0)
-        # The end that stays counts half, so that the other one moves, too (Illinois).
-        at_high = np.where(outside & (low > 0), at_high / 2, np.where(outside, at_high, here))
-        at_low = np.where(outside, here, np.where(high < _FARTHEST, at_low / 2, at_low))
+        # Ends that are cut off at parity are 0 from there on, and never below.
+        is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
+        settled |= is_root & ((here != 0) | (at_high < 0))
+        # An end that stays a second time counts half, so that it moves, too (Illinois).
+        stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)
+        at_high = np.where(outside, at_high * stayed, here)
+        at_low = np.where(outside, here, at_low * stayed)
+        was_outside = outside
         low, high = np.where(outside, z, low), np.where(outside, high, z)
         secant = low + (high - low) * at_low / (at_low - at_high)
         # Ends that are cut off at parity, or infinite, tell no slope.
         usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
-        middle = np.where(high == _FARTHEST, np.minimum(2 * z, (z + high) / 2), (low + high) / 2)
+        middle = np.where(np.isnan(at_high), np.minimum(2 * z, _FARTHEST), (low + high) / 2)
         z = np.where(settled, z, np.where(usable, secant, middle))
         if not (~settled & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
             break
