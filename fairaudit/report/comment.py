@@ -24,7 +24,7 @@ from fairaudit.report.diagnostics import (
     limit_place,
 )
 from fairaudit.report.provenance import name_spec
-from fairaudit.report.repository import link_to_line
+from fairaudit.report.repository import link_to_line, link_to_metric
 from fairaudit.result import AuditResult
 
 _WIDTH = 80
@@ -105,7 +105,7 @@ def _cells(row: Diagnostic, *, has_owners: bool) -> Iterator[Cell]:
     check = row.finding.check
     given = f" given {numbers.subset(check.given)}" if check.given else ""
     yield Cell(row.finding.status.upper(), TONES[row.level])
-    yield Cell(f"{row.code}\n{row.headline}")
+    yield Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None)
     yield Cell(f"{numbers.subset(check.by)}{given}" if check.by else "")
     yield Cell(f"{row.value}\n({row.interval})" if row.interval else row.value, Tone.STRONG)
     yield Cell(row.limit)

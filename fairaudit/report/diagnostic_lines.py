@@ -264,11 +264,12 @@ def _people(finding: Finding) -> list[str]:
     affected = finding.practice
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
-    way = "fewer" if affected.burden else "more"
+    way, participle = "fewer" if affected.burden else "more", headlines.participle_of(finding)
     worse, better = map(headlines.side, evidence.sides_of_gap(finding))
     texts = []
     if affected.to_limit:
-        texts.append(f"{numbers.whole(affected.to_limit)} {way} would keep the limit")
+        who = f"{numbers.whole(affected.to_limit)} {way} {participle}".rstrip()
+        texts.append(f"{who} would keep the limit")
     if affected.to_parity:
         texts.append(f"{numbers.whole(affected.to_parity)} {way} would equal {better}")
     if affected.flips:

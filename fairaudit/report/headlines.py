@@ -345,6 +345,13 @@ def _participle(check: Check, part: ComparisonPart) -> str:
     return record.participle if isinstance(record, GroupMetric) and check.of != "label" else ""
 
 
+def participle_of(finding: Finding) -> str:
+    """What the people are that the compared rate counts: `selected`; empty where it has no word."""
+    parts = checks.deciding_parts(finding)
+    check = finding.check
+    return _participle(check, parts[0]) if len(parts) == 1 and isinstance(check, Check) else ""
+
+
 def _be(people: Side) -> str:
     """`are` where a group's name is a plural: of women."""
     last = side(people).rpartition(" ")[2].casefold()

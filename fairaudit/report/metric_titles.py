@@ -8,12 +8,13 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import GroupMetric, Mean, PeopleCount, Rate, Requirement, find_metric
-from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
+from fairaudit.metrics.rates import BASE_RATE, NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding
 
 _LABEL = "label"
+_OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}
 _SCORED = frozenset({"decision", "prediction"})
 _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "averaged,"}
 
@@ -28,7 +29,7 @@ def title(metric: str, of: str = "") -> str:
 
 def heading(metric: str, of: str, title: str) -> str:
     """A rate's title beside its outcome: nobody is selected by a label such as an income."""
-    return BASE_RATE.title if (metric, of) == (SELECTION_RATE.id, _LABEL) else title
+    return _OF_LABELS.get(metric, title) if of == _LABEL else title
 
 
 def of_outcome(metric: str, of: str) -> str:

@@ -1,4 +1,4 @@
-"""Files as the repository of a workflow on GitHub names them, and links to their lines."""
+"""Links out of a report: to a line of the spec on GitHub, to a metric in the documentation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fairaudit.errors import Place
 from fairaudit.inputs import is_file
+from fairaudit.metrics import find_metric
 from fairaudit.names import printable
 
 
@@ -36,3 +37,11 @@ def link_to_line(place: Place) -> str:
         return ""
     address = f"{repository}/blob/{commit}/{path}"
     return f"{server.rstrip('/')}/{quote(address)}#L{place.line}"
+
+
+def link_to_metric(name: str) -> str:
+    """The address of a metric on the site that `FAIRAUDIT_DOCS` names; empty without one."""
+    site = os.environ.get("FAIRAUDIT_DOCS", "").strip()
+    if not site.startswith("https://") or find_metric(name) is None:
+        return ""
+    return f"{quote(site.rstrip('/'), safe=':/%')}/metrics.html#{name}"

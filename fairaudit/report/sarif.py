@@ -19,7 +19,7 @@ from fairaudit.names import printable
 from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import limit_place, limit_quote, tellings_of
 from fairaudit.report.markup import JOINER, shortened
-from fairaudit.report.repository import path_in_repository
+from fairaudit.report.repository import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
 from fairaudit.verdict import Finding, Status
 from fairaudit.version import version
@@ -114,7 +114,9 @@ def _rule_of(definition: Definition) -> dict[str, Any]:
     lines = [f"{name}: {text}" for name, text in explain.facts(definition)]
     text = _text("\n".join([definition.means, *lines]))
     help_texts = {"text": text, "markdown": markdown.page(explain.page(definition))}
-    return _rule(definition.id, definition.title, definition.means, help_texts)
+    rule = _rule(definition.id, definition.title, definition.means, help_texts)
+    address = link_to_metric(definition.id)
+    return rule | {"helpUri": address} if address else rule
 
 
 def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict[str, Any]:

@@ -285,7 +285,9 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
         number = numbers.counted(len(passed), "check")
         closest = min(passed, key=distance)
         is_told = math.isfinite(distance(closest))
-        text = f"; the closest: {closest.headline} ({closest.limit})" if is_told else ""
+        value = headlines.value(closest.finding)
+        beside = "" if value in closest.headline else f"{value}; "
+        text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
         yield line(f"{number} passed{text}")
     elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
         yield line(missed)

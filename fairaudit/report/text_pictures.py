@@ -43,9 +43,23 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         value = row.text.rjust(value_room)
         text = f"   {padded(label, label_room)}  {value}  "
         lines.append(line(Cell(text, tone), Cell(_strip(row, rules, axis), tone)))
-    if omitted := len(known) - len(rows):
-        lines.append(line(Cell(f"   {numbers.counted(omitted, 'more group')} between", Tone.MUTED)))
+    omitted = len(known) - len(rows)
+    texts = [f"{numbers.counted(omitted, 'more group')} between"] if omitted else []
+    texts.append(_legend(rows, rules))
+    lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
     return lines
+
+
+def _legend(rows: Sequence[Interval], rules: Sequence[Rule]) -> str:
+    """What the signs of a picture are."""
+    strong = [row.strong for row in rows]
+    signs = (
+        ("● who is compared", any(strong)),
+        ("○ others" if any(strong) else "○ value", not all(strong)),
+        ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
+        ("┊ limit", bool(rules)),
+    )
+    return ", ".join(text for text, is_drawn in signs if is_drawn)
 
 
 class _Axis:

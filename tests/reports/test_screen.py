@@ -149,18 +149,21 @@ def test_long_names_stand_above_their_intervals() -> None:
     texts = ["".join(cell.text for cell in line.cells) for line in lines]
     assert "selection rate, female" in texts[0]
     assert "fail 50 %" in texts[0]
-    assert [text.strip() for text in texts[1::2]] == [name.split(" ×")[0] for name in names]
+    assert [text.strip() for text in texts[1:-1:2]] == [name.split(" ×")[0] for name in names]
     assert all("●" in text for text in texts[2::2])
+    assert texts[-1].strip() == "● who is compared, ─ interval, ┊ limit"
     assert max(map(len, texts)) <= 80
 
 
 def test_a_picture_has_its_ends_and_its_limit_where_they_are() -> None:
     rows = [Interval("a", 0.0, 0.0, 0.25), Interval("b", 1.0, 0.75, 1.0)]
     lines = draw(Intervals("rate", rows, [Rule(0.5, label="x")]), 80)
-    first, second = ("".join(cell.text for cell in line.cells)[8:] for line in lines[1:])
+    first, second = ("".join(cell.text for cell in line.cells)[8:] for line in lines[1:-1])
     assert first.startswith("○")
     assert second.rstrip().endswith("○")
     assert first.index("┊") == second.index("┊") == pytest.approx(len(second) / 2, abs=1)
+    legend = "".join(cell.text for cell in lines[-1].cells)
+    assert legend.strip() == "○ value, ─ interval, ┊ limit"
 
 
 def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(

@@ -18,6 +18,7 @@ from fairaudit.report.diagnostics import (
 from fairaudit.report.disparities import WidestGap, widest
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
+from fairaudit.report.repository import link_to_metric
 from fairaudit.report.screen import distance
 from fairaudit.result import AuditResult
 from fairaudit.verdict import ReversalCheck, SubgroupCheck
@@ -66,6 +67,11 @@ class CheckLine:
     def id_of_check(self) -> str:
         """The name by which commands know it."""
         return checks.id_of(self.diagnostic.finding)
+
+    @property
+    def definition(self) -> str:
+        """The address of what its metric measures, where there is one."""
+        return link_to_metric(self.diagnostic.code)
 
     @property
     def subject(self) -> str:
