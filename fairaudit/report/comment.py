@@ -122,9 +122,9 @@ def _cells(row: Diagnostic, *, has_owners: bool) -> Iterator[Cell]:
 def _worst(result: AuditResult, row: Diagnostic) -> Code:
     """The first diagnostic as a terminal prints it, with the commands that show more."""
     spec = name_spec(result.provenance)
-    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1"]
+    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
     if find_metric(row.code) is not None:
-        commands.append(f"fairaudit explain {row.code}")
+        commands.append(f"fairaudit explain {row.code}  # what it measures")
     more = [("" if number else "next", command) for number, command in enumerate(commands)]
     head = f"{row.level}[{row.code}]: {row.headline}"
     return Code("\n".join([head, *_labelled(row.lines), *_drawn(row), "", *_labelled(more)]))

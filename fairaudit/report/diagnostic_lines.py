@@ -251,8 +251,8 @@ def _missing(finding: Finding) -> str:
     low, high = (
         numbers.number_beside(end, by_limits, digits=3) for end in (bounds.low, bounds.high)
     )
-    turn = "the verdict could turn" if bounds.turns else "the verdict cannot turn"
-    return f"{who}: {low} to {high}, {turn}"
+    turn = "the verdict could turn" if bounds.turns else "same verdict"
+    return f"{who}: {low} to {high} at most, {turn}"
 
 
 def _people_of(n: int | None) -> str:
@@ -264,17 +264,16 @@ def _people(finding: Finding) -> list[str]:
     affected = finding.practice
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
-    way, participle = "fewer" if affected.burden else "more", headlines.participle_of(finding)
+    way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, evidence.sides_of_gap(finding))
-    texts = []
-    if affected.to_limit:
-        who = f"{numbers.whole(affected.to_limit)} {way} {participle}".rstrip()
-        texts.append(f"{who} would keep the limit")
-    if affected.to_parity:
-        texts.append(f"{numbers.whole(affected.to_parity)} {way} would equal {better}")
+    ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
+    texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
+    if texts:
+        who = f"{way} {headlines.participle_of(finding)}".rstrip()
+        texts[0] = texts[0].replace(way, f"{who} would bring {worse}", 1)
     if affected.flips:
         texts.append("one person the other way reverses the gap")
-    return [f"{worse}: {', '.join(texts)}"] if texts else []
+    return [", ".join(texts)]
 
 
 def _also(finding: Finding) -> list[str]:

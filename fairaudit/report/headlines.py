@@ -80,7 +80,7 @@ def limits(finding: Finding) -> str:
     """What the check allows, in words: `fails below 0.8; warns below 0.9`."""
     check = finding.check
     pairs = (("fails", check.fail), ("warns", check.warn))
-    words = {Limit: "{}", ReversalLimit: "if a gap turns ({})"}
+    words = {Limit: "{}", ReversalLimit: "on a reversal ({})"}
     return "; ".join(
         f"{word} {words[type(limit)].format(limit).replace('_', ' ')}"
         for word, limit in pairs
@@ -190,13 +190,14 @@ def _ratio(finding: Finding, check: Check, part: ComparisonPart, first: Side, se
         share = numbers.number_beside(
             estimate.value, by_limits, estimate.exact, digits=0, scale=100
         )
-        size = f"{share} % of"
+        size = f"{share} %"
     else:
         times = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
         size = f"{times} times"
     if participle := _participle(check, part):
-        return f"{side(first)} {_be(first)} {participle} at {size} {_rate_of(second)}"
+        return f"{side(first)} {_be(first)} {participle} {size} as often as {side(second)}"
     title = metric_titles.title(part.metric, check.of)
+    size += " of" if size.endswith("%") else ""
     return f"{title} of {side(first)} is {size} that of {side(second)}"
 
 
@@ -364,12 +365,6 @@ def side(people: Side) -> str:
     if people.crowd is not None:
         return _CROWDS.get(people.crowd, people.crowd)
     return numbers.people(people.group)
-
-
-def _rate_of(people: Side) -> str:
-    """Whose rate it is: `male × Black's rate`."""
-    name = side(people)
-    return f"{name}'s rate" if name[-1:].isalnum() else f"the rate of {name}"
 
 
 def other_breaches(finding: Finding) -> Sequence[Breach]:

@@ -317,7 +317,7 @@ def uncovered(result: AuditResult) -> Iterator[Line]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"{len(open_)} of {len(limited)} pairs of a measure and a grouping have no limit"
+    text = f"{len(open_)} of {len(limited)} combinations of a measure and a grouping have no limit"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]

@@ -44,7 +44,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
         text = f"   {padded(label, label_room)}  {value}  "
         lines.append(line(Cell(text, tone), Cell(_strip(row, rules, axis), tone)))
     omitted = len(known) - len(rows)
-    texts = [f"{numbers.counted(omitted, 'more group')} between"] if omitted else []
+    texts = [f"{numbers.counted(omitted, 'more group')} not drawn"] if omitted else []
     texts.append(_legend(rows, rules))
     lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
     return lines

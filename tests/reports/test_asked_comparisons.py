@@ -55,7 +55,7 @@ def test_no_other_ratio_stands_beside_the_one_that_is_asked(loans: AuditResult) 
         assert ("ratio" in table.header) is has_ratio
         assert all(len(row) == len(table.header) == len(table.numeric) for row in table.rows)
     failing = next(rates.tables([row for row in rows if row.by == ("gender", "race")], loans, None))
-    assert "FAIL impact_ratio: female × Black is selected at 62 % of male" in failing.more
+    assert "FAIL impact_ratio: female × Black is selected 62 % as often as male" in failing.more
 
 
 def test_sections_stand_in_the_order_of_questions(loans: AuditResult) -> None:

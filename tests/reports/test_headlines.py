@@ -50,7 +50,7 @@ def loans() -> AuditResult:
 def test_headline_of_a_ratio_names_both_groups(loans: AuditResult) -> None:
     worst = diagnose(loans)[0]
     assert worst.level is Level.ERROR
-    assert worst.headline == "female × Black is selected at 62 % of male × Black's rate"
+    assert worst.headline == "female × Black is selected 62 % as often as male × Black"
     assert worst.value == "0.616"
     assert worst.source is not None
     assert worst.source.limit == "below: 0.8"
@@ -85,7 +85,7 @@ def test_ratio_in_per_cent_lies_where_the_verdict_says(
 ) -> None:
     result = audit(spec_of(limit), data=rows_of(*counts))
     headline = diagnose(result)[0].headline
-    assert headline == f"low is selected at {words} of high's rate"
+    assert headline == f"low is selected {words} as often as high"
 
 
 def test_difference_in_points_lies_where_the_verdict_says() -> None:

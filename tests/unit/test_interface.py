@@ -66,7 +66,7 @@ def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
 
 def test_a_notebook_shows_the_top_of_the_page(loans: fairaudit.AuditResult) -> None:
     shown = loans._repr_html_()
-    assert "female × Black is selected at 62 % of male × Black" in shown
+    assert "female × Black is selected 62 % as often as male × Black" in shown
     assert "0.616" in shown
     assert "<html" not in shown
     assert "<script" not in shown
@@ -81,7 +81,7 @@ def test_a_finding_tells_its_numbers(loans: fairaudit.AuditResult) -> None:
     assert failed.adjusted_p is not None
     assert failed.p <= failed.adjusted_p < 0.0001
     assert failed.group == (("gender", "female"), ("race", "Black"))
-    assert failed.headline == "female × Black is selected at 62 % of male × Black's rate"
+    assert failed.headline == "female × Black is selected 62 % as often as male × Black"
     assert str(failed.limit) == "below 0.8, if significant"
 
 
