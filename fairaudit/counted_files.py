@@ -21,13 +21,20 @@ def refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None
 
 
 def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
-    """Raises `DataError` where two parts are of files of the same content."""
+    """Raises `DataError` where two parts are of files of the same content.
+
+    Where small cells of one are hidden its hash is not that of the data; path and time tell it.
+    """
     known = {source.sha256: source.file.path for source in counted if source.sha256}
+    written = {(source.file.path, source.file.modified): source for source in counted}
     for source in more:
-        if source.sha256 in known:
+        same = written.get((source.file.path, source.file.modified))
+        is_hidden = same is not None and None in {same.records, source.records}
+        if source.sha256 in known or (is_hidden and source.file.modified is not None):
+            other = known.get(source.sha256 or "", source.file.path)
+            why = "the same bytes" if source.sha256 in known else "the same path and time"
             raise DataError(
-                f"{copied(str(path))}: {source.file.path} is counted already, "
-                f"as {known[source.sha256]}: the same bytes",
+                f"{copied(str(path))}: {source.file.path} is counted already, as {other}: {why}",
                 "leave it out; if two files are equal by chance: --repeated",
             )
 

@@ -96,6 +96,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             what = f"the glob {entry} also finds folders, which are not read: {names}"
             notices.append(Notice(what, Subjects.NOBODY))
         files = [entry for entry in matches if entry not in folders]
+        _refuse_table_files(f"the glob {entry} finds files of", files)
         return _some(files, f"the glob {entry} matches no file", "check the pattern")
     try:
         path.stat()
@@ -112,9 +113,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
     if table is not None:
         return [fetch_table(path, entry, table)]
     everything = [found for name in ("*", ".*") for found in _matches(path, ("**", name))]
-    if any(marks_table(found) for found in everything):
-        what = f"the folder {entry} holds a table of Delta or Iceberg: its files are not all rows"
-        raise DataError(what, "name the folder of the table itself")
+    _refuse_table_files(f"the folder {entry} holds", everything)
     inside = [found for found in everything if not found.is_dir()]
     known = [
         found for found in inside if format_of(found) and not found.name.startswith((".", "~"))
@@ -123,6 +122,20 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
         what = f"{len(inside) - len(known)} other files in {entry} are not read"
         notices.append(Notice(what, Subjects.NOBODY))
     return _some(known, f"the folder {entry} holds no file to audit", list_formats())
+
+
+def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
+    """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
+    above = {folder for file in files for folder in file.resolve().parents}
+    if any(map(marks_table, files)) or any(map(_is_table, above)):
+        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        raise DataError(what, "name the folder of the table itself")
+
+
+def _is_table(folder: Path) -> bool:
+    with contextlib.suppress(PermissionError):
+        return find_table(folder) is not None
+    return False
 
 
 def _names_like(path: Path) -> list[str]:

@@ -139,7 +139,10 @@ def test_a_value_beyond_its_limit_without_evidence_is_not_cleared(on: str, word:
     assert "beyond the limit, not significant: not cleared" in sentence
     assert "these numbers cannot tell it from no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
-    assert "; people: 3 more selected would bring g=a within the limit, 5 more level with g=b" in sentence
+    assert (
+        "; people: 3 more selected would bring g=a within the limit, 5 more level with g=b"
+        in sentence
+    )
 
 
 @pytest.mark.parametrize("on", ["warn", "fail"])
@@ -203,7 +206,9 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}})
     (finding,) = result.findings
     text = sentence_of(result, finding)
-    assert "; people: 8 more selected would bring g=a within the limit, 12 more level with g=b" in text
+    assert (
+        "; people: 8 more selected would bring g=a within the limit, 12 more level with g=b" in text
+    )
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}})

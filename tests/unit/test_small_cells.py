@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -252,6 +253,26 @@ def test_the_same_site_is_not_counted_twice(tmp_path: Path) -> None:
         counts_file.add([first, again])
     other = count_hidden(SPEC, write_csv(tmp_path / "c.csv", rows[1:]), 11)
     assert counts_file.add([first, other]).read == 399
+
+
+def test_a_site_with_and_without_its_small_cells_is_known_for_the_same(tmp_path: Path) -> None:
+    """Their hashes tell nothing of each other, and must not: path and time are the same."""
+    data = write_csv(tmp_path / "a.csv", draw_site(random.Random(7), 200))
+    hidden = [count_hidden(SPEC, data, below).rename(tmp_path / f"{below}.counts")
+              for below in (11, 20)]  # fmt: skip
+    plain = tmp_path / "plain.counts"
+    plain.write_bytes(
+        counts_file.write(
+            counts_file.hash_sources(pipeline.count(Question.read(SPEC), data), [data])
+        )
+    )
+    for pair in ([hidden[0], plain], [plain, hidden[0]], hidden):
+        with pytest.raises(DataError, match=r"a\.csv is counted already.*the same path and time"):
+            counts_file.add(pair)
+        assert counts_file.add(pair, repeated=True).read == 400
+    os.utime(data, (1, 1))
+    later = count_hidden(SPEC, data, 11)
+    assert counts_file.add([plain, later]).read == 400
 
 
 @pytest.mark.parametrize(

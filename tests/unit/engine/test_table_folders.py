@@ -161,6 +161,31 @@ def test_a_table_among_others_is_not_read_as_loose_files(tmp_path: Path) -> None
         audit(tmp_path / "lake")
 
 
+@pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [
+        ("x.parquet", "loans/*.parquet"),
+        ("x.parquet", "*/*.parquet"),
+        ("data/x.parquet", "loans/data"),
+        ("data/month=05/x.parquet", "loans/data/month=05/*.parquet"),
+        ("data/month=05/x.parquet", "**/*.parquet"),
+    ],
+)
+def test_files_of_a_table_are_not_read_past_its_log(
+    log: str, part: str, entry: str, tmp_path: Path
+) -> None:
+    """Those that the table no longer has lie beside the others."""
+    table = tmp_path / "loans"
+    (table / part).parent.mkdir(parents=True)
+    pq.write_table(FIRST, table / part)
+    assert sizes(audit(tmp_path / entry)) == {"a": (1, 2), "b": (1, 1)}
+    (table / log).parent.mkdir()
+    (table / log).write_text("{}")
+    with pytest.raises(DataError, match="a table of Delta or Iceberg: its files are not all rows"):
+        audit(tmp_path / entry)
+
+
 def test_a_folder_called_metadata_makes_no_table(tmp_path: Path) -> None:
     (tmp_path / "metadata").mkdir()
     (tmp_path / "metadata" / "readme.txt.json").write_text("{}")
