@@ -292,6 +292,7 @@ def _also(finding: Finding) -> list[str]:
 def _notes(result: AuditResult, finding: Finding) -> list[str]:
     """What the evidence says beside the limit, where the gap first appears, what a pass misses."""
     texts = [evidence.backing(finding), finding.why, _unseen(result, finding)]
+    texts.append(_adjusted(result, finding))
     if finding.status is Status.PASS:
         texts.append(evidence.few_people(finding))
     return texts
@@ -332,6 +333,23 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     )
     text = f"within the limit by {' and by '.join(coarser)}"
     return f"{text}: it appears where they meet" if first else text
+
+
+def _adjusted(result: AuditResult, finding: Finding) -> str:
+    """What is left of the gap of two groups at the same mix of strata, where tests tell it."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum or not finding.crossed:
+        return ""
+    part, alpha = parts[0], result.provenance.inference.alpha
+    groups = {side.group for side in (part.first, part.second) if side is not None}
+    for reversal in result.reversals:
+        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
+        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+        turns = reversal.kind.reverses and reversal.is_significant(alpha)
+        if is_same and (turns or reversal.is_not_left(alpha)):
+            pair = " against ".join(map(names.name, reversal.pair))
+            return f"{pair}: {reversal_sentences.adjusted(reversal, alpha)}"
+    return ""
 
 
 def _title_in_lattice(result: AuditResult, finding: Finding, check: Check) -> str:

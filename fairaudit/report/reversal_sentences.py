@@ -30,7 +30,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
     first, second = map(names.name, reversal.pair)
     named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
-    parts = (_overall(reversal, alpha), _adjusted(reversal, alpha), _pattern(reversal))
+    parts = (_overall(reversal, alpha), adjusted(reversal, alpha), _pattern(reversal))
     return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
 
 
@@ -73,7 +73,7 @@ def _overall(reversal: Reversal, alpha: float) -> str:
     )
 
 
-def _adjusted(reversal: Reversal, alpha: float) -> str:
+def adjusted(reversal: Reversal, alpha: float) -> str:
     """The one gap after adjustment that has a test, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:

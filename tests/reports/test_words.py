@@ -479,3 +479,39 @@ def test_what_reads_a_score_is_said_to_be_of_it() -> None:
         assert metric_titles.of_outcome("selection_rate", of) == f" of the {of}"
         assert metric_titles.of_outcome("balanced_error_rate", of) == ""
     assert metric_titles.of_outcome("auc", "violence") == " of the violence"
+
+
+# What strata make of a gap ----------------------------------------------------------------------
+
+
+def of_departments(cells: dict[tuple[str, ...], Rate], **more: Any) -> str:
+    """The finding on the gap of two groups whose people apply to two departments."""
+    metric = {"metric": GAP, "fail": {"above": 0.1}}
+    result = audited(cells, ("g",), metric, **more)
+    return sentence_of(result, result.findings[0])
+
+
+def test_a_finding_says_that_nothing_of_its_gap_is_left_at_the_same_mix() -> None:
+    """Each department selects alike, 60 % and 20 %; most of f apply to the one that selects few."""
+    mixed: dict[tuple[str, ...], Rate] = {
+        ("f", "A"): (60, 100),
+        ("f", "B"): (180, 900),
+        ("m", "A"): (540, 900),
+        ("m", "B"): (20, 100),
+    }
+    note = "note: f against m: no such gap remains after adjustment for s0: no gap"
+    assert note in of_departments(mixed)
+    assert note not in of_departments(mixed, simpson=False)
+
+
+def test_a_gap_that_every_stratum_has_is_not_said_to_be_gone() -> None:
+    """40 and 20 % against 60 and 40 %."""
+    same: dict[tuple[str, ...], Rate] = {
+        ("f", "A"): (40, 100),
+        ("f", "B"): (180, 900),
+        ("m", "A"): (540, 900),
+        ("m", "B"): (40, 100),
+    }
+    text = of_departments(same)
+    assert "points more often than" in text
+    assert "after adjustment" not in text
