@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,6 +56,10 @@ _NoInput = Annotated[
         help="Never ask: proposals are taken, and what cannot be proposed is an error.",
     ),
 ]
+
+
+_NONE = "-"
+_MOST_TRIES = 3
 
 
 @app.command(
@@ -231,10 +235,9 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
         write_line(line)
     found = find_candidates(profile, Role.PROTECTED)
     write_line(f"candidates for protected columns: {first_spec.describe(found) or 'none by name'}")
-    answer = typer.prompt("protected columns, between commas", err=True)
-    choices = replace(choices, protected=_split([answer]))
-    for name in choices.protected:
-        first_spec.find_column(profile, name)
+    question = "protected columns, by name or number, between commas"
+    protected = _ask_columns(profile, question, check=first_spec.refuse_ids)
+    choices = replace(choices, protected=protected)
     if _takes_counts(choices, profile):
         return replace(choices, counts=profile.counts)
     columns = dict(choices.columns)
@@ -243,13 +246,39 @@ def _ask(choices: Choices, profile: FileProfile) -> Choices:
             continue
         taken = {*choices.protected, *columns.values()}
         rows = [row for row in find_candidates(profile, role) if row.column.name not in taken]
-        name = typer.prompt(
-            f"{role} (- for none)", default=rows[0].column.name if rows else "-", err=True
-        )
-        if name != "-":
-            first_spec.find_column(profile, name)
+        proposed = rows[0].column.name if rows else _NONE
+        for name in _ask_columns(profile, f"{role} ({_NONE} for none)", proposed)[:1]:
             columns[role] = name
     return replace(choices, columns=columns)
+
+
+def _ask_columns(
+    profile: FileProfile,
+    question: str,
+    proposed: str | None = None,
+    check: Callable[[ColumnProfile], None] = lambda _: None,
+) -> tuple[str, ...]:
+    """The names of the columns of an answer; none for `-`. Of a wrong one it says why, and asks on.
+
+    Raises the `UsageError` of the last of `_MOST_TRIES` wrong answers.
+    """
+    from fairaudit import scaffold as first_spec
+
+    for left in reversed(range(_MOST_TRIES)):
+        answer = typer.prompt(question, default=proposed, err=True)
+        if proposed is not None and answer.strip() == _NONE:
+            return ()
+        try:
+            columns = [first_spec.find_numbered(profile, text) for text in _split([answer])]
+            for column in columns:
+                check(column)
+        except UsageError as error:
+            if not left:
+                raise
+            write_line(f"{error.message}; {error.hint}")
+        else:
+            return tuple(column.name for column in columns)
+    return ()
 
 
 def _takes_counts(choices: Choices, profile: FileProfile) -> bool:

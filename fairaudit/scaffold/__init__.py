@@ -7,7 +7,9 @@ from fairaudit.scaffold.choices import (
     complete,
     describe,
     find_column,
+    find_numbered,
     find_positive,
+    refuse_ids,
 )
 from fairaudit.scaffold.roles import (
     Role,
@@ -28,9 +30,11 @@ __all__ = [
     "describe_columns",
     "find_candidates",
     "find_column",
+    "find_numbered",
     "find_positive",
     "guess_positive",
     "is_like_count",
     "pair_counts",
+    "refuse_ids",
     "write_spec",
 ]

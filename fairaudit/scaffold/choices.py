@@ -66,6 +66,15 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
     return found[0]
 
 
+def find_numbered(profile: FileProfile, text: str) -> ColumnProfile:
+    """The column of that name, or of that number, from 1 on, where none is called so."""
+    names_of = {column.name for column in profile.columns}
+    number = int(text) if text.isdecimal() and text.isascii() and text not in names_of else 0
+    if 0 < number <= len(profile.columns):
+        return find_column(profile, profile.columns[number - 1].name)
+    return find_column(profile, text)
+
+
 def complete(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what the file proposes where nothing is named, but for protected columns.
 
@@ -81,7 +90,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             f"candidates: {describe(found) or 'none by name'}; there are {_list_columns(profile)}",
         )
     for name in choices.protected:
-        _refuse_ids(find_column(profile, name))
+        refuse_ids(find_column(profile, name))
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
             what = f"--{role} {choices.columns[role]}: the column holds what is no {words}"
@@ -121,7 +130,7 @@ def describe(candidates: Iterable[Candidate]) -> str:
     return ", ".join(f"{names.name(row.column.name)} ({row.reason})" for row in candidates)
 
 
-def _refuse_ids(column: ColumnProfile) -> None:
+def refuse_ids(column: ColumnProfile) -> None:
     """Raises `UsageError` for a column whose values are no groups of people."""
     if column.distinct > 10 * MOST_GROUPS and not is_number(column) and not is_date(column):
         what = f"{names.quoted(column.name)} has about {column.distinct:,} levels"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
+from fairaudit.provenance import today
 from fairaudit.recode.levels import canonical, is_like_missing
 
 MOST_GROUPS = 50
@@ -15,6 +16,9 @@ MOST_GROUPS = 50
 
 _MANY = 12
 """From so many numbers on, a column is cut rather than taken by its values."""
+
+_OLDEST, _ADULT = 120, 40
+"""Years of birth reach back so far, and at least so far."""
 
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -152,6 +156,15 @@ def is_number(column: ColumnProfile) -> bool:
 def is_many(column: ColumnProfile) -> bool:
     """Whether it holds so many numbers that a cut, not a value, makes groups of it."""
     return is_number(column) and column.distinct > _MANY
+
+
+def is_year(column: ColumnProfile) -> bool:
+    """Whether its values may be years of birth, of adults among others."""
+    if not is_many(column) or column.whole < column.numbers:
+        return False
+    low, high = column.low or 0.0, column.high or 0.0
+    year = today().year
+    return year - _OLDEST <= low <= year - _ADULT and low < high <= year
 
 
 def is_date(column: ColumnProfile) -> bool:

@@ -19,6 +19,7 @@ from fairaudit.scaffold.roles import (
     is_date,
     is_id,
     is_many,
+    is_year,
     list_known,
 )
 from fairaudit.spec import RESERVED, CsvFormat
@@ -121,6 +122,8 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     elif is_many(column):
         keys += _cut(column) + ([f"unknown: {_list(words)}"] if words else [])
         note = f"numbers from {column.low:g} to {column.high:g}: the cuts are a proposal"
+        if is_year(column):
+            note += ", for people born before and after"
     yield f"    {key}: {{{', '.join(keys)}}}  # {note}"
     if is_many(column) or is_date(column):
         return
@@ -141,10 +144,13 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
 
 
 def _cut(column: ColumnProfile) -> list[str]:
-    """Cuts of a number: of ages those that are usual, else quarters."""
+    """Cuts of a number: of ages and years of birth those that are usual, else quarters."""
     low, high = column.low or 0.0, column.high or 0.0
     is_age = _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers
-    return ["bins: [25, 40, 60]"] if is_age else ["quantiles: 4"]
+    if is_age:
+        return ["bins: [25, 40, 60]"]
+    years = [str(today().year - age) for age in (60, 40, 25) if low < today().year - age <= high]
+    return [f"bins: [{', '.join(years)}]"] if is_year(column) and years else ["quantiles: 4"]
 
 
 def _list_levels(column: ColumnProfile) -> str:
@@ -154,12 +160,14 @@ def _list_levels(column: ColumnProfile) -> str:
 
 
 def describe_columns(profile: FileProfile) -> Iterator[str]:
-    """A line for each column: its name, and what it holds."""
+    """A line for each column: its number, its name, and what it holds."""
     width = min(max((len(names.name(column.name)) for column in profile.columns), default=0), 30)
-    for column in profile.columns:
+    room = len(str(len(profile.columns)))
+    for number, column in enumerate(profile.columns, 1):
         missing = profile.rows - column.present
         gap = f"; {missing:,} missing" if missing else ""
-        yield f"  {names.name(column.name):{width}}  {_describe(column, profile.rows)}{gap}"
+        held = f"{_describe(column, profile.rows)}{gap}"
+        yield f"  {number:>{room}}  {names.name(column.name):{width}}  {held}"
 
 
 def _describe(column: ColumnProfile, rows: int) -> str:

@@ -132,10 +132,10 @@ def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "score" not in columns
     shown = done.stderr.splitlines()
     assert shown[0] == "20,000 rows, and in their columns:"
-    assert "  application_id  about 20,000 values: an id" in shown
-    assert "  gender          2 levels: male (11,601), female (8,399)" in shown
-    assert "  age             numbers from 18 to 80" in shown
-    repaid = next(line for line in shown if line.startswith("  repaid "))
+    assert "  1  application_id  about 20,000 values: an id" in shown
+    assert "  2  gender          2 levels: male (11,601), female (8,399)" in shown
+    assert "  4  age             numbers from 18 to 80" in shown
+    repaid = next(line for line in shown if line.startswith("  7  repaid "))
     assert repaid.endswith("2 levels: yes (11,735), no (8,165); 100 missing")
 
 
@@ -397,6 +397,98 @@ def test_a_positive_that_nobody_can_guess_is_asked_until_it_is_one(
     assert err.count("which value of 'sentence' is positive? it holds ") == 2
     evident = ("sample_data/loans.csv", "--protected", "race", "--label", "repaid")
     assert "is positive?" not in answered(monkeypatch, "", *evident)[1]
+
+
+def test_a_wrong_answer_is_told_and_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with a typo, an id, a number that no column has; then two numbers of the list."""
+    loans = ("sample_data/loans.csv",)
+    out, err = answered(monkeypatch, "gendr\n1\n2, 3\nrepayed\n7\n-\n-\n-\n", *loans)
+    columns = yaml.safe_load(out)["columns"]
+    assert [*columns["protected"]] == ["gender", "race"]
+    assert columns["label"]["column"] == "repaid"
+    assert "no column 'gendr'" in err
+    assert "'application_id' has about 20,000 levels: no groups of people" in err
+    assert "no column 'repayed'" in err
+    monkeypatch.setattr(scaffolding, "_can_ask", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("12\n0\nnobody\n2\n"))
+    done = run("init", *loans)
+    assert (done.returncode, done.stdout.strip()) == (2, "")
+    assert "no column 'nobody'" in done.stderr
+
+
+def test_a_column_that_is_called_as_a_number_is_not_the_one_of_that_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(
+        "race,1,y\n" + "".join(f"{'ab'[n % 2]},{'cd'[n % 2]},{n % 2}\n" for n in range(60))
+    )
+    out, _ = answered(monkeypatch, "1\n-\n-\n3\n-\n", str(file))
+    assert [*yaml.safe_load(out)["columns"]["protected"]] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "says", "keys"),
+    [
+        ("loan_default", "yes no", "favourable: false", {"positive": "yes", "favourable": False}),
+        ("paid_back", "yes no", "", {"positive": "yes"}),
+        ("rearrested", "1 0", "favourable: false", {"positive": "1", "favourable": False}),
+        ("y", "1 -1", "", {"positive": "1"}),
+    ],
+)
+def test_a_burden_is_proposed_as_one(
+    name: str, values: str, says: str, keys: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / "x.csv"
+    words = values.split()
+    file.write_text(
+        f"sex,{name}\n" + "".join(f"{'fm'[n % 2]},{words[n % 3 > 0]}\n" for n in range(60))
+    )
+    done = run("init", file, "--protected", "sex", "--label", name)
+    assert done.returncode == 0, done.stderr
+    label = yaml.safe_load(done.stdout)["columns"]["label"]
+    assert {key: label.get(key) for key in keys} == keys
+    assert ("favourable" in label) == bool(says)
+
+
+def test_of_codes_1_and_2_none_is_evidently_positive(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("sex,risk\n" + "".join(f"{'fm'[n % 2]},{1 + (n % 3 > 0)}\n" for n in range(60)))
+    done = run("init", file, "--protected", "sex", "--label", "risk")
+    assert done.returncode == 2
+    assert "which value of 'risk' is positive? it holds '2', '1'" in done.stderr
+
+
+def test_years_of_birth_are_cut_where_ages_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In 2026 those born in 1966 turn 60; years that are none of birth are cut in quarters."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790000000")
+    file = tmp_path / "x.csv"
+    cuts = {
+        (1940, 2004): "bins: [1966, 1986, 2001]",
+        (1940, 1990): "bins: [1966, 1986]",
+        (2001, 2026): "quantiles: 4",
+        (1500, 2000): "quantiles: 4",
+    }
+    for years, cut in cuts.items():
+        rows = [f"{'fm'[n % 2]},{n},{n % 3 > 0:d}\n" for n in range(*years)]
+        file.write_text("sex,born,y\n" + "".join(rows))
+        done = run("init", file, "--protected", "born", "--label", "y")
+        assert done.returncode == 0, done.stderr
+        assert f"born: {{{cut}}}" in done.stdout
+        assert ("born before and after" in done.stdout) == cut.startswith("bins")
+
+
+def test_a_header_of_another_length_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("f,a,1\nm,b,0\n" * 30)
+    for header, n in (("sex,race", 2), ("sex,race,y,z", 4)):
+        done = run("init", file, "--header", header, "--protected", "sex")
+        assert done.returncode == 2
+        assert f"--header names {n} columns, and the first line has 3" in done.stderr
+    done = run("init", file, "--header", "sex,race,y", "--protected", "sex", "--label", "y")
+    assert done.returncode == 0, done.stderr
 
 
 WHOLE = {"women": (50, 200), "men": (120, 300), "other": (20, 40)}
