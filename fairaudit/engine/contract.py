@@ -48,8 +48,8 @@ class Frame:
     frame: Any
 
 
-_SCHEMES = ("duckdb", "postgresql", "postgres")
-_SECRETS = frozenset({"password", "passfile", "sslpassword"})
+_SCHEMES = ("duckdb", "postgresql", "postgres", "sc", "spark")
+_SECRETS = frozenset({"password", "passfile", "sslpassword", "token"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class Database:
             raise UsageError("a database is audited by itself", "name it alone, or audit each")
         if urlsplit(found.entry).password is not None or _SECRETS & {*found._parameters}:
             what = f"{found.name}: a password has no place in an address, which reports print"
-            raise UsageError(what, "PGPASSWORD, or ~/.pgpass, has it")
+            hint = "PGPASSWORD or ~/.pgpass has it; of Spark, SPARK_CONNECT_AUTHENTICATE_TOKEN"
+            raise UsageError(what, hint)
         return found
 
     @property
@@ -109,7 +110,8 @@ class Database:
     @property
     def address(self) -> str:
         """How a client connects, without what is ours."""
-        others = {k: v for k, v in self._parameters.items() if k not in {"table", "query"}}
+        own = dict(parse_qsl(urlsplit(self.entry).query))
+        others = {k: v for k, v in own.items() if k not in {"table", "query"}}
         return urlunsplit(urlsplit(self.entry)._replace(query=urlencode(others)))
 
     @property
@@ -118,11 +120,15 @@ class Database:
         parts = urlsplit(self.entry)
         own = {k: v for k, v in self._parameters.items() if k in {"table", "query"}}
         shown = "&".join(f"{name}={value}" for name, value in own.items())
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{shown}"
+        path = parts.path.partition(";")[0]
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}?{shown}"
 
     @property
     def _parameters(self) -> dict[str, str]:
-        return dict(parse_qsl(urlsplit(self.entry).query))
+        """What stands behind `?`; of Spark Connect also behind `;`."""
+        parts = urlsplit(self.entry)
+        _, *others = parts.path.split(";")
+        return {**dict(parse_qsl("&".join(others))), **dict(parse_qsl(parts.query))}
 
 
 Data: TypeAlias = Files | Frame | Database

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -32,7 +32,7 @@ MOST_GROUPS = 5_000_000
 
 _TIMES = "fairaudit_rows"
 _FLOATS = (pl.Float32, pl.Float64)
-_LONGEST = 300
+_RETRIES = 3
 
 Query = Callable[[str], "pa.Table"]
 """Carries out a query in the one transaction of a connection."""
@@ -40,13 +40,23 @@ Query = Callable[[str], "pa.Table"]
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """A database: the package that connects to it, how, and what its SQL says otherwise."""
+    """A database: the package that connects to it, how, and what its SQL says otherwise.
+
+    The first columns of what `tables` gives are a schema and a table in it.
+    """
 
     title: str
     package: str
     extra: str
     connect: Callable[[Database], AbstractContextManager[Query]]
     is_nan: str
+    quote: str = '"'
+    double: str = "DOUBLE PRECISION"
+    tables: str = "SELECT table_schema, table_name FROM information_schema.tables"
+
+    def quoted(self, name: str) -> str:
+        """A name of a column, a table or a schema, whatever it holds."""
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class Table:
         """The query that groups by columns, of those that are `cut` by the interval."""
         shown, grouped = [], []
         for name in needed:
-            column = _quoted(name)
+            column = self.dialect.quoted(name)
             if name in cut and self.schema[name].is_numeric():
                 shown.append(f"MIN({column})")
                 grouped.append(self._interval(cut[name], plan))
@@ -111,8 +121,8 @@ class Table:
 
     def _interval(self, key: Key, plan: Plan) -> str:
         """The number of the interval of a number; what means missing, and NaN, are apart."""
-        column, dtype = _quoted(key.column), self.schema[key.column]
-        kind = "REAL" if dtype == pl.Float32 else "DOUBLE PRECISION"
+        column, dtype = self.dialect.quoted(key.column), self.schema[key.column]
+        kind = "REAL" if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
         words = ["", *plan.tokens, *plan.unknown.get(key.column, ())]
         apart = [f"{number} = {_literal(word, kind)}" for word in words if is_finite_number(word)]
@@ -135,7 +145,8 @@ def open_table(data: Database) -> Iterator[Table]:
     Raises `UsageError` where the address names none, or a package is missing, and `DataError` where
     it cannot be read.
     """
-    dialect, source = _dialect_of(data), _source_of(data)
+    dialect = _dialect_of(data)
+    source = _source_of(data, dialect)
     with _said(data, "connected to"), dialect.connect(data) as ask:
 
         def query(text: str) -> pa.Table:
@@ -143,7 +154,7 @@ def open_table(data: Database) -> Iterator[Table]:
                 return ask(text)
 
         if data.table is not None:
-            _refuse_missing(data, query)
+            _refuse_missing(data, dialect, query)
         empty = _read(query(f"SELECT * FROM {source} LIMIT 0"))
         (rows,) = _read(query(f"SELECT COUNT(*) AS n FROM {source}"))["n"]
         yield Table(data, source, dict(empty.schema), int(rows), query, dialect)
@@ -182,25 +193,23 @@ def _literal(number: str, kind: str) -> str:
     return f"CAST('{float(number)!r}' AS {kind})"
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _source_of(data: Database) -> str:
+def _source_of(data: Database, dialect: _Dialect) -> str:
     """What stands behind FROM: a table, by its name and that of its schema, or a query."""
     if data.table is not None:
-        return ".".join(map(_quoted, data.table.split(".")))
+        return ".".join(map(dialect.quoted, data.table.split(".")))
     if data.query is None or not re.match(r"\s*(select|with|from)\b", data.query, re.IGNORECASE):
         what = f"{data.name}: the address names no table"
         raise UsageError(what, "end it with ?table=NAME, or ?query=SELECT …")
     return f"({data.query.rstrip().rstrip(';')}) AS t"
 
 
-def _refuse_missing(data: Database, query: Query) -> None:
+def _refuse_missing(data: Database, dialect: _Dialect, query: Query) -> None:
     """Raises `DataError` where there is no such table, with the nearest name."""
-    listed = _read(query("SELECT table_schema, table_name FROM information_schema.tables"))
-    known = [*listed["table_name"], *map(".".join, listed.rows())]
     assert data.table is not None
+    schema = data.table.rpartition(".")[0]
+    within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
+    listed = _read(query(dialect.tables.format(within=within))).rows()
+    known = [*(row[1] for row in listed), *(f"{row[0]}.{row[1]}" for row in listed)]
     if data.table not in known:
         near = did_you_mean(data.table, known)
         what = f"{data.name}: no table {names.quoted(data.table)}{near}"
@@ -253,11 +262,43 @@ def _postgres(data: Database) -> Iterator[Query]:
         yield ask
 
 
+@contextmanager
+def _spark(data: Database) -> Iterator[Query]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if data.scheme == "sc":
+        session = builder.remote(data.address).create()
+        _retry_briefly(session)
+    else:
+        session = builder.master(data.address).appName("fairaudit").getOrCreate()
+    try:
+        yield lambda text: session.sql(text).toArrow()
+    finally:
+        session.stop()
+
+
+def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be missing
+    """A server that does not answer is told within seconds: Spark's own patience is minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+
+
 _DUCKDB = _Dialect("DuckDB", "duckdb", "duckdb", _duckdb, "isnan({})")
 _POSTGRES = _Dialect(
     "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8"
 )
-_DIALECTS = {"duckdb": _DUCKDB, "postgresql": _POSTGRES, "postgres": _POSTGRES}
+_SPARK = _Dialect(
+    "Spark", "pyspark", "spark", _spark, "isnan({})", "`", "DOUBLE", "SHOW TABLES{within}"
+)
+_DIALECTS = {
+    "duckdb": _DUCKDB,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+    "sc": _SPARK,
+    "spark": _SPARK,
+}
 
 
 def _dialect_of(data: Database) -> _Dialect:
