@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn
 
 from fairaudit.codec.rows import Tree, one_of, reference_to
 from fairaudit.codec.schema import DEFINITIONS, root
-from fairaudit.codec.values import Schema, Unreadable
+from fairaudit.codec.values import Schema
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
-from fairaudit.json_marks import FLAT, RARE, Member
+from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
 from fairaudit.version import version
 
@@ -39,7 +39,12 @@ class Head:
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
 
 
-HEAD = Head()
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What a document is, and the version of the tool that wrote it; a result says that itself."""
+
+    head: Annotated[Head, FLAT] = Head()
+    version: Annotated[str, Member("tool.version")] = field(default_factory=version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +59,9 @@ class Asked:
 class Result:
     """A whole result; `asked` says what for, where a command wrote it."""
 
-    head: Annotated[Head, FLAT]
     result: Annotated[AuditResult, FLAT]
     asked: Annotated[Asked | None, RARE] = None
+    head: Annotated[Head, FLAT] = Head()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,6 @@ class Failure:
     `faults` are those of a spec; `asked` says what it is the answer for.
     """
 
-    head: Annotated[Head, FLAT]
-    version: Annotated[str, Member("tool.version")]
     verdict: Annotated[str, Member("summary.verdict")]
     exit_code: Annotated[int, Member("summary.exit_code")]
     kind: Annotated[str, Member("error.kind")]
@@ -75,6 +78,12 @@ class Failure:
     hint: Annotated[str | None, Member("error.hint")]
     faults: Annotated[tuple[Fault, ...], Member("error.faults")]
     asked: Annotated[Asked | None, RARE] = None
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """There is an error of its kind."""
+        if self.kind not in _ERRORS:
+            yield Unreadable("is no error of this version", "error", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +99,43 @@ class ListedAnswer:
 class Answers:
     """Several answers: how many have which exit code, and each as a document of its own."""
 
-    head: Annotated[Head, FLAT]
-    version: Annotated[str, Member("tool.version")]
     exit_code: Annotated[int, Member("summary.exit_code")]
     exit_codes: Annotated[Mapping[str, int], Member("summary.exit_codes")]
     answers: tuple[ListedAnswer, ...]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """There are some."""
+        if not self.answers:
+            yield Unreadable("is empty", "answers")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A comparison of two results; `exit_code` is that of the command."""
 
-    head: Annotated[Head, FLAT]
-    version: Annotated[str, Member("tool.version")]
     exit_code: Annotated[int, Member("summary.exit_code")]
     changes: Annotated[Changes, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """A dry run: what an audit would look at."""
 
-    head: Annotated[Head, FLAT]
-    version: Annotated[str, Member("tool.version")]
     dry_run: Annotated[DryRun, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedTables:
     """What of published tables cannot be true."""
 
-    head: Annotated[Head, FLAT]
-    version: Annotated[str, Member("tool.version")]
     verification: Annotated[Verification, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
-def _write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
+def write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
     """A document as plain data, first what it is and what came of it."""
     cls: type = type(document)
     tree: Tree = one_of(cls).write(document)
@@ -133,48 +143,28 @@ def _write(document: Result | Failure | Answers | Comparison | Preview | Verifie
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
 
-def write_result(result: AuditResult) -> Tree:
-    """The result as plain data."""
-    return _write(Result(HEAD, result))
-
-
-def write_changes(changes: Changes, code: int) -> Tree:
-    """The comparison as plain data; `code` is the exit code of the command."""
-    return _write(Comparison(HEAD, version(), code, changes))
-
-
-def write_dry_run(dry_run: DryRun) -> Tree:
-    """The dry run as plain data."""
-    return _write(Preview(HEAD, version(), dry_run))
-
-
-def write_verification(verification: Verification) -> Tree:
-    """The verification as plain data."""
-    return _write(VerifiedTables(HEAD, version(), verification))
-
-
 def write_answers(answers: Sequence[Answer]) -> Tree:
     """One answer as the document of its result, or error; several as one document of them all."""
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
-        return _write(_document_of(answers[0].found, questions[0]))
+        return write(_document_of(answers[0].found, questions[0]))
     codes = [answer.exit_code for answer in answers]
     counted = {str(code): codes.count(code) for code in sorted(set(codes))}
     listed = tuple(
         ListedAnswer(question, answer.exit_code, _document_of(answer.found))
         for question, answer in zip(questions, answers, strict=True)
     )
-    return _write(Answers(HEAD, version(), exit_code(answers), counted, listed))
+    return write(Answers(exit_code(answers), counted, listed))
 
 
 def _document_of(
     outcome: AuditResult | FairauditError, question: Asked | None = None
 ) -> Result | Failure:
     if isinstance(outcome, AuditResult):
-        return Result(HEAD, outcome, question)
+        return Result(outcome, question)
     faults = outcome.faults if isinstance(outcome, SpecError) else ()
-    kind, said = type(outcome).__name__, (outcome.message, outcome.hint, faults)
-    return Failure(HEAD, version(), "error", outcome.exit_code, kind, *said, question)
+    said = (type(outcome).__name__, outcome.message, outcome.hint, faults)
+    return Failure("error", outcome.exit_code, *said, question)
 
 
 def parse(text: str | bytes) -> Tree:
@@ -197,48 +187,43 @@ def read_result(
 ) -> AuditResult:
     """The result in a document, so that every report of it is the one that its run wrote.
 
+    Raises `UsageError` as `read_answers` does, and for an error or several answers.
+    """
+    answers = read_answers(document, name, hint)
+    if "answers" in document:
+        raise UsageError("the document holds several results", "take one of its `answers[].result`")
+    if isinstance(answers[0].found, FairauditError):
+        raise UsageError("the document is the report of an error: it holds no result", AGAIN)
+    return answers[0].found
+
+
+def read_answers(
+    document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
+) -> list[Answer]:
+    """The answers in a document of any kind: one result, one error, or several of both.
+
+    Where one does not say what was asked, it is the spec of the result; of an error that is empty.
     A metric of another version is read: its numbers and its words are those of the document.
     Raises `UsageError` for what is no result, is of another major version of the schema, or lacks
     something; it names the member.
     """
     _refuse_foreign(document)
-    if "answers" in document:
-        raise UsageError("the document holds several results", "take one of its `answers[].result`")
-    if "error" in document:
-        raise UsageError("the document is the report of an error: it holds no result", AGAIN)
-    read: Result = _read((Result,), document, name, hint)
-    return read.result
-
-
-def read_answers(document: Mapping[str, Any]) -> list[Answer]:
-    """The answers in a document of any kind: one result, one error, or several of both.
-
-    Where one does not say what was asked, it is the spec of the result; of an error that is empty.
-    Raises `UsageError` as `read_result` does.
-    """
-    _refuse_foreign(document)
     if "audits" in document:
-        hint = "name one of the reports that it lists; each is a JSON document beside it"
-        raise UsageError("this is the index of a batch, not a result", hint)
+        other = "name one of the reports that it lists; each is a JSON document beside it"
+        raise UsageError("this is the index of a batch, not a result", other)
     listed = document.get("answers")
     for row in listed if isinstance(listed, list) else ():
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
-    read = _read((Result, Failure, Answers), document, "the result", AGAIN)
+    try:
+        read = one_of(Result, Failure, Answers).read(dict(document))
+    except Unreadable as fault:
+        raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
     if not isinstance(read, Answers):
         outcome = _outcome(read)
         spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
         question = read.asked or Asked(spec, None)
         return [Answer(question.spec, question.data, outcome)]
-    if not read.answers:
-        raise UsageError("the result cannot be read: answers is empty", AGAIN)
     return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
-
-
-def _read(classes: tuple[type, ...], document: Mapping[str, Any], name: str, hint: str) -> Any:
-    try:
-        return one_of(*classes).read(dict(document))
-    except Unreadable as fault:
-        raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
 
 
 def _outcome(document: Result | Failure) -> AuditResult | FairauditError:
@@ -247,9 +232,6 @@ def _outcome(document: Result | Failure) -> AuditResult | FairauditError:
         return document.result
     if document.kind == SpecError.__name__:
         return SpecError(document.faults)
-    if document.kind not in _ERRORS:
-        what = 'the result cannot be read: error.kind is no error of this version: "'
-        raise UsageError(f'{what}{document.kind[:_LONGEST]}"', AGAIN)
     return _ERRORS[document.kind](document.message, document.hint)
 
 
@@ -267,40 +249,29 @@ def _refuse_foreign(tree: Any) -> None:
         raise UsageError(f"{what} {known}.x", hint)
 
 
-_ABOUT_RESULTS = (
-    "What `fairaudit run --format json` prints: a result, an error, or several answers in one "
-    "document. Within one major `schema_version` members are only added: a reader ignores the "
-    "members it does not know. No number is NaN or infinite: it is null, and a `state` or "
-    "`x_state` says why. `x_text` beside a number `x` is the same number exactly."
-)
-_ABOUT_COMPARISONS = (
-    "What `fairaudit compare --format json` prints. Where there is no comparison it prints the "
-    "error of the schema of results."
-)
-_ABOUT_DRY_RUNS = (
-    "What `fairaudit check --format json` prints. Where there is a fault it prints the error of "
-    "the schema of results."
-)
+_DOCUMENTS = {
+    "result": (Result, Failure, Answers),
+    "comparison": (Comparison,),
+    "check": (Preview,),
+}
+_ABOUT = {
+    "result": "What `fairaudit run --format json` prints: a result, an error, or several answers "
+    "in one document. Within one major `schema_version` members are only added: a reader ignores "
+    "the members it does not know. No number is NaN or infinite: it is null, and a `state` or "
+    "`x_state` says why. `x_text` beside a number `x` is the same number exactly.",
+    "comparison": "What `fairaudit compare --format json` prints. Where there is no comparison it "
+    "prints the error of the schema of results.",
+    "check": "What `fairaudit check --format json` prints. Where there is a fault it prints the "
+    "error of the schema of results.",
+}
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
 _SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
 """The rows to which a report adds a `sentence`."""
 
 
-def result_schema() -> Schema:
-    """The JSON Schema of a document: a result, an error, or several answers."""
-    documents = [reference_to(cls, typed=True).schema for cls in (Result, Failure, Answers)]
-    for name in _SPOKEN:
+def schema(of: str) -> Schema:
+    """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
+    documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
+    for name in _SPOKEN if of == "result" else ():
         DEFINITIONS[name]["properties"]["sentence"] = _SENTENCE
-    return root("result", _ABOUT_RESULTS, {"anyOf": documents})
-
-
-def changes_schema() -> Schema:
-    """The JSON Schema of a comparison."""
-    schema = reference_to(Comparison, typed=True).schema
-    return root("comparison", _ABOUT_COMPARISONS, schema)
-
-
-def dry_run_schema() -> Schema:
-    """The JSON Schema of a dry run."""
-    schema = reference_to(Preview, typed=True).schema
-    return root("check", _ABOUT_DRY_RUNS, schema)
+    return root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
