@@ -59,9 +59,9 @@ class Asked:
 class Result:
     """A whole result; `asked` says what for, where a command wrote it."""
 
+    head: Annotated[Head, FLAT] = field(default=Head(), kw_only=True)
     result: Annotated[AuditResult, FLAT]
     asked: Annotated[Asked | None, RARE] = None
-    head: Annotated[Head, FLAT] = Head()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
     }
     schema = reduce(join, (kind.schema for kind in members.values()))
     writers = [(name, kind.write) for name, kind in members.items()]
+    readers = [(name, kind.read) for name, kind in members.items() if name in defaults]
+    derived = [(name, kind.write) for name, kind in members.items() if name not in defaults]
     contradictions_of = getattr(cls, "contradictions", lambda _: ())
     is_nested = any("properties" in member for member in schema["properties"].values())
     add: Callable[[Tree, Tree], None] = _merge if is_nested else dict.update
@@ -56,7 +58,7 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
     def read(tree: Tree) -> Any:
         if not isinstance(tree, dict):
             refuse(tree, "is no object")
-        stored = {name: kind.read(tree) for name, kind in members.items() if name in defaults}
+        stored = {name: read_members(tree) for name, read_members in readers}
         try:
             row = cls(**stored)
             for fault in contradictions_of(row):
@@ -65,9 +67,8 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
             raise Unreadable("does not add up") from error
         except Unreadable as fault:
             refuse(tree, fault.why, fault.path)
-        for name, kind in members.items():
-            if name not in defaults:
-                _refuse_other(tree, kind.write(getattr(row, name)))
+        for name, write_members in derived:
+            _refuse_other(tree, write_members(getattr(row, name)))
         return row
 
     return Kind(write, read, schema)
