@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.plan import Key, Plan
+from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (
     RawKey,
     RawTable,
@@ -56,26 +56,6 @@ class HiddenCells:
     below: int
     rows: int
     people: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RawAmounts:
-    """What was added up in each of [C] cells, as Python's integers; what is missing adds nothing.
-
-    Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
-    """
-
-    columns: Mapping[str, Sequence[int]]
-    products: Mapping[tuple[str, str], Sequence[int]]
-    distances: Mapping[tuple[str, str], Sequence[int]]
-
-    def gather(self, index: Ints, size: int) -> RawAmounts:
-        """Those of joined cells; `index` is the new cell of each."""
-        return RawAmounts(
-            {name: gather(sums, index, size) for name, sums in self.columns.items()},
-            {pair: gather(sums, index, size) for pair, sums in self.products.items()},
-            {pair: gather(sums, index, size) for pair, sums in self.distances.items()},
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +145,9 @@ class Counts:
     No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
     -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
     from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
-    people one by one, where the plan asks for them. `hidden` are of no cell any more.
+    people one by one, where the plan asks for them. `amounts` are what the plan adds up in each
+    cell, as Python's integers; what is missing adds nothing. Numbers and distances are at the fixed
+    point `ADDED_SCALE`, products at its square. `hidden` are of no cell any more.
     """
 
     plan: Plan
@@ -179,7 +161,7 @@ class Counts:
     weights: RawWeights | None = None
     scores: Mapping[str, RawScores] = field(default_factory=dict)
     medians: Mapping[str, Median] = field(default_factory=dict)
-    amounts: RawAmounts | None = None
+    amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     searched: RawSearch | None = None
     notices: tuple[Notice, ...] = ()
     tables: tuple[RawTable, ...] = ()
@@ -244,7 +226,7 @@ class Counts:
             people=add_up(self.people, index, size),
             weights=self.weights and self.weights.gather(index, size),
             scores={column: scores.compact() for column, scores in self.scores.items()},
-            amounts=self.amounts and self.amounts.gather(index, size),
+            amounts={name: gather(sums, index, size) for name, sums in self.amounts.items()},
             searched=self.searched
             and replace(
                 self.searched,
@@ -292,7 +274,7 @@ class Counts:
                 for column, median in self.medians.items()
                 if other.medians.get(column) == median
             },
-            amounts=_add_amounts(self.amounts, other.amounts),
+            amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
             searched=_add_searches(self, other),
             rows_read=_add_rows(self, other),
             hidden=_add_hidden(self.hidden, other.hidden),
@@ -323,16 +305,6 @@ def _add_hidden(
             cells.below, own.rows + cells.rows, own.people + cells.people
         )
     return tuple(total[below] for below in sorted(total))
-
-
-def _add_amounts(first: RawAmounts | None, second: RawAmounts | None) -> RawAmounts | None:
-    if first is None or second is None:
-        return None
-    return RawAmounts(
-        {name: [*own, *second.columns[name]] for name, own in first.columns.items()},
-        {pair: [*own, *second.products[pair]] for pair, own in first.products.items()},
-        {pair: [*own, *second.distances[pair]] for pair, own in first.distances.items()},
-    )
 
 
 def _add_searches(one: Counts, other: Counts) -> RawSearch | None:

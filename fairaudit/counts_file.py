@@ -26,7 +26,6 @@ from fairaudit.counted_files import (
 )
 from fairaudit.counts import (
     Counts,
-    RawAmounts,
     RawSearch,
     RawWeights,
 )
@@ -42,7 +41,7 @@ from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, UsageError
 from fairaudit.histogram import Bins
 from fairaudit.names import copied
-from fairaudit.plan import Key, Plan
+from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.raw_scores import RawHistogram, RawScores
 
@@ -101,20 +100,8 @@ def _write_cells(name: str, counts: Counts) -> pa.Table:
     if counts.weights is not None:
         sums = (*counts.weights.weights, *counts.weights.squares)
         columns |= {name: _texts(part) for name, part in zip(_WEIGHTS, sums, strict=True) if part}
-    for title, amounts in _amounts_of(counts):
-        columns[title] = _texts(amounts)
+    columns |= {_name(*of): _texts(sums) for of, sums in counts.amounts.items()}
     return _table(name, columns)
-
-
-def _amounts_of(counts: Counts) -> Iterator[tuple[str, Sequence[int]]]:
-    amounts = counts.amounts
-    if amounts is not None:
-        for name, sums in amounts.columns.items():
-            yield _name("sum", name), sums
-        for pair, sums in amounts.products.items():
-            yield _name("product", *pair), sums
-        for pair, sums in amounts.distances.items():
-            yield _name("distance", *pair), sums
 
 
 def _name(kind: str, *of: str | int) -> str:
@@ -172,7 +159,7 @@ def read(path: Path) -> Counts:
         if header is None:
             raise DataError(f"{name} holds no counts", hint)
         found = json.loads(header).get("version")
-        if found != VERSION:
+        if found not in {2, VERSION}:
             what = f"{name} has version {found} of counts, this is version {VERSION}"
             raise DataError(what, "count with the same fairaudit as you audit with")
         read_header = parse_header(header)
@@ -270,15 +257,9 @@ class _Reader:
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
 
-    def _amounts(self, plan: Plan) -> RawAmounts | None:
-        if not plan.adding.columns:
-            return None
-        cells, adding = self._part(_CELLS), plan.adding
-        return RawAmounts(
-            {name: _digits(cells, _name("sum", name)) for name in adding.columns},
-            {pair: _digits(cells, _name("product", *pair)) for pair in adding.products},
-            {pair: _digits(cells, _name("distance", *pair)) for pair in adding.distances},
-        )
+    def _amounts(self, plan: Plan) -> dict[SumName, list[int]]:
+        cells = self._part(_CELLS)
+        return {name: _digits(cells, _name(*name)) for name in plan.adding.sums}
 
     def _scores(self, column: str, keys: Sequence[RawKey]) -> RawScores:
         table = self._part(_name("bins", column))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -14,8 +15,8 @@ from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
 from fairaudit.version import version
 
-VERSION = 2
-"""Of the file; another one is refused."""
+VERSION = 3
+"""Of the file; 2 is read, too, and any other is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,15 @@ def spell_header(header: Header) -> bytes:
 
 def parse_header(document: bytes) -> Header:
     """The header that a JSON document holds; `ValueError` where it holds none."""
+    tree = json.loads(document)
+    if tree["version"] == 2:
+        # A list for each kind of sum, a column alone as a text.
+        adding = tree["plan"]["adding"]
+        sums = [["sum", column] for column in adding["columns"]]
+        sums += [["product", *pair] for pair in adding["products"]]
+        sums += [["distance", *pair] for pair in adding["distances"]]
+        tree["plan"]["adding"] = {"sums": sorted(sums)}
+        document = json.dumps(tree).encode()
     return _adapter().validate_json(document)
 
 

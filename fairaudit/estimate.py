@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.disclosure import declare_subjects
-from fairaudit.json_marks import POSITIVE, RARE, SIGNED, STATED, Member, member
+from fairaudit.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Member
 
 
 class State(StrEnum):
@@ -102,8 +102,7 @@ class Estimate:
     borrows: Annotated[bool, RARE] = False
 
     @property
-    @member()
-    def state(self) -> State:
+    def state(self) -> Annotated[State, WRITTEN]:
         """Defined, undefined, infinite, or suppressed."""
         return State.SUPPRESSED if self.suppressed else state_of(self.value)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final, TypeVar
-
-Getter = TypeVar("Getter", bound=Callable[..., Any])
-
-_PROPERTIES: dict[Callable[..., Any], Member] = {}
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """How one field is written: `stratum: Annotated[Group, Member("given")]`.
+
+    A property is written, too, where what it returns has such a mark.
 
     - `name`: what it is called; `spec.path` is the member `path` of an object `spec`.
     - `name` that ends with `*`: its own members stand there, but for the fields of `without`.
@@ -34,6 +30,7 @@ class Member:
     only: str = ""
 
 
+WRITTEN: Final = Member()
 FLAT: Final = Member("*")
 RARE: Final = Member(rare=True)
 RARE_TEXT: Final = Member(rare=True, text=True)
@@ -42,8 +39,8 @@ SIGNED: Final = Member(least=None)
 POSITIVE: Final = Member(least=1)
 
 
-class Contradiction(Exception):  # it says what is wrong with a row
-    """What cannot be true of a row: why, and the path of its member that says so.
+class Unreadable(Exception):  # it says what a member is
+    """Why a document cannot be read or be true, and the path of the member that says so.
 
     A row that is read is asked for its `contradictions()`, where its class has such.
     """
@@ -53,22 +50,10 @@ class Contradiction(Exception):  # it says what is wrong with a row
         self.why = why
         self.path = path
 
+    def within(self, step: str | int) -> Unreadable:
+        """The same, inside a member of that name or an entry of that index."""
+        return Unreadable(self.why, step, *self.path)
 
-def member(name: str = "") -> Callable[[Getter], Getter]:
-    """Declares that a property is written, too: it stands below `@property`."""
-
-    def declare(getter: Getter) -> Getter:
-        _PROPERTIES[getter] = Member(name)
-        return getter
-
-    return declare
-
-
-def properties_of(cls: type) -> Mapping[str, Member]:
-    """The properties of a class that are written, by their names."""
-    written = {
-        name: _PROPERTIES[value.fget]
-        for name, value in vars(cls).items()
-        if isinstance(value, property) and value.fget in _PROPERTIES
-    }
-    return MappingProxyType(written)
+    def __str__(self) -> str:
+        steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path]
+        return f"{''.join(steps).lstrip('.') or 'the document'} {self.why}"

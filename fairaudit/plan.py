@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from fairaudit.spec import (
     CountColumns,
@@ -64,23 +64,26 @@ class Key:
         return self.edges is not None
 
 
+SumName: TypeAlias = tuple[str, ...]
+"""What is added up: its kind, as the engine adds it, and the columns that it is made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Adding:
-    """What is added up in each cell: columns, products of two, and how far two lie apart.
+    """What is added up in each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
 
     The square of a column is its product with itself; that of every column is there.
     """
 
-    columns: tuple[str, ...] = ()
-    products: tuple[tuple[str, str], ...] = ()
-    distances: tuple[tuple[str, str], ...] = ()
+    sums: tuple[SumName, ...] = ()
 
     def __add__(self, other: Adding) -> Adding:
-        return Adding(
-            tuple(dict.fromkeys(self.columns + other.columns)),
-            tuple(dict.fromkeys(self.products + other.products)),
-            tuple(dict.fromkeys(self.distances + other.distances)),
-        )
+        return Adding(tuple(sorted({*self.sums, *other.sums})))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that they are made of."""
+        return tuple(dict.fromkeys(column for _, *columns in self.sums for column in columns))
 
 
 NOTHING_ADDED = Adding()

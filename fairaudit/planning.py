@@ -219,18 +219,19 @@ def _adding(spec: Spec) -> Adding:
             added += _of_columns(outcome.column)
             if label is not None and label.kind is OutcomeKind.NUMBER:
                 pair = (label.column.value, outcome.column.value)
-                added += Adding(products=(pair,), distances=(pair,))
+                added += Adding((("product", *pair), ("distance", *pair)))
         if spec.adds_score(outcome) and outcome.score is not None:
             added += _of_columns(outcome.score)
         for attribute in spec.attributes_measured(outcome):
             added += _of_columns(attribute.column)
             if outcome.kind is OutcomeKind.NUMBER:
-                added += Adding(products=((attribute.column.value, outcome.column.value),))
+                pair = (attribute.column.value, outcome.column.value)
+                added += Adding((("product", *pair),))
     return added
 
 
 def _of_columns(text: Text) -> Adding:
-    return Adding((text.value,), ((text.value, text.value),))
+    return Adding((("sum", text.value), ("product", text.value, text.value)))
 
 
 def edges_of(threshold: Threshold) -> tuple[Edge, ...]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from fairaudit.arrays import Ints, Marks
-from fairaudit.counts import TINY, Counts, HiddenCells, RawAmounts, RawWeights
+from fairaudit.counts import TINY, Counts, HiddenCells, RawWeights
 from fairaudit.disclosure import Subjects
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import Plan
@@ -70,7 +70,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         rows=counts.rows[stays],
         people=counts.people[stays],
         weights=counts.weights and _choose_weights(counts.weights, stays),
-        amounts=counts.amounts and _choose_amounts(counts.amounts, stays),
+        amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
         scores={},
         medians={},
         hidden=(hidden,) if people else (),
@@ -120,14 +120,6 @@ def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
 def _round_up(error: float) -> float:
     """The power of ten that is not below an error."""
     return 10.0 ** math.ceil(math.log10(error)) if error else 0.0
-
-
-def _choose_amounts(amounts: RawAmounts, stays: Marks) -> RawAmounts:
-    return RawAmounts(
-        {name: _choose(sums, stays) for name, sums in amounts.columns.items()},
-        {pair: _choose(sums, stays) for pair, sums in amounts.products.items()},
-        {pair: _choose(sums, stays) for pair, sums in amounts.distances.items()},
-    )
 
 
 def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:

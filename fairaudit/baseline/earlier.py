@@ -91,7 +91,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     from fairaudit import codec
 
     if isinstance(source, AuditResult):
-        source = codec.write_result(source)
+        source = codec.write(codec.Result(source))
     check_type(source, str | Path | Mapping, "a baseline is a path, a report or a result")
     path = None if isinstance(source, Mapping) else str(source)
     tree = source if isinstance(source, Mapping) else _read_json(Path(source))

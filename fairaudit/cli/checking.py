@@ -109,7 +109,7 @@ def _print(found: DryRun, form: Format, color: Color, *, all_rows: bool, is_brie
         from fairaudit import codec
         from fairaudit.report import json
 
-        print_text(json.written(codec.write_dry_run(found)), form)
+        print_text(json.written(codec.write(codec.Preview(found))), form)
     elif form.page is not None and form.name != "terminal":
         print_text(form.page(pages.document(found, all_rows=all_rows)), form)
     elif not is_brief or all_rows:

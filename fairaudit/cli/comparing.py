@@ -197,7 +197,7 @@ def _rendered(form: Format, changes: Changes, code: int, grid: Document, *, all_
     from fairaudit import codec
     from fairaudit.report import json
 
-    return json.written(codec.write_changes(changes, code))
+    return json.written(codec.write(codec.Comparison(code, changes)))
 
 
 def _last_line(changes: Changes, names: str) -> str:

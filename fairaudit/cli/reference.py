@@ -115,10 +115,5 @@ def schema(
             )
         sys.stdout.write(schema_page.markdown())
         return
-    trees = {
-        _Schema.SPEC: json_schema,
-        _Schema.RESULT: codec.result_schema,
-        _Schema.COMPARISON: codec.changes_schema,
-        _Schema.CHECK: codec.dry_run_schema,
-    }
-    sys.stdout.write(json.dumps(trees[of](), indent=1) + "\n")
+    tree = json_schema() if of is _Schema.SPEC else codec.schema(of)
+    sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -68,7 +68,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     found = Verification(tuple(tables), len(rows), faults)
     form = format_named(format_name)
     if form.name == "json":
-        print_text(json.written(codec.write_verification(found)), form)
+        print_text(json.written(codec.write(codec.VerifiedTables(found))), form)
     elif form.page is not None and form.name != "terminal":
         print_text(form.page(pages.document(found)), form)
     else:

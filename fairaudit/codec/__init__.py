@@ -1,29 +1,277 @@
-"""Results as JSON, and back: what is written follows from the types of the result."""
+"""Results as JSON, and back: what is written follows from the types of the result.
 
-from fairaudit.codec.documents import (
-    changes_schema,
-    dry_run_schema,
-    parse,
-    read_answers,
-    read_result,
-    result_schema,
-    write_answers,
-    write_changes,
-    write_dry_run,
-    write_result,
-    write_verification,
-)
+Here are whole documents: results, errors, answers, comparisons, checks. What is read back is all
+that was written: only fractions whose digits would fill pages are not. A comparison is not read.
+"""
 
-__all__ = [
-    "changes_schema",
-    "dry_run_schema",
-    "parse",
-    "read_answers",
-    "read_result",
-    "result_schema",
-    "write_answers",
-    "write_changes",
-    "write_dry_run",
-    "write_result",
-    "write_verification",
-]
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NoReturn
+
+from fairaudit.codec.rows import Tree, one_of, reference_to
+from fairaudit.codec.schema import DEFINITIONS, root
+from fairaudit.codec.values import Schema
+from fairaudit.compare import Changes
+from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
+from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
+from fairaudit.version import version
+
+AGAIN = "make it again: fairaudit run SPEC -o result.json"
+"""What to do with a document that cannot be read."""
+
+_VERSION = re.compile(r"(\d{1,9})\.\d{1,9}")
+_LONGEST = 40
+_KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
+_ERRORS = {cls.__name__: cls for cls in _KINDS}
+"""Each takes a message and a hint, but for `SpecError`, which takes its faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a document is: `schema_version` is the major and minor version of this format."""
+
+    schema_version: str = SCHEMA_VERSION
+    tool: Annotated[str, Member("tool.name")] = "fairaudit"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What a document is, and the version of the tool that wrote it; a result says that itself."""
+
+    head: Annotated[Head, FLAT] = Head()
+    version: Annotated[str, Member("tool.version")] = field(default_factory=version)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a document answers: the `spec`, and the file of `data` where each has its own."""
+
+    spec: str
+    data: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A whole result; `asked` says what for, where a command wrote it."""
+
+    head: Annotated[Head, FLAT] = field(default=Head(), kw_only=True)
+    result: Annotated[AuditResult, FLAT]
+    asked: Annotated[Asked | None, RARE] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error in place of a result: its `kind`, its `message`, and a `hint` what to do next.
+
+    `faults` are those of a spec; `asked` says what it is the answer for.
+    """
+
+    verdict: Annotated[str, Member("summary.verdict")]
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    kind: Annotated[str, Member("error.kind")]
+    message: Annotated[str, Member("error.message")]
+    hint: Annotated[str | None, Member("error.hint")]
+    faults: Annotated[tuple[Fault, ...], Member("error.faults")]
+    asked: Annotated[Asked | None, RARE] = None
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """There is an error of its kind."""
+        if self.kind not in _ERRORS:
+            yield Unreadable("is no error of this version", "error", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedAnswer:
+    """One of several answers: what was asked, its exit code, and `result`, its own document."""
+
+    asked: Annotated[Asked, FLAT]
+    exit_code: int
+    result: Result | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Several answers: how many have which exit code, and each as a document of its own."""
+
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    exit_codes: Annotated[Mapping[str, int], Member("summary.exit_codes")]
+    answers: tuple[ListedAnswer, ...]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """There are some."""
+        if not self.answers:
+            yield Unreadable("is empty", "answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two results; `exit_code` is that of the command."""
+
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    changes: Annotated[Changes, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A dry run: what an audit would look at."""
+
+    dry_run: Annotated[DryRun, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTables:
+    """What of published tables cannot be true."""
+
+    verification: Annotated[Verification, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
+
+def write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
+    """A document as plain data, first what it is and what came of it."""
+    cls: type = type(document)
+    tree: Tree = one_of(cls).write(document)
+    first = ("type", "schema_version", "tool", "asked", "summary")
+    return {**{name: tree[name] for name in first if name in tree}, **tree}
+
+
+def write_answers(answers: Sequence[Answer]) -> Tree:
+    """One answer as the document of its result, or error; several as one document of them all."""
+    questions = [Asked(answer.spec, answer.data) for answer in answers]
+    if len(answers) == 1:
+        return write(_document_of(answers[0].found, questions[0]))
+    codes = [answer.exit_code for answer in answers]
+    counted = {str(code): codes.count(code) for code in sorted(set(codes))}
+    listed = tuple(
+        ListedAnswer(question, answer.exit_code, _document_of(answer.found))
+        for question, answer in zip(questions, answers, strict=True)
+    )
+    return write(Answers(exit_code(answers), counted, listed))
+
+
+def _document_of(
+    outcome: AuditResult | FairauditError, question: Asked | None = None
+) -> Result | Failure:
+    if isinstance(outcome, AuditResult):
+        return Result(outcome, question)
+    faults = outcome.faults if isinstance(outcome, SpecError) else ()
+    said = (type(outcome).__name__, outcome.message, outcome.hint, faults)
+    return Failure("error", outcome.exit_code, *said, question)
+
+
+def parse(text: str | bytes) -> Tree:
+    """The document in a JSON text; raises `UsageError` for what is no JSON, or no object."""
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(name)
+
+    try:
+        tree = json.loads(text, parse_constant=refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("this is not JSON", AGAIN) from error
+    if not isinstance(tree, dict):
+        raise UsageError("this is no result of fairaudit", AGAIN)
+    return tree
+
+
+def read_result(
+    document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
+) -> AuditResult:
+    """The result in a document, so that every report of it is the one that its run wrote.
+
+    Raises `UsageError` as `read_answers` does, and for an error or several answers.
+    """
+    answers = read_answers(document, name, hint)
+    if "answers" in document:
+        raise UsageError("the document holds several results", "take one of its `answers[].result`")
+    if isinstance(answers[0].found, FairauditError):
+        raise UsageError("the document is the report of an error: it holds no result", AGAIN)
+    return answers[0].found
+
+
+def read_answers(
+    document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
+) -> list[Answer]:
+    """The answers in a document of any kind: one result, one error, or several of both.
+
+    Where one does not say what was asked, it is the spec of the result; of an error that is empty.
+    A metric of another version is read: its numbers and its words are those of the document.
+    Raises `UsageError` for what is no result, is of another major version of the schema, or lacks
+    something; it names the member.
+    """
+    _refuse_foreign(document)
+    if "audits" in document:
+        other = "name one of the reports that it lists; each is a JSON document beside it"
+        raise UsageError("this is the index of a batch, not a result", other)
+    listed = document.get("answers")
+    for row in listed if isinstance(listed, list) else ():
+        _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
+    try:
+        read = one_of(Result, Failure, Answers).read(dict(document))
+    except Unreadable as fault:
+        raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
+    if not isinstance(read, Answers):
+        outcome = _outcome(read)
+        spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
+        question = read.asked or Asked(spec, None)
+        return [Answer(question.spec, question.data, outcome)]
+    return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
+
+
+def _outcome(document: Result | Failure) -> AuditResult | FairauditError:
+    """The result, or the error of its own kind; what that would look for in the data is lost."""
+    if isinstance(document, Result):
+        return document.result
+    if document.kind == SpecError.__name__:
+        return SpecError(document.faults)
+    return _ERRORS[document.kind](document.message, document.hint)
+
+
+def _refuse_foreign(tree: Any) -> None:
+    """Raises `UsageError` where a document is none of this tool and version."""
+    tool = tree.get("tool") if isinstance(tree, Mapping) else None
+    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
+        raise UsageError("this is no result of fairaudit", AGAIN)
+    stated, known = tree.get("schema_version"), SCHEMA_VERSION.partition(".")[0]
+    match = _VERSION.fullmatch(stated) if isinstance(stated, str) else None
+    if match is None or match[1] != known:
+        what = f"the result has the schema version {str(stated)[:_LONGEST]}, and this tool reads"
+        writer = str(tool.get("version"))[:_LONGEST]
+        hint = f"read it with the fairaudit that wrote it ({writer}), or {AGAIN}"
+        raise UsageError(f"{what} {known}.x", hint)
+
+
+_DOCUMENTS = {
+    "result": (Result, Failure, Answers),
+    "comparison": (Comparison,),
+    "check": (Preview,),
+}
+_ABOUT = {
+    "result": "What `fairaudit run --format json` prints: a result, an error, or several answers "
+    "in one document. Within one major `schema_version` members are only added: a reader ignores "
+    "the members it does not know. No number is NaN or infinite: it is null, and a `state` or "
+    "`x_state` says why. `x_text` beside a number `x` is the same number exactly.",
+    "comparison": "What `fairaudit compare --format json` prints. Where there is no comparison it "
+    "prints the error of the schema of results.",
+    "check": "What `fairaudit check --format json` prints. Where there is a fault it prints the "
+    "error of the schema of results.",
+}
+_SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
+_SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
+"""The rows to which a report adds a `sentence`."""
+
+
+def schema(of: str) -> Schema:
+    """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
+    documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
+    for name in _SPOKEN if of == "result" else ():
+        DEFINITIONS[name]["properties"]["sentence"] = _SENTENCE
+    return root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])

@@ -17,10 +17,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from fairaudit.codec import values
-from fairaudit.codec.schema import define, describe, join, object_of
-from fairaudit.codec.values import NUMBER, STATE, Kind, Unreadable, maybe, read_member, refuse
+from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
+from fairaudit.codec.values import NUMBER, STATE, Kind, maybe, read_member, refuse
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.json_marks import Contradiction, Member, properties_of
+from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
@@ -35,21 +35,16 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
     `without` some fields, which have their defaults, or `only` with some of both.
     """
     hints, defaults = get_type_hints(cls, include_extras=True), _defaults_of(cls)
-    marks = properties_of(cls)
-    chosen = set(only.split() or (*defaults, *marks)) - set(without.split())
-    stored = {
-        name: _members_of(cls, name, hints[name], _NO_MARK, default)
-        for name, default in defaults.items()
-        if name in chosen
+    types = {name: hints[name] for name in defaults} | _written_properties(cls)
+    members = {
+        name: _members_of(cls, name, types[name], defaults.get(name, MISSING))
+        for name in only.split() or types
+        if name not in without.split()
     }
-    derived = {
-        name: _members_of(cls, name, get_type_hints(vars(cls)[name].fget)["return"], mark)
-        for name, mark in marks.items()
-        if name in chosen
-    }
-    members = stored | derived
     schema = reduce(join, (kind.schema for kind in members.values()))
     writers = [(name, kind.write) for name, kind in members.items()]
+    readers = [(name, kind.read) for name, kind in members.items() if name in defaults]
+    derived = [(name, kind.write) for name, kind in members.items() if name not in defaults]
     contradictions_of = getattr(cls, "contradictions", lambda _: ())
     is_nested = any("properties" in member for member in schema["properties"].values())
     add: Callable[[Tree, Tree], None] = _merge if is_nested else dict.update
@@ -63,17 +58,17 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
     def read(tree: Tree) -> Any:
         if not isinstance(tree, dict):
             refuse(tree, "is no object")
-        read_values = {name: kind.read(tree) for name, kind in stored.items()}
+        stored = {name: read_members(tree) for name, read_members in readers}
         try:
-            row = cls(**read_values)
+            row = cls(**stored)
             for fault in contradictions_of(row):
                 raise fault
         except AssertionError as error:  # a ledger
             raise Unreadable("does not add up") from error
-        except Contradiction as fault:
+        except Unreadable as fault:
             refuse(tree, fault.why, fault.path)
-        for name, kind in derived.items():
-            _refuse_other(tree, kind.write(getattr(row, name)))
+        for name, write_members in derived:
+            _refuse_other(tree, write_members(getattr(row, name)))
         return row
 
     return Kind(write, read, schema)
@@ -84,6 +79,16 @@ def _defaults_of(cls: Any) -> dict[str, Any]:
     if is_dataclass(cls):
         return {field.name: field.default for field in fields(cls)}
     return {**dict.fromkeys(cls._fields, MISSING), **cls._field_defaults}
+
+
+def _written_properties(cls: Any) -> dict[str, Any]:
+    """What the properties of a class return that are marked as members."""
+    getters = {name: value.fget for name, value in vars(cls).items() if isinstance(value, property)}
+    return {
+        name: get_type_hints(getter, include_extras=True)["return"]
+        for name, getter in getters.items()
+        if "Annotated[" in str(getter.__annotations__["return"])
+    }
 
 
 @cache
@@ -110,8 +115,11 @@ def one_of(*classes: Any) -> Kind:
 
 
 def reference_to(cls: type, *, typed: bool = False) -> Kind:
-    """A row as a value of its own; `typed` where it is one of several classes."""
-    return define(cls, one_of(cls), "typed") if typed else define(cls, row_of(cls))
+    """A row as a value of its own, defined once; `typed` where it is one of several classes."""
+    row = one_of(cls) if typed else row_of(cls)
+    name = f"{'typed' if typed else cls.__module__.split('.')[1]}.{cls.__name__}"
+    DEFINITIONS[name] = {"description": " ".join(sentences(cls)), **row.schema}
+    return row._replace(schema={"$ref": f"#/$defs/{name}"})
 
 
 @cache
@@ -163,8 +171,9 @@ def _without_none(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _members_of(cls: Any, field: str, hint: Any, mark: Member, default: object = MISSING) -> Kind:
+def _members_of(cls: Any, field: str, hint: Any, default: object) -> Kind:
     """The members of a field, described, in the objects that its mark names."""
+    mark = _NO_MARK
     if get_origin(hint) is Annotated:
         hint, mark = get_args(hint)[:2]
     *outer, name = mark.name.split(".")
@@ -217,9 +226,10 @@ def _record() -> Kind:
     row = row_of(MetricName)
 
     def read(tree: Tree) -> Any:
+        names = row.read(tree)
         try:
-            return find_record(row.read(tree))
-        except Contradiction as fault:
+            return find_record(names)
+        except Unreadable as fault:
             refuse(tree, fault.why, fault.path)
 
     return Kind(lambda record: row.write(name_record(record)), read, row.schema)
@@ -257,7 +267,7 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
         if state is State.DEFINED:
             return read_member(tree, name, kind.read)
         if tree.get(name) is not None:
-            raise Unreadable(f"is not null, and {state}").within(name)
+            raise Unreadable(f"is not null, and {state}", name)
         is_none = is_optional and is_stated and state is State.UNDEFINED
         return None if is_none else values.NUMBERS.get(state, math.nan)
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from functools import cache
 from inspect import cleandoc
 
-from fairaudit.codec.values import Kind, Schema
+from fairaudit.codec.values import Schema
 from fairaudit.result import SCHEMA_VERSION
 
 DEFINITIONS: dict[str, Schema] = {}
@@ -69,13 +69,6 @@ def object_of(properties: Mapping[str, Schema], required: Container[str]) -> Sch
         "required": [name for name in properties if name in required],
         "properties": dict(properties),
     }
-
-
-def define(cls: type, row: Kind, package: str = "") -> Kind:
-    """A row as a value: its schema refers to the definition of the class, which is added."""
-    name = f"{package or cls.__module__.split('.')[1]}.{cls.__name__}"
-    DEFINITIONS[name] = {"description": " ".join(sentences(cls)), **row.schema}
-    return row._replace(schema={"$ref": f"#/$defs/{name}"})
 
 
 def join(row: Schema, other: Schema, *, either: bool = False) -> Schema:

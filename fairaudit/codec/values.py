@@ -10,11 +10,11 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import reduce
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.estimate import State, state_of
+from fairaudit.json_marks import Unreadable
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -39,22 +39,6 @@ _MOST_BITS = 10_000
 """The digits of a longer fraction would fill pages."""
 
 
-class Unreadable(Exception):  # it says what a member is
-    """A member that cannot be read: its path, and why."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.path = ""
-
-    def within(self, step: str | int) -> Unreadable:
-        """The same, inside a member of that name or an entry of that index."""
-        self.path = (f"[{step}]" if isinstance(step, int) else f".{step}") + self.path
-        return self
-
-    def __str__(self) -> str:
-        return f"{self.path.lstrip('.') or 'the document'} {self.args[0]}"
-
-
 class Kind(NamedTuple):
     """How values of a type are written, read back (or `Unreadable` is raised), and described."""
 
@@ -68,8 +52,8 @@ def refuse(tree: Any, why: str, path: Sequence[str | int] = ()) -> NoReturn:
     for step in path:
         tree = tree[step]
     quoted = json.dumps(tree, ensure_ascii=False, default=str)
-    fault = Unreadable(f"{why}: {quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + '…'}")
-    raise reduce(Unreadable.within, reversed(path), fault)
+    text = quoted if len(quoted) <= _LONGEST else quoted[:_LONGEST] + "…"
+    raise Unreadable(f"{why}: {text}", *path)
 
 
 def read_member(tree: Any, name: str, read: Callable[[Any], Any]) -> Any:
@@ -77,7 +61,7 @@ def read_member(tree: Any, name: str, read: Callable[[Any], Any]) -> Any:
     if not isinstance(tree, dict):
         refuse(tree, "is no object")
     if name not in tree:
-        raise Unreadable("is missing").within(name)
+        raise Unreadable("is missing", name)
     try:
         return read(tree[name])
     except Unreadable as fault:
@@ -108,6 +92,10 @@ def _scalar(
 
 def _is_text(tree: object) -> bool:
     return isinstance(tree, str)
+
+
+def _is_truth(tree: object) -> bool:
+    return isinstance(tree, bool)
 
 
 def integer(least: int | None) -> Kind:
@@ -193,6 +181,7 @@ def named(kind: Kind, *, pairs: bool) -> Kind:
     return Kind(write, read, {"type": "object", "additionalProperties": kind.schema})
 
 
+_DATE = {"type": "string", "format": "date"}
 TEXT = _scalar({"type": "string"}, "is no text", _is_text)
 NUMBER = _scalar({"type": "number"}, "is no number", _is_number)
 STATE = choice(State)
@@ -217,18 +206,10 @@ def _read_anything(tree: Any) -> Any:
 
 KINDS = {
     str: TEXT,
-    bool: _scalar(
-        {"type": "boolean"}, "is neither true nor false", lambda tree: isinstance(tree, bool)
-    ),
-    date: _scalar(
-        {"type": "string", "format": "date"},
-        "is no date",
-        _is_text,
-        date.fromisoformat,
-        date.isoformat,
-    ),
+    bool: _scalar({"type": "boolean"}, "is neither true nor false", _is_truth),
+    date: _scalar(_DATE, "is no date", _is_text, date.fromisoformat, str),
     # Read back it is of people whom a published report must not tell.
-    Notice: _scalar(TEXT.schema, "is no text", _is_text, lambda text: Notice(text, Subjects.NEVER)),
+    Notice: TEXT._replace(read=lambda tree: Notice(TEXT.read(tree), Subjects.NEVER)),
     # Beside others in a list a number that JSON does not have is the word of its state.
     float: Kind(_write_listed, _read_listed, {"anyOf": [NUMBER.schema, STATE.schema]}),
     # What a spec says of itself: a text, a number, a list of texts, an object of numbers.

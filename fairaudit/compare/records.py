@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
-from fairaudit.json_marks import FLAT, Member, member
+from fairaudit.json_marks import FLAT, WRITTEN, Member
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
@@ -115,8 +115,7 @@ class CheckChange:
     groups: tuple[GroupChange, ...] = ()
 
     @property
-    @member()
-    def id(self) -> str:
+    def id(self) -> Annotated[str, WRITTEN]:
         """The id of the check."""
         return self.after.check.id
 
@@ -147,8 +146,7 @@ class CheckChange:
         return closed and self.after.status is not self.before.status
 
     @property
-    @member()
-    def newly_beyond(self) -> tuple[Breach, ...]:
+    def newly_beyond(self) -> Annotated[tuple[Breach, ...], WRITTEN]:
         """Who fails a check that failed before, too, but not for them: another hid them then."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
@@ -194,8 +192,7 @@ class CheckChange:
         return not self.is_worse and (self.recovers or (better and not self.lost))
 
     @property
-    @member("verdict")
-    def verdict(self) -> str:
+    def verdict(self) -> Annotated[str, Member("verdict")]:
         """The word for how it changed."""
         if self.is_worse or self.is_better:
             return "worse" if self.is_worse else "better"
@@ -355,15 +352,13 @@ class Changes:
         return tuple(check for check in self.checks if check.is_better)
 
     @property
-    @member("summary.checks")
-    def check_counts(self) -> Mapping[str, int]:
+    def check_counts(self) -> Annotated[Mapping[str, int], Member("summary.checks")]:
         """How many checks are in both, and how many of them got worse or better."""
         compared, worse, better = map(len, (self.checks, self.worse, self.better))
         return {"compared": compared, "worse": worse, "better": better}
 
     @property
-    @member("summary.rates")
-    def rate_counts(self) -> Mapping[str, int]:
+    def rate_counts(self) -> Annotated[Mapping[str, int], Member("summary.rates")]:
         """How many rates are in both, changed significantly, and got worse or better by that."""
         ways = [rate.change.way for rate in self.rates if rate.change.significant]
         worse, better = (ways.count(way) for way in (Direction.WORSE, Direction.BETTER))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairaudit.counts import CountedFile, Counts, RawAmounts, RawSearch, RawWeights
+from fairaudit.counts import CountedFile, Counts, RawSearch, RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.candidates import why_dropped
 from fairaudit.engine.partial_counts import (
@@ -22,7 +22,7 @@ from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins
 from fairaudit.names import quoted
-from fairaudit.plan import MOST_CELLS, Key, Plan
+from fairaudit.plan import MOST_CELLS, Key, Plan, SumName
 from fairaudit.raw_keys import RawKey, RawTable, unite_keys
 from fairaudit.raw_scores import MOST_ENTRIES, RawHistogram, RawScores, choose_shift
 
@@ -148,17 +148,10 @@ def _merge_search(
     return RawSearch(kept, {**plan.search.left_out, **dropped})
 
 
-def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> RawAmounts | None:
+def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> dict[SumName, list[int]]:
     """What was added up in all files, one after the other."""
-    parts = [part.amounts for part in counts if part.amounts is not None]
-    if not plan.adding.columns:
-        return None
-    adding = plan.adding
-    return RawAmounts(
-        {name: [n for part in parts for n in part.columns[name]] for name in adding.columns},
-        {pair: [n for part in parts for n in part.products[pair]] for pair in adding.products},
-        {pair: [n for part in parts for n in part.distances[pair]] for pair in adding.distances},
-    )
+    parts = [part.amounts for part in counts if part.amounts]
+    return {name: [n for part in parts for n in part[name]] for name in plan.adding.sums}
 
 
 def _merge_scores(

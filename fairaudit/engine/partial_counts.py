@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.counts import RawAmounts
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins
-from fairaudit.plan import Key
+from fairaudit.plan import Key, SumName
 from fairaudit.raw_keys import RawKey
 
 Level = str | int | None
@@ -111,7 +110,7 @@ class PartialCounts:
     kept: Ints
     measures: Measures
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
-    amounts: RawAmounts | None = None
+    amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     tables: TableCounts | None = None
     candidate_tables: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
 

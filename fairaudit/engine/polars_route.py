@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import TINY, WEIGHT_SCALES, RawAmounts
+from fairaudit.counts import TINY, WEIGHT_SCALES
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
 from fairaudit.engine.partial_counts import (
@@ -24,7 +24,7 @@ from fairaudit.engine.partial_counts import (
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, SpecError
-from fairaudit.plan import MISSING, Key, Plan
+from fairaudit.plan import MISSING, Key, Plan, SumName
 from fairaudit.progress import SILENT, Progress
 from fairaudit.raw_keys import RawKey
 from fairaudit.spec import Text
@@ -251,50 +251,48 @@ def _weights() -> list[pl.Expr]:
 
 
 def _amounts(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
-    """The sums that a plan asks, as integers: of products three, by the halves of both factors."""
+    """The sums that a plan asks, as integers, each in the parts that it is made of."""
     people = pl.col(own("people")).cast(pl.Int128)
-
-    def halves(column: str) -> tuple[pl.Expr, pl.Expr]:
-        fixed = pl.col(own(f"fixed {column}"))
-        return fixed // 2**_HALF, fixed % 2**_HALF
 
     def summed(value: pl.Expr) -> pl.Expr:
         value = value.cast(pl.Int128)
         return (value if numbers.are_rows else value * people).sum()
 
-    sums = []
-    for number, column in enumerate(plan.adding.columns):
-        sums.append(summed(pl.col(own(f"fixed {column}"))).alias(own(f"total{number}")))
-    for number, (first, second) in enumerate(plan.adding.products):
-        (high, low), (other_high, other_low) = halves(first), halves(second)
-        parts = (high * other_high, high * other_low + low * other_high, low * other_low)
-        sums += [summed(p).alias(own(f"product{number} {part}")) for part, p in enumerate(parts)]
-    for number, (first, second) in enumerate(plan.adding.distances):
-        apart = pl.col(own(f"fixed {first}")) - pl.col(own(f"fixed {second}"))
-        sums.append(summed(apart.abs()).alias(own(f"distance{number}")))
-    return sums
+    return [
+        summed(part).alias(own(f"amount{number} {bits}"))
+        for number, name in enumerate(plan.adding.sums)
+        for bits, part in _parts_of(name).items()
+    ]
 
 
-def _amounts_of(counts: pl.DataFrame, plan: Plan) -> RawAmounts:
-    def product(number: int) -> list[int]:
-        parts = (counts[own(f"product{number} {part}")].to_list() for part in range(3))
-        return [
-            (high << 2 * _HALF) + (middle << _HALF) + low
-            for high, middle, low in zip(*parts, strict=True)
+def _parts_of(name: SumName) -> dict[int, pl.Expr]:
+    """What is added up of a row, in parts that have room: each by the bits that it is shifted."""
+    kind, *columns = name
+    fixed = [pl.col(own(f"fixed {column}")) for column in columns]
+    match kind:
+        case "sum":
+            return {0: fixed[0]}
+        case "distance":
+            return {0: (fixed[0] - fixed[1]).abs()}
+        case "product":
+            high, other_high = (number // 2**_HALF for number in fixed)
+            low, other_low = (number % 2**_HALF for number in fixed)
+            middle = high * other_low + low * other_high
+            return {2 * _HALF: high * other_high, _HALF: middle, 0: low * other_low}
+        case _:
+            raise ValueError(kind)
+
+
+def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
+    amounts: dict[SumName, list[int]] = {}
+    for number, name in enumerate(plan.adding.sums):
+        shifts = [*_parts_of(name)]
+        parts = [counts[own(f"amount{number} {bits}")].to_list() for bits in shifts]
+        amounts[name] = [
+            sum(value << bits for value, bits in zip(values, shifts, strict=True))
+            for values in zip(*parts, strict=True)
         ]
-
-    adding = plan.adding
-    return RawAmounts(
-        {
-            name: counts[own(f"total{number}")].to_list()
-            for number, name in enumerate(adding.columns)
-        },
-        {pair: product(number) for number, pair in enumerate(adding.products)},
-        {
-            pair: counts[own(f"distance{number}")].to_list()
-            for number, pair in enumerate(adding.distances)
-        },
-    )
+    return amounts
 
 
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:

@@ -36,7 +36,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
-from fairaudit.json_marks import Contradiction, Member
+from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.terms import Inference
@@ -80,12 +80,12 @@ class Appearance:
     worse_off: bool | None
     significance: Significance | None
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """It is of an intersection, and part of as many groups as that has columns."""
         if len(self.group) < 2:
-            yield Contradiction("is of one attribute", "group")
+            yield Unreadable("is of one attribute", "group")
         if len(self.parents) < 2:
-            yield Contradiction("are too few", "parents")
+            yield Unreadable("are too few", "parents")
 
     @property
     def concerned(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fairaudit.json_marks import RARE, Contradiction
+from fairaudit.json_marks import RARE, Unreadable
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -53,27 +53,27 @@ def name_record(record: Metric) -> MetricName:
 
 
 def find_record(name: MetricName) -> Metric:
-    """The record of this version that the names mean; raises `Contradiction` where none is meant.
+    """The record of this version that the names mean; raises `Unreadable` where none is meant.
 
     The metric may have been of another version.
     """
     record = find_metric(name.metric)
     if record is None:
         why = f"is no metric of this version{suggest(name.metric)}"
-        raise Contradiction(why, "metric")
+        raise Unreadable(why, "metric")
     if name.macro:
         record = average_classes(record)
         if record is None:
-            raise Contradiction(f"cannot be said of {name.metric}", "macro")
+            raise Unreadable(f"cannot be said of {name.metric}", "macro")
     if name.compare is not None:
         comparison = find_comparison(name.compare)
         if comparison is None or not isinstance(record, GroupMetric):
-            raise Contradiction(f"is no comparison of {name.metric}", "compare")
+            raise Unreadable(f"is no comparison of {name.metric}", "compare")
         record = build_disparity(record, comparison)
     over_groups = OverGroups.MEAN if name.mean else name.aggregate
     if over_groups is not None:
         if not isinstance(record, Disparity) or (name.mean and name.aggregate is not None):
             member = "mean" if name.mean else "aggregate"
-            raise Contradiction(f"cannot be said of {name.metric}", member)
+            raise Unreadable(f"cannot be said of {name.metric}", member)
         record = replace(record, over_groups=over_groups)
     return record

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Contradiction, Member
+from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member, Unreadable
 from fairaudit.stats import multiplicity
 
 
@@ -282,10 +282,10 @@ class Inference:
         """The error rate α of every interval and test."""
         return float(1 - self.confidence)
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """A confidence is that of an interval."""
         if not Decimal("0.5") <= self.confidence < 1:
-            yield Contradiction("does not lie from 0.5 to below 1", "confidence_text")
+            yield Unreadable("does not lie from 0.5 to below 1", "confidence_text")
 
 
 DEFAULT_INFERENCE = Inference()

@@ -6,22 +6,22 @@ people who have two numbers is one over the cells in which both are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from fairaudit.counts import Counts, RawAmounts
+from fairaudit.counts import Counts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.plan import ADDED_SCALE, MISSING
+from fairaudit.plan import ADDED_SCALE, MISSING, SumName
 from fairaudit.spec import Outcome, OutcomeKind, Spec
 
 
 def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     """Every amount of every outcome, in raw cells."""
-    if counts.amounts is None:
+    if not counts.amounts:
         return {}
-    added = _Added(counts, counts.amounts)
+    added = _Added(counts)
     return {
         (outcome.name, name): amount
         for outcome in spec.outcomes
@@ -44,14 +44,13 @@ def notices(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
 class _Added:
     """Sums over the cells in which all the columns they are made of are known."""
 
-    def __init__(self, counts: Counts, raw: RawAmounts) -> None:
+    def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._raw = raw
 
     def number(self, column: str, *also: str) -> Amount:
         """A column, among those in whom the others are known, too."""
         known = self._known(column, *also)
-        total = self._sum(self._raw.columns[column], known)
+        total = self._sum(("sum", column), known)
         return Amount(self._people(known), total, self._product(column, column, known))
 
     def product(self, first: str, second: str) -> Amount:
@@ -71,7 +70,7 @@ class _Added:
             label_amount.n,
             Sum(difference, ADDED_SCALE),
             Sum(squares, ADDED_SCALE**2),
-            self._sum(self._raw.distances[label, value], known),
+            self._sum(("distance", label, value), known),
         )
 
     def _known(self, *columns: str) -> Marks:
@@ -82,11 +81,11 @@ class _Added:
         return np.where(known, self._counts.people, 0)
 
     def _product(self, first: str, second: str, known: Marks) -> Sum:
-        return self._sum(self._raw.products[first, second], known, ADDED_SCALE**2)
+        return self._sum(("product", first, second), known, ADDED_SCALE**2)
 
-    @staticmethod
-    def _sum(values: Sequence[int], known: Marks, scale: int = ADDED_SCALE) -> Sum:
-        return Sum(np.where(known, np.array(values, dtype=object), 0), scale)
+    def _sum(self, name: SumName, known: Marks, scale: int = ADDED_SCALE) -> Sum:
+        values = np.array(self._counts.amounts[name], dtype=object)
+        return Sum(np.where(known, values, 0), scale)
 
 
 def _of_outcome(outcome: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairaudit.codec import write_answers, write_result
+from fairaudit.codec import Result, write, write_answers
 from fairaudit.report import appearances, diagnostics, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
@@ -29,7 +29,7 @@ def render(result: AuditResult) -> str:
 
 def document(result: AuditResult) -> dict[str, Any]:
     """The result as plain data; checks, reversals, appearances and subgroups also in words."""
-    tree = write_result(result)
+    tree = write(Result(result))
     _add_sentences(tree, result)
     return tree
 

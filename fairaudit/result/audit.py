@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
-from fairaudit.json_marks import FLAT, RARE, Contradiction, Member, member
+from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
@@ -190,34 +190,33 @@ class AuditResult:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its JSON report: records of the catalogue hold functions."""
-        from fairaudit.codec import read_result, write_result
+        from fairaudit import codec
 
-        return read_result, (write_result(self),)
+        return codec.read_result, (codec.write(codec.Result(self)),)
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """What its rows say of each other: ids, the baseline, reversals, definitions."""
         if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
-            yield Contradiction("hides numbers, and the result is not suppressed", "ledger")
+            yield Unreadable("hides numbers, and the result is not suppressed", "ledger")
         ids: set[str] = set()
         for index, finding in enumerate(self.findings):
             place, before = ("checks", index), finding.before
             if finding.check.id in ids:
-                yield Contradiction("stands twice", *place, "id")
+                yield Unreadable("stands twice", *place, "id")
             ids.add(finding.check.id)
             if before is not None and before.earlier != self.earlier:
                 why = "is not the baseline of the result"
-                yield Contradiction(why, *place, "baseline", "earlier")
+                yield Unreadable(why, *place, "baseline", "earlier")
             listed = (*finding.reversals, *(before.reversals if before else ()))
             if any(reversal not in self.reversals for reversal in listed):
-                yield Contradiction("are not among the reversals", *place, "reversals")
+                yield Unreadable("are not among the reversals", *place, "reversals")
         known = {definition.id for definition in self.definitions}
         for index, rate in enumerate(self.rates):
             if rate.metric not in known:
-                yield Contradiction("is not among the definitions", "rates", index, "metric")
+                yield Unreadable("is not among the definitions", "rates", index, "metric")
 
     @property
-    @member("summary.checks")
-    def tally(self) -> dict[Status, int]:
+    def tally(self) -> Annotated[dict[Status, int], Member("summary.checks")]:
         """How many checks came out how."""
         counted = Counter(finding.status for finding in self.findings)
         return {status: counted[status] for status in Status}
@@ -230,8 +229,7 @@ class AuditResult:
         )
 
     @property
-    @member("summary.not_cleared")
-    def not_cleared(self) -> int:
+    def not_cleared(self) -> Annotated[int, Member("summary.not_cleared")]:
         """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
         decided = {Status.FAIL, Status.WAIVED}
         return sum(
@@ -239,8 +237,7 @@ class AuditResult:
         )
 
     @property
-    @member("summary.verdict")
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Annotated[Verdict, Member("summary.verdict")]:
         """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
         tally = self.tally
         if not self.findings:
@@ -252,8 +249,7 @@ class AuditResult:
         return Verdict.PASS
 
     @property
-    @member("summary.exit_code")
-    def exit_code(self) -> int:
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
         if self.findings and all(map(is_open, self.findings)):
             return 3

@@ -11,7 +11,7 @@ from typing import Annotated
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.evidence.people_affected import DetectableGap
-from fairaudit.json_marks import FLAT, Member, member
+from fairaudit.json_marks import FLAT, Member
 from fairaudit.verdict import AnyCheck, NotEvaluated
 
 
@@ -106,13 +106,11 @@ class DryRun:
     cost: Cost | None = None
 
     @property
-    @member("summary.evaluable")
-    def evaluable(self) -> int:
+    def evaluable(self) -> Annotated[int, Member("summary.evaluable")]:
         """How many checks can be evaluated."""
         return sum(check.is_evaluable is True for check in self.checks)
 
     @property
-    @member("summary.exit_code")
-    def exit_code(self) -> int:
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
         """0, or 3 where there are checks and none can be evaluated, as of a run."""
         return 3 if self.cost is not None and self.checks and not self.evaluable else 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from fairaudit.cube import Group
 from fairaudit.errors import Place
-from fairaudit.json_marks import member
+from fairaudit.json_marks import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,6 @@ class Verification:
     faults: tuple[TableFault, ...]
 
     @property
-    @member("summary.exit_code")
-    def exit_code(self) -> int:
+    def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
         """1 where something cannot be true."""
         return int(bool(self.faults))

@@ -12,7 +12,7 @@ from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
-from fairaudit.json_marks import POSITIVE, Member, member
+from fairaudit.json_marks import POSITIVE, WRITTEN, Member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
 
@@ -77,8 +77,7 @@ class GroupRate(NamedTuple):
     scale: Annotated[int, POSITIVE] = 1
 
     @property
-    @member()
-    def value(self) -> float:
+    def value(self) -> Annotated[float, WRITTEN]:
         """The rate; NaN where the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
 
@@ -105,8 +104,7 @@ class Stratum:
     significance: Significance | None = None
 
     @property
-    @member()
-    def difference(self) -> float:
+    def difference(self) -> Annotated[float, WRITTEN]:
         """The first group's rate minus the second's."""
         return self.first.value - self.second.value
 
@@ -202,8 +200,7 @@ class Reversal:
         return f"Reversal({self.kind}: {self.rate} of {self.of}, {who}: {gaps})"
 
     @property
-    @member("facts.share_of_strata")
-    def opposite_strata(self) -> float:
+    def opposite_strata(self) -> Annotated[float, Member("facts.share_of_strata")]:
         """The share of the strata that point the other way; of people, `opposite_weight`."""
         strata = self.estimable_strata
         return self.reversed_strata / strata if strata else float("nan")

@@ -21,7 +21,7 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.json_marks import STATED, Member, member
+from fairaudit.json_marks import STATED, Member
 from fairaudit.metrics.terms import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
@@ -74,8 +74,7 @@ class Subgroup:
     parts: tuple[ParentGroup, ...] = ()
 
     @property
-    @member("rate")
-    def value(self) -> float:
+    def value(self) -> Annotated[float, Member("rate")]:
         """Their rate."""
         return self.over / self.under
 

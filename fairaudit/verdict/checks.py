@@ -20,7 +20,7 @@ from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place, Quote, UsageError, did_you_mean
-from fairaudit.json_marks import RARE, Contradiction, Member, member
+from fairaudit.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
@@ -82,10 +82,10 @@ class Limit:
         evidence_words = " and ".join(word for word, is_asked in evidence.items() if is_asked)
         return f"{bounds}, if {evidence_words}" if evidence_words else bounds
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """A limit has a bound."""
         if self.below is self.above is None:
-            yield Contradiction("has neither `below` nor `above`")
+            yield Unreadable("has neither `below` nor `above`")
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
@@ -161,8 +161,7 @@ class Check:
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
-    @member("metric")
-    def metric_id(self) -> str:
+    def metric_id(self) -> Annotated[str, Member("metric")]:
         """The id of its measure."""
         return self.asked.id
 
@@ -215,20 +214,17 @@ class ReversalCheck:
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
-    @member("metric")
-    def metric_id(self) -> str:
+    def metric_id(self) -> Annotated[str, Member("metric")]:
         """What stands in place of a metric's id."""
         return "simpson_reversal"
 
     @property
-    @member()
-    def by(self) -> Grouping:
+    def by(self) -> Annotated[Grouping, WRITTEN]:
         """No columns: it looks at all of them."""
         return ()
 
     @property
-    @member()
-    def given(self) -> Grouping:
+    def given(self) -> Annotated[Grouping, WRITTEN]:
         """No columns: it looks at all strata."""
         return ()
 
@@ -248,20 +244,17 @@ class SubgroupCheck:
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
 
     @property
-    @member("metric")
-    def metric_id(self) -> str:
+    def metric_id(self) -> Annotated[str, Member("metric")]:
         """What stands in place of a metric's id."""
         return "subgroup_divergence"
 
     @property
-    @member()
-    def by(self) -> Grouping:
+    def by(self) -> Annotated[Grouping, WRITTEN]:
         """No columns: it looks at all of them."""
         return ()
 
     @property
-    @member()
-    def given(self) -> Grouping:
+    def given(self) -> Annotated[Grouping, WRITTEN]:
         """No columns: it looks at all strata."""
         return ()
 

@@ -22,7 +22,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
-from fairaudit.json_marks import FLAT, STATED, Contradiction, Member, member
+from fairaudit.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -55,10 +55,10 @@ class Breach:
     backing: Backing = Backing.UNASKED
     lower: bool = False
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """What is beyond a limit has a value."""
         if math.isnan(self.value):
-            yield Contradiction("is of no value beyond a limit", "state")
+            yield Unreadable("is of no value beyond a limit", "state")
 
 
 @declare_subjects(
@@ -143,10 +143,10 @@ class Before:
     decided_by: tuple[Group, ...] = ()
     stratum: Group = ()
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """Each breach that is worse was something before."""
         if len(self.own_worse) != len(self.worse):
-            yield Contradiction("is not one for each", "own_worse")
+            yield Unreadable("is not one for each", "own_worse")
 
     def is_decided_alike(self, finding: Finding) -> bool:
         """Whether the same groups in the same stratum decided then as do now."""
@@ -221,23 +221,22 @@ class Finding:
         limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
-    def contradictions(self) -> Iterator[Contradiction]:
+    def contradictions(self) -> Iterator[Unreadable]:
         """It is held against a limit of its check, and people stand behind the sides of a value."""
         check = self.check
         if check.warn is check.fail is None:
-            yield Contradiction("and `warn` are both null, so nothing is judged", "fail")
+            yield Unreadable("and `warn` are both null, so nothing is judged", "fail")
         if self.limit not in {check.fail, check.warn} - {None}:
-            yield Contradiction("is neither limit of the check", "limit")
+            yield Unreadable("is neither limit of the check", "limit")
         if self.estimate is not None and isinstance(check, ReversalCheck):
-            yield Contradiction("is no state of a check on reversals", "state")
+            yield Unreadable("is no state of a check on reversals", "state")
         sides = [side for part in self.parts[:1] for side in (part.first, part.second) if side]
         has_sides = isinstance(check, Check) and self.estimate is not None and len(sides) > 1
         if self.practice is not None and not has_sides:
-            yield Contradiction("is said of a check without a value and its sides", "practice")
+            yield Unreadable("is said of a check without a value and its sides", "practice")
 
     @property
-    @member()
-    def group(self) -> Group:
+    def group(self) -> Annotated[Group, WRITTEN]:
         """The group that decides: in a spread the highest."""
         return self.first
 

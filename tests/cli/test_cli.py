@@ -236,7 +236,7 @@ def test_explain() -> None:
 
 def test_schemas_are_printed() -> None:
     assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
-    assert json.loads(run("schema", "result").stdout) == codec.result_schema()
+    assert json.loads(run("schema", "result").stdout) == codec.schema("result")
 
 
 def test_version_and_help() -> None:

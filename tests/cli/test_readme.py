@@ -42,3 +42,17 @@ def test_its_commands_are_those_that_there_are() -> None:
     assert listed == {*typer.main.get_command(app).commands}  # type: ignore[attr-defined]
     for command in listed:
         assert run(command, "--help").returncode == 0
+
+
+WALK = re.compile(r"`([\w.]+)` (?:of each `Format` )?in `([\w/]+\.py)`")
+
+
+def test_the_way_of_a_spec_names_functions_that_are_there() -> None:
+    """Each stop's functions stand in the file that CONTRIBUTING.md says."""
+    _, _, way = (ROOT / "CONTRIBUTING.md").read_text().partition("## The way of a spec")
+    named = WALK.findall(way.partition("\n## ")[0])
+    assert len(named) > 20
+    for name, path in named:
+        last = name.rpartition(".")[2]
+        text = (ROOT / "fairaudit" / path).read_text()
+        assert re.search(rf"^ *(def|class) {last}\b", text, re.MULTILINE), (name, path)

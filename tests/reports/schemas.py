@@ -12,7 +12,7 @@ from fairaudit import codec
 
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = codec.result_schema()
+    schema = codec.schema("result")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

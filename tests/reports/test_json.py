@@ -56,7 +56,7 @@ Path_ = tuple[str | int, ...]
 @cache
 def validator() -> jsonschema.Draft202012Validator:
     """Of results alone: among several kinds of document a fault would not be found."""
-    tree = codec.result_schema()
+    tree = codec.schema("result")
     return jsonschema.Draft202012Validator({"$ref": "#/$defs/typed.Result", "$defs": tree["$defs"]})
 
 
@@ -307,7 +307,7 @@ def members_of(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any
             yield from members_of(inner, path)
 
 
-@pytest.mark.parametrize("schema", [codec.result_schema(), codec.changes_schema()])
+@pytest.mark.parametrize("schema", [codec.schema("result"), codec.schema("comparison")])
 def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -> None:
     assert schema["$id"].startswith("urn:fairaudit:schema:")
     jsonschema.Draft202012Validator.check_schema(schema)

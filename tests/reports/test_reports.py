@@ -84,7 +84,7 @@ def test_reports_are_the_same_by_every_route(name: str) -> None:
 
 
 def test_the_schema_is_one_and_refuses_what_is_not_in_it() -> None:
-    jsonschema.Draft202012Validator.check_schema(codec.result_schema())
+    jsonschema.Draft202012Validator.check_schema(codec.schema("result"))
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))
     document["checks"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):

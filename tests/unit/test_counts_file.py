@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,32 @@ def test_people_one_by_one_are_not_stored() -> None:
     counts = pipeline.count(Question.read(spec), rows)
     with pytest.raises(UsageError, match="one by one, which no counts hold"):
         counts_file.write(counts)
+
+
+def test_a_file_of_version_2_adds_up_with_those_of_today(parts: list[Path], tmp_path: Path) -> None:
+    """`version_2.counts` are the numbers of the first site, as the version before wrote them."""
+    spec = SPECS["numbers"]
+    for part in parts[1:]:
+        count_into(spec, part, tmp_path / f"{part.stem}.counts")
+    shutil.copy(Path(__file__).parent / "version_2.counts", tmp_path / "site0.counts")
+    metadata = pq.read_schema(tmp_path / "site0.counts").metadata
+    assert json.loads(metadata[b"fairaudit.counts"])["version"] == 2
+    everybody = fairaudit.audit({**spec, "data": [*map(str, parts)]})
+    found = fairaudit.audit(spec, str(tmp_path / "*.counts"))
+    assert json.dumps(document(found)) == json.dumps(document(everybody))
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_a_file_of_another_version_is_refused(
+    version: int, parts: list[Path], tmp_path: Path
+) -> None:
+    path = count_into(SPECS["rates"], parts[0], tmp_path / "a.counts")
+    table = pq.read_table(path)
+    header = json.loads(table.schema.metadata[b"fairaudit.counts"]) | {"version": version}
+    metadata = {b"fairaudit.counts": json.dumps(header).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    with pytest.raises(DataError, match=f"has version {version} of counts, this is version 3"):
+        counts_file.read(path)
 
 
 def test_another_file_is_no_counts(tmp_path: Path) -> None:

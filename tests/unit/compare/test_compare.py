@@ -1137,13 +1137,15 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
-    document: dict[str, Any] = json.loads(report_json.written(codec.write_changes(changes, 0)))
-    jsonschema.Draft202012Validator(codec.changes_schema()).validate(document)
+    document: dict[str, Any] = json.loads(
+        report_json.written(codec.write(codec.Comparison(0, changes)))
+    )
+    jsonschema.Draft202012Validator(codec.schema("comparison")).validate(document)
     return document
 
 
 def test_the_document_is_as_its_schema_says() -> None:
-    jsonschema.Draft202012Validator.check_schema(codec.changes_schema())
+    jsonschema.Draft202012Validator.check_schema(codec.schema("comparison"))
     infinite = audit({**shares(0, 500), ("a", 0, 1): 0}, SIGNED)
     for changes in (
         compare(audit(MAY), audit(JUNE)),
@@ -1155,7 +1157,7 @@ def test_the_document_is_as_its_schema_says() -> None:
         assert len(document["rates"]) == len(changes.rates)
     document["rates"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(codec.changes_schema()).validate(document)
+        jsonschema.Draft202012Validator(codec.schema("comparison")).validate(document)
 
 
 def test_a_result_that_was_written_is_compared_like_the_one_that_was_found() -> None:

@@ -18,7 +18,7 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
-from fairaudit.codec.documents import read_result
+from fairaudit.codec import read_result
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.report.json import render
 from fairaudit.report.provenance import provenance as describe_origin

@@ -432,7 +432,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     rules = {"min_size": 10, "min_events": 5, "exclude_below": LAW}
     result = audit_csv(TINY, spec_of(RATIO, "differential_fairness", **rules))
     found = json.loads(report_json.render(result))
-    Draft202012Validator(codec.result_schema()).validate(found)
+    Draft202012Validator(codec.schema("result")).validate(found)
     assert {**found["options"], "inference": None} == {
         "inference": None,
         "suppress_below": None,
