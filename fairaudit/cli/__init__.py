@@ -8,7 +8,6 @@ verdict; 3 nothing could be evaluated; 130 interrupted.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import Annotated
@@ -64,8 +63,6 @@ def main(arguments: list[str], began: float) -> int:
 
 def _prepare() -> None:
     """Makes a short life quicker: each of these is a twentieth of a small audit."""
-    # Little of what is made here is ever garbage.
-    gc.set_threshold(1_000_000, 50, 50)
     # No plugin of pydantic has a part in an audit, and no matrix is multiplied.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -108,7 +105,7 @@ def _call(arguments: list[str], request: Request) -> int:
     Typer's own `main` would make 1 of a broken pipe, and answer a shell that asks for completions
     whatever else stands on the line: an audit would exit with 0 without being done.
     """
-    command = command_line()
+    command = command_line(*arguments[:1])
     instruction = os.environ.get(_COMPLETION, "")
     if instruction and not arguments:
         return shell_complete(command, {}, "fairaudit", _COMPLETION, instruction)

@@ -6,6 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -102,11 +103,22 @@ class Request:
 
 
 @functools.cache
-def command_line() -> typer.core.TyperGroup:
-    """The commands with their options; Typer takes a hundredth of a second to make them."""
-    group = typer.main.get_command(app)
+def command_line(first_word: str = "") -> typer.core.TyperGroup:
+    """The commands with their options; one alone where the first word of the line names it.
+
+    Typer takes a hundredth of a second to make them all.
+    """
+    part = copy(app)
+    named = [info for info in app.registered_commands if _name_of(info) == first_word]
+    part.registered_commands = named or app.registered_commands
+    group = typer.main.get_command(part)
     assert isinstance(group, typer.core.TyperGroup)
     return group
+
+
+def _name_of(info: typer.models.CommandInfo) -> str | None:
+    """The name of a command, as Typer would have it."""
+    return info.name or (info.callback and info.callback.__name__.replace("_", "-"))
 
 
 def read_request(words: Sequence[str]) -> Request:
@@ -114,9 +126,9 @@ def read_request(words: Sequence[str]) -> Request:
 
     Without the name of a command it is read as one of `run`.
     """
-    commands = command_line().commands
+    commands = command_line(*words[:1]).commands
     name = next((word for word in words if not word.startswith("-")), "")
-    command = commands.get(name, commands["run"])
+    command = commands.get(name) or command_line("run").commands["run"]
     context = command.context_class(
         command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=_HELP
     )

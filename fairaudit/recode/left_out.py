@@ -107,7 +107,7 @@ class LeftOut:
 
     def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
         """Why those cells with people leave that are gone, by the number of their group."""
-        pairs = np.unique(np.stack([index, why], axis=1)[people > 0], axis=0).tolist()
+        pairs = sorted({*zip(index[people > 0].tolist(), why[people > 0].tolist(), strict=True)})
         reasons: dict[int, list[str]] = {}
         for number, reason in pairs:
             reasons.setdefault(number, []).append(" ".join(self.reasons[reason]))

@@ -169,7 +169,7 @@ class _PairScan:
 
     def left_out(self) -> Iterator[LeftOut]:
         """Who could not be compared, and why."""
-        for g in np.setdiff1d(self.known, self.large).tolist():
+        for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
             yield (
                 self.within.groups[g],
                 explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),

@@ -35,13 +35,27 @@ def normal_critical(alpha: Alpha) -> float | Floats:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups; SciPy would take longer to import.
     some = np.ravel(alpha)[:: 1 + np.size(alpha) // _MANY]  # so that they need not all be sorted
-    if np.unique(some).size > _FEW or (levels := np.unique(alpha)).size > _FEW:
+    if _distinct(some).size > _FEW or (levels := _distinct(np.asarray(alpha))).size > _FEW:
         from scipy.special import ndtri
 
         with np.errstate(all="ignore"):
             return np.asarray(0.0 - ndtri(np.asarray(alpha) / 2), dtype=np.float64)
     critical = np.array([_critical(level) for level in levels.tolist()])
     return critical[np.searchsorted(levels, alpha)]
+
+
+def _distinct(values: Floats) -> Floats:
+    """The distinct values in order, NaN once; `np.unique` would load `numpy.ma`.
+
+    >>> _distinct(np.array([[0.1, np.nan], [np.nan, 0.05], [0.1, 0.05]])).tolist()
+    [0.05, 0.1, nan]
+    >>> _distinct(np.array([])).tolist()
+    []
+    """
+    ordered = np.sort(values, axis=None)
+    is_new = np.ones(ordered.shape, dtype=bool)
+    is_new[1:] = (ordered[1:] != ordered[:-1]) & ~np.isnan(ordered[:-1])
+    return ordered[is_new]
 
 
 def _critical(alpha: float) -> float:
