@@ -15,7 +15,7 @@ from schemas import validate
 
 import fairaudit
 from fairaudit import cli, codec
-from fairaudit.cli.app import read_request
+from fairaudit.cli.app import command_line, read_request
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
 
@@ -252,8 +252,9 @@ def test_version_and_help() -> None:
             ["run", str(SPECS / "titanic.yaml")],
             ["altair", "jinja2", "pandas", "pyarrow", "scipy.stats", "sklearn", "vl_convert"],
         ),
+        (["run", str(SPECS / "florida_1976.yaml")], ["numpy.ma", "pyarrow", "scipy"]),
     ],
-    ids=["help", "small audit"],
+    ids=["help", "small audit", "smaller audit"],
 )
 def test_a_command_loads_no_library_that_it_does_not_need(
     arguments: list[str], heavy: list[str]
@@ -266,6 +267,19 @@ def test_a_command_loads_no_library_that_it_does_not_need(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_a_command_that_is_made_alone_is_the_one_among_all() -> None:
+    every = command_line()
+    assert len(every.commands) > 10
+    for name, command in every.commands.items():
+        (alone,) = command_line(name).commands.values()
+        assert alone.name == name
+        assert [(one.name, one.opts, one.default) for one in alone.params] == [
+            (one.name, one.opts, one.default) for one in command.params
+        ]
+    for first_word in ("--help", "rnu", ""):
+        assert command_line(first_word).commands.keys() == every.commands.keys()
 
 
 def test_interruption_exits_130(
