@@ -1,31 +1,37 @@
 """CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
 
-It checks each plain file, quoted or not, and counts those whose keys have a few thousand texts and
-whose rows are one person each. Whatever else a file or a plan has, and any fault, is left to the
-other readers: they tell a fault with its line.
+It checks each plain file, quoted or not, and counts those whose keys, and the columns of a filter,
+have a few thousand texts; weights, or counts of people, may be any. Whatever else a file or a plan
+has, and any fault, is left to the other readers: they tell a fault with its line.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import add_up, distinct_rows
+from fairaudit.arrays import Ints
+from fairaudit.counts import TINY
+from fairaudit.cube import distinct_rows
 from fairaudit.engine import kernel
+from fairaudit.engine.native_cells import CellTable
 from fairaudit.engine.opening import thread_count
-from fairaudit.engine.partial_counts import Measures, PartialCounts
+from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan, united
+from fairaudit.plan import Key, Plan, is_finite_number, united
 from fairaudit.progress import Progress
 from fairaudit.raw_keys import RawKey, unite_keys
+
+if TYPE_CHECKING:
+    from fairaudit.engine.filter import Filter
 
 _BLOCK = 2**18
 """Bytes at a time: what is read stays in the cache of a core until it is counted."""
@@ -35,6 +41,9 @@ _PADDING = 64
 
 _MOST_THREADS = 16
 
+
+_Number: TypeAlias = tuple[int, int, bool] | tuple[()]
+"""The column of weights or people, the sign of its decimals, and whether it is of weights."""
 
 _TEXTS = Key("")
 """What stands for the key of a column while its texts are united."""
@@ -85,19 +94,29 @@ def _state(path: Path) -> tuple[int, int]:
 
 def _serves(plan: Plan, file: SourceFile) -> bool:
     """Whether rows are counted by texts and numbers, and nothing else is asked of them."""
-    measured = plan.scores or plan.adding.columns or plan.cluster or plan.count or plan.weight
-    others = plan.filter or plan.tables or plan.search or plan.models or plan.is_derived
+    measured = plan.scores or plan.adding.columns or plan.cluster or (plan.count and plan.weight)
+    others = plan.tables or plan.search or plan.models or plan.is_derived
     has_names = len({*file.header}) == len(file.header)
-    return bool(plan.keys) and has_names and not (measured or others)
+    # A word for what is missing may look like a number: weights and counts are read in C.
+    number = plan.weight or plan.count
+    words = [*plan.tokens, *plan.unknown.get(number, ())] if number else []
+    is_clear = not any(map(is_finite_number, words))
+    return bool(plan.keys) and has_names and is_clear and not (measured or others)
 
 
 class _Table(NamedTuple):
-    """What a thread counted: its lines, the texts of each key, the codes of cells, their rows."""
+    """What a thread counted: its lines, the texts of each column, and its cells.
+
+    Those have codes, rows, and four words of sums each; `largest` and `error` are of all weights.
+    """
 
     lines: int
     texts: Sequence[Sequence[bytes | None]]
     codes: bytes
     rows: bytes
+    sums: bytes
+    largest: float
+    error: float
 
 
 class _Work:
@@ -113,27 +132,34 @@ class _Work:
 
     def check(self, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
         """The lines of all parts; None where one is not plain."""
-        tables = self._run((), ranges)
+        tables = self._run((), (), ranges)
         return None if tables is None else CheckedLines(sum(table.lines for table in tables))
 
     def count(self, plan: Plan, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
         """The same, and their counts; None where a line is not plain, or they are not served."""
-        places = {name: number for number, name in enumerate(self._file.header)}
-        tables = self._run(tuple(places[key.column] for key in plan.keys), ranges)
+        rule = _rule_of(plan)
+        columns = [*dict.fromkeys([*(key.column for key in plan.keys), *sorted(_named_by(rule))])]
+        place_of = {name: number for number, name in enumerate(self._file.header)}
+        number: _Number = ()
+        if measured := plan.weight or plan.count:
+            number = place_of[measured], ord(plan.format.decimal), plan.weight is not None
+        tables = self._run(tuple(place_of[name] for name in columns), number, ranges)
         if tables is None:
             return None
         lines = sum(table.lines for table in tables)
-        counts = _join(plan, tables) if lines else None
+        counts = _join(plan, rule, columns, tables) if lines else None
         return None if counts is None else CheckedLines(lines, (plan, counts))
 
     def _run(
-        self, columns: tuple[int, ...], ranges: Sequence[tuple[int, int]]
+        self, columns: tuple[int, ...], number: _Number, ranges: Sequence[tuple[int, int]]
     ) -> list[_Table] | None:
         """What each thread counted by these columns; None where a part is not served."""
         stopped = threading.Event()
 
         def count(ends: tuple[int, int]) -> _Table | None:
-            return self._count(columns, ends, stopped)
+            separator, fields = self._separator, len(self._file.header)
+            table = self._native.csv_table(separator, fields, columns, number, 0)
+            return self._count(table, ends, stopped)
 
         if len(ranges) == 1:
             tables = [count(ranges[0])]  # a thread takes longer to begin than a block to be counted
@@ -148,10 +174,9 @@ class _Work:
         return whole if len(whole) == len(tables) else None
 
     def _count(
-        self, columns: tuple[int, ...], ends: tuple[int, int], stopped: threading.Event
+        self, table: object, ends: tuple[int, int], stopped: threading.Event
     ) -> _Table | None:
         """Counts a part that begins with a line; None where one is not plain, or not served."""
-        table = self._native.csv_table(self._separator, len(self._file.header), columns, 0)
         buffer = bytearray(_BLOCK + 1 + _PADDING)
         total = 0
         for end in line_blocks(self._file.path, *ends, buffer, _BLOCK):
@@ -165,32 +190,62 @@ class _Work:
         return _Table(total, *self._native.csv_counts(table))
 
 
-def _join(plan: Plan, tables: Sequence[_Table]) -> PartialCounts | None:
+def _rule_of(plan: Plan) -> Filter | None:
+    """The filter of a plan, parsed; it is held against the columns where rows are counted."""
+    if plan.filter is None:
+        return None
+    from fairaudit.engine import filter as filters
+
+    return filters.parse(plan.filter)
+
+
+def _named_by(rule: Filter | None) -> frozenset[str]:
+    """The columns that a filter looks at."""
+    return frozenset() if rule is None else rule.columns
+
+
+def _join(
+    plan: Plan, rule: Filter | None, columns: Sequence[str], tables: Sequence[_Table]
+) -> PartialCounts | None:
     """The cells of all threads as one; None where a text is no number, and has to be one."""
+    largest = max(table.largest for table in tables)
+    if plan.weight and largest < TINY:  # they are added up in a finer fixed point
+        return None
+    texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
     keys = []
-    for number, key in enumerate(plan.keys):
-        texts = unite_keys([_column(table, number, len(plan.keys)) for table in tables])
-        raw = _cut(key, texts, plan) if key.is_cut else RawKey(key, texts.codes, texts.levels)
+    for key in plan.keys:
+        column = texts[key.column]
+        raw = _cut(key, column, plan) if key.is_cut else RawKey(key, column.codes, column.levels)
         if raw is None:
             return None
         keys.append(raw)
-    codes = np.stack([key.codes for key in keys], axis=1).astype(np.int32)
+    kept = _kept(plan, rule, texts)
+    if kept is None:
+        return None
+    codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)
     cells, cell_of = distinct_rows(codes)
-    rows = np.concatenate([np.frombuffer(table.rows, dtype=np.int64) for table in tables])
-    sums = add_up(rows, cell_of, len(cells))
-    joined = tuple(
-        RawKey(key.key, column, key.levels)
-        for key, column in zip(keys, cells.T.astype(np.int64), strict=True)
+    joined = CellTable(len(cells), has_sums=True)
+    joined.largest, joined.error = largest, max(table.error for table in tables)
+    rows = np.concatenate([np.frombuffer(table.rows, np.int64) for table in tables])
+    sums = np.concatenate([np.frombuffer(table.sums, np.uint64) for table in tables])
+    joined.add_cells(cell_of, rows, sums.reshape(-1, 2, 2))
+    *of_keys, kept = cells.T.astype(np.int64)
+    raw_keys = (
+        RawKey(key.key, column, key.levels) for key, column in zip(keys, of_keys, strict=True)
     )
-    return PartialCounts(joined, np.ones(len(cells), np.int64), Measures(sums, sums))
+    return PartialCounts((*raw_keys,), kept, joined.measures(plan, np.arange(len(cells))))
 
 
-def _column(table: _Table, number: int, key_count: int) -> RawKey:
-    """The texts of a column in the cells of a thread, those alone that some row has."""
-    codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, key_count)[:, number]
-    used, places = np.unique(codes, return_inverse=True)
-    known = [table.texts[number][code] for code in used.tolist()]
-    return RawKey(_TEXTS, places, tuple(None if text is None else text.decode() for text in known))
+def _column(tables: Sequence[_Table], place: int, column_count: int) -> RawKey:
+    """The texts of a column in the cells of all threads, those alone that some row has."""
+    parts = []
+    for table in tables:
+        codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, column_count)[:, place]
+        used, places = np.unique(codes, return_inverse=True)
+        known = [table.texts[place][code] for code in used.tolist()]
+        texts = tuple(None if text is None else text.decode() for text in known)
+        parts.append(RawKey(_TEXTS, places, texts))
+    return unite_keys(parts)
 
 
 def _cut(key: Key, texts: RawKey, plan: Plan) -> RawKey | None:
@@ -199,3 +254,13 @@ def _cut(key: Key, texts: RawKey, plan: Plan) -> RawKey | None:
 
     intervals = intervals_of_texts(key, texts.levels, plan)
     return None if intervals is None else RawKey(key, intervals[texts.codes])
+
+
+def _kept(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) -> Ints | None:
+    """Which cells the filter keeps: 1, 0, or -1 where it cannot tell; None where it is at fault."""
+    if rule is None:
+        return np.ones(len(next(iter(texts.values())).codes), np.int64)
+    from fairaudit.engine.polars_route import kept_by
+
+    levels = {name: texts[name].levels for name in rule.columns}
+    return kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)

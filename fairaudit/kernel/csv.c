@@ -2,10 +2,12 @@
    codes a cell. It trusts the ends of fields that `find_fields` has found in the same block. */
 #include "csv.h"
 
+#include "sums.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXT = 1 << 24, NO_CODE = MOST_LEVELS + 1 };
+enum { MOST_TEXT = 1 << 24, NO_CODE = MOST_LEVELS + 1, SUMS_SIZE = 4 * sizeof(uint64_t) };
 
 /* A field as it is meant, without quotes; null where nothing stands there. */
 typedef struct {
@@ -21,7 +23,8 @@ bool begin_csv(CsvTable *table, size_t key_count) {
     table->slots = calloc(FIRST_SLOTS, sizeof *table->slots);
     table->codes = calloc(FIRST_SLOTS / 2 * (key_count + 1), sizeof *table->codes);
     table->rows = calloc(FIRST_SLOTS / 2, sizeof *table->rows);
-    return table->keys && table->slots && table->codes && table->rows;
+    table->sums = calloc(FIRST_SLOTS / 2, SUMS_SIZE);
+    return table->keys && table->slots && table->codes && table->rows && table->sums;
 }
 
 void free_csv(CsvTable *table) {
@@ -29,6 +32,7 @@ void free_csv(CsvTable *table) {
     free(table->slots);
     free(table->codes);
     free(table->rows);
+    free(table->sums);
     free(table->texts);
     free(table->ends);
     free(table->scratch);
@@ -118,8 +122,10 @@ static bool grow(CsvTable *table) {
     if (codes) table->codes = codes;
     uint64_t *rows = realloc(table->rows, room * sizeof *rows);
     if (rows) table->rows = rows;
+    uint64_t *sums = realloc(table->sums, room * SUMS_SIZE);
+    if (sums) table->sums = sums;
     uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (!codes || !rows || !slots) {
+    if (!codes || !rows || !sums || !slots) {
         free(slots);
         return false;
     }
@@ -137,23 +143,46 @@ static bool grow(CsvTable *table) {
     return true;
 }
 
-/* Adds a row to the cell of its codes, whose hash it is given. The codes stand where those of the
-   next new cell belong: so a new cell has them already. */
-static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t hash) {
+/* Adds a row to the cell of its codes, whose hash it is given, and tells which that is. The codes
+   stand where those of the next new cell belong: so a new cell has them already. */
+static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t hash, size_t *added) {
     size_t mask = table->slot_count - 1, size = table->key_count * sizeof *codes;
     for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
         size_t cell = table->slots[slot];
         if (cell && !memcmp(table->codes + (cell - 1) * table->key_count, codes, size)) {
             table->rows[cell - 1]++;
+            *added = cell - 1;
             return SOUND;
         }
         if (cell) continue;
         if (table->cell_count == MOST_COMBINATIONS) return NOT_SERVED;
+        *added = table->cell_count;
+        memset(table->sums + 4 * table->cell_count, 0, SUMS_SIZE);
         table->rows[table->cell_count++] = 1;
         table->slots[slot] = (uint32_t)table->cell_count;
         // One more cell must always have room for its codes.
         return table->cell_count + 1 < table->slot_count / 2 || grow(table) ? SOUND : NO_MEMORY;
     }
+}
+
+/* A field of a record by the ends of all of them, quotes and all; the record begins at `start`. */
+static inline Field field_of(
+    const uint8_t *block, const uint32_t *ends, size_t start, size_t column) {
+    size_t begin = column ? ends[column - 1] + 1 : start, end = ends[column];
+    if (block[end] == '\n' && end > begin && block[end - 1] == '\r') end--;
+    return (Field){block + begin, end - begin, end == begin};
+}
+
+/* Adds the number of a record to the sums of its cell. */
+static inline Status add_number(CsvTable *table, Field field, size_t cell) {
+    NumberColumn *column = &table->number;
+    uint64_t *sums = table->sums + 4 * cell;
+    double number;
+    if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
+    if (!read_number(field.at, field.length, column->decimal, &number)) return NOT_SERVED;
+    bool is_added = column->is_weight ? add_weight(sums, number, &column->largest, &column->error)
+                                      : add_people(sums, number);
+    return is_added ? SOUND : NOT_SERVED;
 }
 
 /* Counts a record by the ends of its fields; it begins at `start`. */
@@ -163,16 +192,17 @@ static inline Status count_record(
     uint64_t hash = 0;
     for (size_t number = 0; number < table->key_count; number++) {
         LevelTable *key = &table->keys[number];
-        size_t begin = key->column ? ends[key->column - 1] + 1 : start, end = ends[key->column];
-        if (block[end] == '\n' && end > begin && block[end - 1] == '\r') end--;
-        Field field = {block + begin, end - begin, end == begin};
-        if (!field.is_null && block[begin] == '"' && !unquote(table, &field)) return NO_MEMORY;
+        Field field = field_of(block, ends, start, key->column);
+        if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
         size_t code = code_of(table, key, &field);
         if (code == NO_CODE) return NOT_SERVED;
         codes[number] = (uint16_t)code;
         hash = mix(hash + code);
     }
-    return add_row(table, codes, hash);
+    size_t cell;
+    Status status = add_row(table, codes, hash, &cell);
+    if (status != SOUND || !table->number.is_there) return status;
+    return add_number(table, field_of(block, ends, start, table->number.column), cell);
 }
 
 Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines) {

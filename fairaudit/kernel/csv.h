@@ -32,7 +32,16 @@ typedef struct {
     uint16_t slots[LEVEL_SLOTS];
 } LevelTable;
 
-/* What one thread has counted: combinations of codes, `key_count` each, and the rows of each. */
+/* The column of weights or of people, if there is one, and the sign of its decimals. */
+typedef struct {
+    bool is_there, is_weight;
+    size_t column;
+    uint8_t decimal;
+    double largest, error;
+} NumberColumn;
+
+/* What one thread has counted: combinations of codes, `key_count` each, and of each the rows, and the
+   `sums` of `sums.h` where there is a column of numbers. */
 typedef struct {
     uint8_t separator;
     size_t fields, key_count;
@@ -40,7 +49,8 @@ typedef struct {
     uint8_t *texts;
     size_t texts_used, texts_size;
     uint16_t *codes;
-    uint64_t *rows;
+    NumberColumn number;
+    uint64_t *rows, *sums;
     uint32_t *slots;
     size_t cell_count, slot_count;
     uint32_t *ends;
@@ -55,6 +65,9 @@ void free_csv(CsvTable *table);
 
 /* Counts a block of whole lines; NOT_SERVED where one is blank, ill-formed or no UTF-8. */
 Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);
+
+/* Whether a text is digits, at most with decimals and an exponent, and the double that is nearest. */
+bool read_number(const uint8_t *at, size_t length, uint8_t decimal, double *number);
 
 /* The ends of fields in `table->ends`; the same by either instruction set. */
 Status find_fields(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);

@@ -14,14 +14,31 @@ static void free_table(PyObject *capsule) {
     free(table);
 }
 
-/* csv_table(separator, fields, columns, is_scalar, /): an empty table of counts by columns. */
+/* Whether a table has its column of numbers: none, or (column, sign of decimals, is_weight). */
+static bool read_number_column(PyObject *terms, size_t fields, NumberColumn *column) {
+    if (!PyTuple_Size(terms)) return true;
+    Py_ssize_t place;
+    int is_weight;
+    if (!PyArg_ParseTuple(terms, "nbp", &place, &column->decimal, &is_weight)) return false;
+    if (place < 0 || (size_t)place >= fields) {
+        PyErr_SetString(PyExc_ValueError, "no such column");
+        return false;
+    }
+    column->is_there = true;
+    column->is_weight = is_weight;
+    column->column = (size_t)place;
+    return true;
+}
+
+/* csv_table(separator, fields, columns, number, is_scalar, /): an empty table of counts by columns. */
 PyObject *csv_table(PyObject *module, PyObject *arguments) {
     (void)module;
     unsigned char separator;
     Py_ssize_t fields;
-    PyObject *columns;
+    PyObject *columns, *number;
     int is_scalar;
-    if (!PyArg_ParseTuple(arguments, "bnO!p", &separator, &fields, &PyTuple_Type, &columns, &is_scalar))
+    if (!PyArg_ParseTuple(arguments, "bnO!O!p", &separator, &fields, &PyTuple_Type, &columns,
+                          &PyTuple_Type, &number, &is_scalar))
         return NULL;
     Py_ssize_t count = PyTuple_Size(columns);
     if (separator >= 0x80 || separator == '"' || separator == '\n' || separator == '\r' ||
@@ -45,7 +62,8 @@ PyObject *csv_table(PyObject *module, PyObject *arguments) {
             }
             table->keys[place].column = (size_t)column;
         }
-        if (!PyErr_Occurred()) capsule = PyCapsule_New(table, TABLE_NAME, free_table);
+        bool is_sound = !PyErr_Occurred() && read_number_column(number, table->fields, &table->number);
+        if (is_sound) capsule = PyCapsule_New(table, TABLE_NAME, free_table);
     }
     if (!capsule && table) {
         free_csv(table);
@@ -97,7 +115,8 @@ static PyObject *level_list(const CsvTable *table, const LevelTable *key) {
     return list;
 }
 
-/* csv_counts(table, /): the texts of each key, the codes of cells as uint16, their rows as int64. */
+/* csv_counts(table, /): the texts of each key, the codes of cells as uint16, their rows as int64 and
+   their sums as uint64, four each; the largest weight and the largest error of rounding. */
 PyObject *csv_counts(PyObject *module, PyObject *capsule) {
     (void)module;
     CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
@@ -117,6 +136,7 @@ PyObject *csv_counts(PyObject *module, PyObject *capsule) {
     }
     size_t codes_size = table->cell_count * table->key_count * sizeof *table->codes;
     size_t rows_size = table->cell_count * sizeof *table->rows;
-    return Py_BuildValue("Ny#y#", lists, (const char *)table->codes, (Py_ssize_t)codes_size,
-                         (const char *)table->rows, (Py_ssize_t)rows_size);
+    return Py_BuildValue("Ny#y#y#dd", lists, (const char *)table->codes, (Py_ssize_t)codes_size,
+                         (const char *)table->rows, (Py_ssize_t)rows_size, (const char *)table->sums,
+                         (Py_ssize_t)rows_size * 4, table->number.largest, table->number.error);
 }

@@ -7,6 +7,8 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +218,11 @@ NUMBERS = [
     "nan",
 ]
 NO_NUMBERS = ["x", "1_0", "0x1", "5 0", "٣", "--1"]
+MEASURES = [
+    *("0", "1", "7", "007", "2.5", "2.50", "0.30000000000000004", "1e2", "1E-2", "2.5e+1"),
+    *("9007199254740991", "2146.999999999", "0.0004", "1e-30", "123456789.123456789"),
+]
+"""Weights that are no round numbers, some of which are people, too."""
 OTHER_PLANS: dict[str, dict[str, Any]] = {
     "texts": {},
     "cut": {"columns": {"protected": {"a": {}, "n": {"bins": [25, 40]}}}},
@@ -225,6 +232,21 @@ OTHER_PLANS: dict[str, dict[str, Any]] = {
         },
     },
     "filter": {"filter": "b = 'x'"},
+    "filter by numbers": {"filter": "n * 2 > 20 and n < 1e2 or b is null"},
+    "filter at fault": {"filter": "b like 'x%' and n"},
+    "filter and cut": {
+        "filter": "a <> 'y'",
+        "columns": {"protected": {"a": {}, "n": {"bins": [25, 40]}}},
+    },
+    "filter and weight": {
+        "filter": "n >= 1 or a = 'x'",
+        "columns": {"protected": ["a"], "weight": "n"},
+    },
+    "filter and people": {"filter": "b <> 'y'", "columns": {"protected": ["a"], "count": "n"}},
+    "a number is missing": {
+        "columns": {"protected": ["a"], "weight": "n"},
+        "missing": {"prediction": "aside", "tokens": ["", "7"]},
+    },
     "weight": {"columns": {"protected": ["a"], "weight": "n"}},
     "people": {"columns": {"protected": ["a"], "count": "n"}},
 }
@@ -264,7 +286,12 @@ def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
     end = draw(st.sampled_from(["\n", "\r\n"]))
     encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "latin-1", "utf-16"]))
     texts = st.sampled_from(["x", "y", "", "NA", "a longer text", 'q"q', separator, "ä", "x" * 70])
-    numbers = NUMBERS[:-5] + draw(st.sampled_from([[], [], NUMBERS, NUMBERS + NO_NUMBERS]))
+    more = draw(st.sampled_from([[], [], NUMBERS, NUMBERS + NO_NUMBERS, MEASURES]))
+    few = draw(st.sampled_from([MEASURES[:4], MEASURES[:6], MEASURES]))
+    numbers = draw(st.sampled_from([NUMBERS[:-5] + more, few]))
+    decimal = draw(st.sampled_from([".", ".", "." if separator == "," else ","]))
+    if decimal == ",":
+        numbers = [number.replace(".", ",") for number in numbers]
     if encoding == "latin-1":
         numbers = [number for number in numbers if number.isascii()]
     values = [texts, texts, st.sampled_from(numbers), st.sampled_from(["0", "1", ""])]
@@ -289,7 +316,7 @@ def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
             content[place:place] = draw(st.sampled_from(damage))
     if encoding == "utf-8-sig":
         encoding = "utf-8"
-    return bytes(content), {"separator": separator, "encoding": encoding}
+    return bytes(content), {"separator": separator, "encoding": encoding, "decimal": decimal}
 
 
 @examples(400)
@@ -343,6 +370,80 @@ def test_numbers_are_cut_without_another_reading(name: str, tmp_path: Path) -> N
         patch.setenv("FAIRAUDIT_ROUTE", "native")
         assert count_data(asked, path).route == NATIVE
     assert outcome("native", path, asked) == outcome("lazy", path, asked)
+
+
+@examples(100)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from("xyz"), st.decimals("0", "2146", places=12), st.integers(0, 2**53 - 1)
+        ),
+        min_size=1,
+    ),
+    has_filter=st.booleans(),
+    threads=st.integers(1, 3),
+)
+def test_weights_and_people_are_the_sums_of_their_rows(
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, Decimal, int]],
+    has_filter: bool,
+    threads: int,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    lines = [f"{a},{weight},{people},1" for a, weight, people in [*rows, ("x", Decimal(1), 1)]]
+    path.write_text("\n".join(["a,w,n,y", *lines, ""]))
+    weighted = [(a, Fraction(float(w))) for a, w, _ in rows] + [("x", Fraction(1))]
+    counted = [(a, Fraction(n)) for a, _, n in rows] + [("x", Fraction(1))]
+    for role, column, values in [("weight", "w", weighted), ("count", "n", counted)]:
+        outcome = SPEC["columns"]["decision"]
+        columns = {"protected": ["a"], "decision": outcome, role: column}
+        asked = {**SPEC, "columns": columns, **({"filter": "a <> 'y'"} if has_filter else {})}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native_csv, "_BLOCK", 70)
+            patch.setattr(native_csv, "thread_count", lambda: threads)
+            patch.setenv("FAIRAUDIT_ROUTE", "native")
+            counts = count_data(plan(specs.of_mapping(asked)), path)
+        assert counts.route == NATIVE
+        for level in counts.keys[0].levels:
+            own = [value for a, value in values if a == level]
+            is_level = counts.keys[0].codes == counts.keys[0].levels.index(level)
+            assert {*counts.kept[is_level].tolist()} == {int(not has_filter or level != "y")}
+            assert counts.rows[is_level].tolist() == [len(own)]
+            if role == "count":
+                assert counts.people[is_level].tolist() == [sum(own)]
+                continue
+            fixed = [round(value * 10**9) for value in own]
+            roots = [round(value * 10**6) for value in own]
+            assert counts.weight is not None
+            assert counts.squares is not None
+            of_weights = [int(value) for value in counts.weight.values[is_level]]
+            of_squares = [int(value) for value in counts.squares.values[is_level]]
+            assert [Fraction(x, counts.weight.scale) for x in of_weights] == [
+                Fraction(sum(fixed), 10**9)
+            ]
+            assert [Fraction(x, counts.squares.scale) for x in of_squares] == [
+                Fraction(sum(root * root for root in roots), 10**12)
+            ]
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["", "x", "-1", "+1", " 1", "1 ", "1.", ".5", "1,5", "0x1", "1e", "1e+", "e1", "1e1000", "nan",
+     "inf", "1_0", "2147", "1.5.5", "1" * 49],
+)  # fmt: skip
+def test_what_c_does_not_read_as_a_weight_is_left_to_the_lazy_route(
+    number: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(f'a,b,n,y\nx,y,1,1\nx,y,"{number}",0\n')
+    asked = other_plan("weight", {"separator": ","})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", "native")
+        with pytest.raises((UsageError, DataError)) as told:
+            count_data(asked, path)
+    assert "the kernel does not serve" in str(told.value)
+    assert outcome("", path, asked) == outcome("lazy", path, asked)
 
 
 ALPHABET = [b"a", b"1", b",", b",", b'"', b'"', b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\xc3\xa4",
@@ -402,11 +503,11 @@ def by_kernel(
     block: bytes, fields: int, *, is_scalar: bool
 ) -> Counter[tuple[str | None, ...]] | None:
     """The same by the kernel."""
-    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), int(is_scalar))
+    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), (), int(is_scalar))
     lines = _kernel.count_csv(table, block + PADDING, len(block))
     if lines is None:
         return None
-    texts, codes, rows = _kernel.csv_counts(table)
+    texts, codes, rows, *_ = _kernel.csv_counts(table)
     found: Counter[tuple[str | None, ...]] = Counter()
     numbers = memoryview(codes).cast("H").tolist()
     for cell, people in enumerate(memoryview(rows).cast("q").tolist()):
@@ -442,10 +543,10 @@ def test_sound_blocks_are_read_as_written(
 
 
 def test_buffers_without_room_to_spare_are_refused() -> None:
-    table = _kernel.csv_table(ord(","), 1, (0,), 0)
+    table = _kernel.csv_table(ord(","), 1, (0,), (), 0)
     for end in (-1, 1, 5):
         with pytest.raises(ValueError, match="room"):
             _kernel.count_csv(table, b"x\nab", end)
     for separator, fields, columns in [(34, 1, (0,)), (44, 0, ()), (44, 2, (2,)), (44, 2, (-1,))]:
         with pytest.raises(ValueError, match=r"cannot be counted|no such column"):
-            _kernel.csv_table(separator, fields, columns, 0)
+            _kernel.csv_table(separator, fields, columns, (), 0)
