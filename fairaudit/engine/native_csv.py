@@ -8,11 +8,13 @@ has, and any fault, is left to the other readers: they tell a fault with its lin
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from fairaudit.engine.native_cells import CellTable
 from fairaudit.engine.opening import thread_count
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
-from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.sources import SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, is_finite_number, united
 from fairaudit.progress import Progress
@@ -57,31 +59,30 @@ class CheckedLines(NamedTuple):
 
 
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedLines | None:
-    """The lines of a plain file, counted for all of the plans where that is served.
+    """The lines of a file, packed or not, counted for all of the plans where that is served.
 
     None where the file needs a closer look, or there is no kernel.
     """
-    form, native, is_packed = plans[0].format, kernel.load(), file.unpacked_size is None
-    if native is None or is_packed or form.multiline or not form.separator.isascii():
+    form, native, size = plans[0].format, kernel.load(), file.unpacked_size
+    if native is None or form.multiline or not form.separator.isascii():
         return None
     try:
-        before = size, _ = _state(file.path)
-        ranges = parts(file.path, size, min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK))
-        if ranges is None:
-            return None
+        before = _state(file.path)
         work = _Work(native, file, form.separator, progress)
         plan = plans[0] if len(plans) == 1 else united(plans)
         checked = None
         if plan is not None and _serves(plan, file):
             progress.start(f"counting {file.file.path}", size, "bytes")
-            checked = work.count(plan, ranges)
+            checked = work.count(plan)
         if checked is None:
             progress.start(f"checking {file.file.path}", size, "bytes")
-            checked = work.check(ranges)
+            checked = work.check()
         if _state(file.path) != before:
             what = f"{file.file.path}: the file changed while it was read"
             raise DataError(what, "run again")
     except OSError as error:
+        if size is None:  # how it is damaged is told by the reader that unpacks it next
+            return None
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return checked
 
@@ -119,8 +120,38 @@ class _Table(NamedTuple):
     error: float
 
 
+_Blocks: TypeAlias = Callable[[bytearray], Iterator[int]]
+"""Reads whole lines into a buffer, and gives where they end: 0 where a line is too long."""
+
+
+class _PackedLines:
+    """The lines of a packed file below its header: threads take block by block, each the next."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._rest = b""
+
+    def blocks(self, buffer: bytearray) -> Iterator[int]:
+        """What `_Blocks` asks, until nothing is left."""
+        while (end := self._read(buffer)) is not None:
+            yield end
+
+    def _read(self, buffer: bytearray) -> int | None:
+        with self._lock:
+            text = self._rest + self._stream.read(_BLOCK - len(self._rest))
+            if not text:
+                return None
+            if len(text) < _BLOCK and not text.endswith(b"\n"):
+                text += b"\n"  # the last line need not have an end
+            end = text.rfind(b"\n") + 1
+            self._rest = text[end:]
+        buffer[:end] = text[:end]
+        return end
+
+
 class _Work:
-    """A file that several threads share, a part each."""
+    """A file that several threads share."""
 
     def __init__(
         self, native: ModuleType, file: SourceFile, separator: str, progress: Progress
@@ -130,12 +161,12 @@ class _Work:
         self._separator = separator.encode()[0]
         self._progress = progress
 
-    def check(self, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
-        """The lines of all parts; None where one is not plain."""
-        tables = self._run((), (), ranges)
+    def check(self) -> CheckedLines | None:
+        """All lines; None where one is not plain."""
+        tables = self._run((), ())
         return None if tables is None else CheckedLines(sum(table.lines for table in tables))
 
-    def count(self, plan: Plan, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
+    def count(self, plan: Plan) -> CheckedLines | None:
         """The same, and their counts; None where a line is not plain, or they are not served."""
         rule = _rule_of(plan)
         columns = [*dict.fromkeys([*(key.column for key in plan.keys), *sorted(_named_by(rule))])]
@@ -143,43 +174,53 @@ class _Work:
         number: _Number = ()
         if measured := plan.weight or plan.count:
             number = place_of[measured], ord(plan.format.decimal), plan.weight is not None
-        tables = self._run(tuple(place_of[name] for name in columns), number, ranges)
+        tables = self._run(tuple(place_of[name] for name in columns), number)
         if tables is None:
             return None
         lines = sum(table.lines for table in tables)
         counts = _join(plan, rule, columns, tables) if lines else None
         return None if counts is None else CheckedLines(lines, (plan, counts))
 
-    def _run(
-        self, columns: tuple[int, ...], number: _Number, ranges: Sequence[tuple[int, int]]
-    ) -> list[_Table] | None:
-        """What each thread counted by these columns; None where a part is not served."""
+    @contextmanager
+    def _open(self) -> Iterator[Sequence[_Blocks]]:
+        """Who reads the lines, for each thread; nobody where a line is longer than a block."""
+        path, (size, _) = self._file.path, _state(self._file.path)
+        threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
+        if self._file.unpacked_size is None:
+            with open_bytes(path) as stream:
+                stream.readline(_BLOCK)
+                yield [_PackedLines(stream).blocks] * threads
+            return
+        ranges = parts(path, size, threads) or []
+        yield [partial(_plain_blocks, path, *ends) for ends in ranges]
+
+    def _run(self, columns: tuple[int, ...], number: _Number) -> list[_Table] | None:
+        """What each thread counted by these columns; None where a line is not served."""
         stopped = threading.Event()
 
-        def count(ends: tuple[int, int]) -> _Table | None:
+        def count(blocks: _Blocks) -> _Table | None:
             separator, fields = self._separator, len(self._file.header)
             table = self._native.csv_table(separator, fields, columns, number, 0)
-            return self._count(table, ends, stopped)
+            return self._count(table, blocks, stopped)
 
-        if len(ranges) == 1:
-            tables = [count(ranges[0])]  # a thread takes longer to begin than a block to be counted
-        else:
-            with ThreadPoolExecutor(len(ranges)) as pool:
-                try:
-                    tables = [*pool.map(count, ranges)]
-                finally:
-                    # After an interruption, or a fault, nobody waits for the blocks that are left.
-                    stopped.set()
+        with self._open() as readers:
+            if len(readers) <= 1:  # a thread takes longer to begin than a block to be counted
+                tables = [*map(count, readers)]
+            else:
+                with ThreadPoolExecutor(len(readers)) as pool:
+                    try:
+                        tables = [*pool.map(count, readers)]
+                    finally:
+                        # After an interruption, or a fault, nobody waits for what is left.
+                        stopped.set()
         whole = [table for table in tables if table is not None]
-        return whole if len(whole) == len(tables) else None
+        return whole if whole and len(whole) == len(tables) else None
 
-    def _count(
-        self, table: object, ends: tuple[int, int], stopped: threading.Event
-    ) -> _Table | None:
-        """Counts a part that begins with a line; None where one is not plain, or not served."""
+    def _count(self, table: object, blocks: _Blocks, stopped: threading.Event) -> _Table | None:
+        """Counts lines; None where one is not plain, or not served."""
         buffer = bytearray(_BLOCK + 1 + _PADDING)
         total = 0
-        for end in line_blocks(self._file.path, *ends, buffer, _BLOCK):
+        for end in blocks(buffer):
             is_done = stopped.is_set() or not end
             lines = None if is_done else self._native.count_csv(table, buffer, end)
             if lines is None:
@@ -188,6 +229,11 @@ class _Work:
             total += lines
             self._progress.advance(end, "bytes")
         return _Table(total, *self._native.csv_counts(table))
+
+
+def _plain_blocks(path: Path, start: int, stop: int, buffer: bytearray) -> Iterator[int]:
+    """A part of a file that begins with a line, as `_Blocks` asks."""
+    return line_blocks(path, start, stop, buffer, _BLOCK)
 
 
 def _rule_of(plan: Plan) -> Filter | None:

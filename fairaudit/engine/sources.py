@@ -55,8 +55,8 @@ class SourceFile:
 class CheckedFile:
     """A source whose text is proven to be what the reader will see, with its control total.
 
-    Each line of a `plain` one is a record. Its `counts` by a plan are there where they were had by
-    the same reading.
+    Each line of a `plain` one, which is not packed, is a record. Its `counts` by a plan are there
+    where they were had by the same reading.
     """
 
     source: SourceFile

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cell_sums import sums
 from conftest import count_data, examples
@@ -319,10 +320,39 @@ def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
     return bytes(content), {"separator": separator, "encoding": encoding, "decimal": decimal}
 
 
+CODECS = {"gz": "gzip", "zst": "zstd"}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("last", ["", "\n"])
+@pytest.mark.parametrize("packing", [*CODECS])
+def test_packed_lines_are_counted_as_they_are_unpacked(
+    packing: str, last: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{'xyz'[place % 3]},{'b' * (place % 40)},1,z" for place in range(500)]
+    content = ("\n".join(["a,b,y,z", *rows]) + last).encode()
+    path = tmp_path / f"data.csv.{packing}"
+    # Two members, or frames, one after the other, are one text.
+    codec = pa.Codec(CODECS[packing])
+    path.write_bytes(b"".join(codec.compress(part) for part in (content[:999], content[999:])))
+    monkeypatch.setattr(native_csv, "_BLOCK", 300)
+    monkeypatch.setattr(native_csv, "thread_count", lambda: threads)
+    native = counted("native", path)
+    assert native.route == NATIVE
+    levels = [tuple(row.split(",")[:3]) for row in rows]
+    expected = Counter((y, a, b or None) for a, b, y in levels)
+    found = Counter(cells(native))
+    places = {key.key.column: number for number, key in enumerate(native.keys)}
+    assert {tuple(cell[places[name]] for name in "yab"): n for cell, n in found.items()} == expected
+    assert native.sources == counted("lazy", path).sources
+
+
 @examples(400)
 @given(
     file=files(),
     name=st.sampled_from([*OTHER_PLANS]),
+    packing=st.sampled_from(["", "", "gz", "zst"]),
+    is_cut=st.booleans(),
     block=st.sampled_from([150, 400, 2**18]),
     threads=st.integers(1, 4),
 )
@@ -331,11 +361,16 @@ def test_the_default_is_the_lazy_route_to_its_last_word(
     tmp_path_factory: pytest.TempPathFactory,
     file: tuple[bytes, dict[str, Any]],
     name: str,
+    packing: str,
+    is_cut: bool,
     block: int,
     threads: int,
 ) -> None:
     content, form = file
-    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    path = tmp_path_factory.mktemp("csv") / f"data.csv{packing and '.'}{packing}"
+    if packing:
+        content = pa.Codec(CODECS[packing]).compress(content, asbytes=True)
+        content = content[: -5 if is_cut else None]
     path.write_bytes(content)
     asked = other_plan(name, form)
     with pytest.MonkeyPatch.context() as patch:
