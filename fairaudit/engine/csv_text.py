@@ -47,11 +47,10 @@ def check_file(
     form = plans[0].format
     if (native := native_csv.check(file, plans, progress)) is not None:
         read = _with_lines(file, native.lines, form)
-        is_plain = file.unpacked_size is not None
-        return CheckedFile(read, native.lines, plain=is_plain, counts=native.counts)
+        return CheckedFile(read, native.lines, counts=native.counts)
     plain = plain_lines(file, form, progress)
     if plain is not None:
-        return CheckedFile(_with_lines(file, plain, form), plain, plain=True)
+        return CheckedFile(_with_lines(file, plain, form), plain)
     from fairaudit.engine.csv_checks import check_lines
 
     lines = check_lines(file, form, progress)

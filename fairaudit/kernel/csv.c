@@ -19,6 +19,7 @@ typedef struct {
 bool begin_csv(CsvTable *table, size_t key_count) {
     table->key_count = key_count;
     table->keys = calloc(key_count + 1, sizeof *table->keys);
+    for (size_t key = 0; table->keys && key < key_count; key++) table->keys[key].most = MOST_LEVELS;
     table->slot_count = FIRST_SLOTS;
     table->slots = calloc(FIRST_SLOTS, sizeof *table->slots);
     table->codes = calloc(FIRST_SLOTS / 2 * (key_count + 1), sizeof *table->codes);
@@ -64,7 +65,7 @@ static uint64_t hash_of(const Field *field, uint64_t word) {
 
 /* Takes up a new text; its code, or NO_CODE where the column has too many. */
 static size_t learn(CsvTable *table, LevelTable *key, const Field *field, uint64_t word) {
-    if (key->count == MOST_LEVELS || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
+    if (key->count == key->most || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
     size_t needed = table->texts_used + field->length;
     if (needed > table->texts_size) {
         uint8_t *texts = realloc(table->texts, needed * 2 + 1024);
@@ -205,13 +206,35 @@ static inline Status count_record(
     return add_number(table, field_of(block, ends, start, table->number.column), cell);
 }
 
-Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines) {
-    Status status = find_fields(table, block, size, lines);
+/* Counts the records of a block by the ends of their fields. */
+static Status count_records(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, uint64_t lines) {
     size_t start = 0;
-    for (uint64_t line = 0; status == SOUND && line < *lines; line++) {
-        const uint32_t *ends = table->ends + line * table->fields;
-        status = count_record(table, block, ends, start);
+    for (uint64_t line = 0; line < lines; line++, ends += table->fields) {
+        Status status = count_record(table, block, ends, start);
+        if (status != SOUND) return status;
         start = (size_t)ends[table->fields - 1] + 1;
+    }
+    return SOUND;
+}
+
+/* Whether the last column of a table has as many texts as it may. */
+static bool is_full(const CsvTable *table) {
+    if (!table->key_count) return false;
+    const LevelTable *last = &table->keys[table->key_count - 1];
+    return last->count == last->most;
+}
+
+Status count_block(
+    CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines) {
+    Status status = find_fields(tables[0], block, size, lines);
+    for (size_t place = 0; status == SOUND && place < count; place++) {
+        if (tables[place]->is_given_up) continue;
+        status = count_records(tables[place], block, tables[0]->ends, *lines);
+        if (status == NOT_SERVED && place && is_full(tables[place])) {
+            tables[place]->is_given_up = true;
+            status = SOUND;
+        }
     }
     return status;
 }

@@ -25,9 +25,10 @@ typedef struct {
     size_t at, length;
 } LevelText;
 
-/* The texts of one column; code 0 is an empty field without quotes, the null of the reader. */
+/* The texts of one column, at most so many; code 0 is an empty field without quotes, the null of the
+   reader. */
 typedef struct {
-    size_t column, count;
+    size_t column, most, count;
     LevelText texts[MOST_LEVELS + 1];
     uint16_t slots[LEVEL_SLOTS];
 } LevelTable;
@@ -41,7 +42,8 @@ typedef struct {
 } NumberColumn;
 
 /* What one thread has counted: combinations of codes, `key_count` each, and of each the rows, and the
-   `sums` of `sums.h` where there is a column of numbers. */
+   `sums` of `sums.h` where there is a column of numbers. It `is_given_up` where its last column had
+   too many texts. */
 typedef struct {
     uint8_t separator;
     size_t fields, key_count;
@@ -57,14 +59,17 @@ typedef struct {
     size_t ends_size;
     uint8_t *scratch;
     size_t scratch_size;
-    bool is_scalar, is_busy;
+    bool is_scalar, is_busy, is_given_up;
 } CsvTable;
 
 bool begin_csv(CsvTable *table, size_t key_count);
 void free_csv(CsvTable *table);
 
-/* Counts a block of whole lines; NOT_SERVED where one is blank, ill-formed or no UTF-8. */
-Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines);
+/* Counts a block of whole lines in tables of the same separator and fields, at least one; NOT_SERVED
+   where one is blank, ill-formed or no UTF-8, or where a table has no room. Beside the first, one whose
+   last column has too many texts is given up instead. */
+Status count_block(
+    CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines);
 
 /* Whether a text is digits, at most with decimals and an exponent, and the double that is nearest. */
 bool read_number(const uint8_t *at, size_t length, uint8_t decimal, double *number);
