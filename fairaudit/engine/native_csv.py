@@ -1,9 +1,11 @@
 """CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
 
 It checks each file, quoted and packed or not, and counts those whose keys, and the columns of a
-filter, have a few thousand texts; weights, or counts of people, may be any. Whatever else a file or
-a plan has, and any fault, is left to the other readers: they tell a fault with its line. A search
-is counted in a reading of its own, as the first rows of checked files tell which columns it has.
+filter, have a few thousand texts; weights, or counts of people, may be any. Scores, numbers and
+columns made of others are worked out for each group of equal rows, where those are few. Whatever
+else a file or a plan has, and any fault, is left to the other readers: they tell a fault with its
+line. A search is counted in a reading of its own, as the first rows of checked files tell which
+columns it has.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from types import ModuleType
 from typing import IO, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel
-from fairaudit.engine.csv_cells import Grouping, Table, join, rule_of
+from fairaudit.engine.columns import columns_read
+from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of
 from fairaudit.engine.opening import thread_count
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
@@ -114,16 +117,20 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _serves(plan: Plan, file: SourceFile) -> bool:
-    """Whether rows are counted by texts and numbers, and nothing else is asked of them."""
-    measured = plan.scores or plan.adding.columns or plan.cluster or (plan.count and plan.weight)
-    others = plan.tables or plan.models or plan.is_derived
+    """Whether the columns that it reads can be told apart, and the kernel may look at them."""
+    is_small = plan.search is None or len(plan.search.candidates) <= _MOST_CANDIDATES
     has_names = len({*file.header}) == len(file.header)
+    return bool(plan.keys) and has_names and is_small and not (plan.models or plan.cluster)
+
+
+def _is_added_up(plan: Plan) -> bool:
+    """Whether the kernel adds up all that a plan asks of its cells."""
+    measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # A word for what is missing may look like a number: weights and counts are read in C.
     number = plan.weight or plan.count
     words = [*plan.tokens, *plan.unknown.get(number, ())] if number else []
     is_clear = not any(map(is_finite_number, words))
-    is_small = plan.search is None or len(plan.search.candidates) <= _MOST_CANDIDATES
-    return bool(plan.keys) and has_names and is_clear and is_small and not (measured or others)
+    return is_clear and not (measured or plan.tables or plan.is_derived)
 
 
 class _Part(NamedTuple):
@@ -186,6 +193,8 @@ class _Work:
 
     def count(self, plan: Plan) -> CheckedLines | None:
         """The same, and their counts; None where a line is not plain, or they are not served."""
+        if not _is_added_up(plan):
+            return self._count_groups(plan)
         rule, names = rule_of(plan), plan.search.candidates if plan.search else ()
         groupings = [Grouping.of(plan, rule)]
         groupings += [Grouping.of(plan.beside(name), rule, is_searched=True) for name in names]
@@ -204,6 +213,21 @@ class _Work:
         }
         counts = replace(counts, candidate_tables=tables)
         return CheckedLines(sum(part.lines for part in parts), (plan, counts))
+
+    def _count_groups(self, plan: Plan) -> CheckedLines | None:
+        """The same by groups of rows that are equal in all columns that the plan reads."""
+        if plan.search is not None:
+            return None
+        header = self._file.header
+        grouping = Grouping(plan, [name for name in header if name in columns_read([plan], header)])
+        columns = tuple(map(header.index, grouping.columns))
+        parts = [part for part in self._run([(columns, (), grouping.most)]) or () if part.lines]
+        tables = [table for part in parts for table in part.tables if table is not None]
+        if not tables:
+            return None
+        counts = count_groups(plan, self._file.file.path, grouping, tables)
+        lines = sum(part.lines for part in parts)
+        return None if counts is None else CheckedLines(lines, (plan, counts))
 
     def _terms(self, grouping: Grouping) -> _Terms:
         """A grouping by the places of its columns."""

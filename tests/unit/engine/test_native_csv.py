@@ -19,6 +19,7 @@ from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, csv_checks, native_csv, plain_csv, scan
@@ -26,6 +27,7 @@ from fairaudit.engine.contract import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
+from fairaudit.report import json as report_json
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 
@@ -393,6 +395,106 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_told(
     monkeypatch.setattr(native_csv, "line_blocks", after_it_is_cut)
     with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
         count_data(PLAN, path)
+
+
+def said(route: str, asked: dict[str, Any], path: Path) -> Any:
+    """What an audit says by a route, but for the route; of an error its words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", route)
+        try:
+            tree = report_json.document(fairaudit.audit(asked, path))
+        except FairauditError as error:
+            return type(error), str(error)
+    assert route != "native" or tree["data"]["route"] == NATIVE
+    return {**tree, "data": {**tree["data"], "route": None}, "created": None}
+
+
+LABELLED = {"protected": ["a", "b"], "label": {"column": "y", "positive": 1, "negative": 0}}
+GROUPED: dict[str, dict[str, Any]] = {
+    "scores": {
+        "columns": {**LABELLED, "score": "s"},
+        "metrics": ["mean_score", "auc", {"metric": "auc", "compare": "gap", "warn": "> 0.1"}],
+    },
+    "scores of people": {
+        "columns": {**LABELLED, "score": "s", "count": "n"},
+        "metrics": ["mean_score", "auc"],
+        "filter": "s < 0.9 or a = 'x'",
+    },
+    "counts and weights": {
+        "columns": {"protected": ["a"], "decision": LABELLED["label"], "count": "n", "weight": "s"},
+        "metrics": ["selection_rate"],
+    },
+    "a combination": {
+        "columns": {
+            "protected": {"c": {"combine": ["a", "b"]}},
+            "decision": LABELLED["label"],
+        },
+        "metrics": ["selection_rate"],
+    },
+    "counts side by side": {
+        "columns": {
+            "protected": ["a", "b"],
+            "decision": {"counts": {"positive": "n", "negative": "m"}},
+        },
+        "metrics": ["selection_rate"],
+    },
+    "a number": {
+        "columns": {
+            "protected": ["a"],
+            "label": {"column": "n", "number": True},
+            "prediction": {"column": "s", "number": True},
+        },
+        "metrics": ["mean_prediction", "mean_label"],
+    },
+}
+
+
+@examples(60)
+@given(
+    rows=st.lists(
+        st.tuples(
+            *map(
+                st.sampled_from,
+                [["x", "y", ""], ["x", "z"], ["0", "1", "1", "NA"], ["0.1", ".25", "1", "", "1e-1"],
+                 ["1", "2", "3"], ["4", "0"]],
+            )
+        ),
+        min_size=1, max_size=60,
+    ),
+    bad=st.sampled_from(["", "", "", "1.5", "x", "-1"]),
+    name=st.sampled_from([*GROUPED]),
+    threads=st.integers(1, 3),
+)  # fmt: skip
+def test_groups_of_equal_rows_are_what_the_rows_are(
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, ...]],
+    bad: str,
+    name: str,
+    threads: int,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    lines = [*map(",".join, rows), *([f"x,x,1,0.5,{bad},1"] if bad else [])]
+    path.write_text("\n".join(["a,b,y,s,n,m", *lines, ""]))
+    asked = {"missing": {"label": "aside", "score": "aside", "prediction": "aside",
+                         "tokens": ["", "NA"], "numbers": "aside"}, **GROUPED[name]}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_csv, "_BLOCK", 70)
+        patch.setattr(native_csv, "thread_count", lambda: threads)
+        assert said("", asked, path) == said("lazy", asked, path)
+
+
+@pytest.mark.parametrize("name", [*GROUPED])
+def test_groups_are_counted_in_one_reading(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    lines = [
+        f"{'xy'[at % 2]},{'xz'[at // 3 % 2]},{at // 5 % 2},{at % 9 / 8},{at % 4},{at % 3}"
+        for at in range(300)
+    ]
+    path.write_text("\n".join(["a,b,y,s,n,m", *lines, ""]))
+    native = said("native", GROUPED[name], path)
+    assert isinstance(native, dict)
+    assert native == said("lazy", GROUPED[name], path)
 
 
 @pytest.mark.parametrize("name", ["texts", "cut", "text and cut"])
