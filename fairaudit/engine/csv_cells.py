@@ -137,11 +137,12 @@ def join(
         return None
     codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)
     cells, cell_of = distinct_rows(codes)
-    joined = CellTable(len(cells), has_sums=True)
+    has_sums = bool(plan.weight or plan.count)
+    joined = CellTable(len(cells), has_sums=has_sums)
     joined.largest, joined.error = largest, max(table.error for table in tables)
     rows = np.concatenate([np.frombuffer(table.rows, np.int64) for table in tables])
-    sums = np.concatenate([np.frombuffer(table.sums, np.uint64) for table in tables])
-    joined.add_cells(cell_of, rows, sums.reshape(-1, 2, 2))
+    sums = [np.frombuffer(table.sums if has_sums else b"", np.uint64) for table in tables]
+    joined.add_cells(cell_of, rows, np.concatenate(sums).reshape(-1, 2, 2))
     *of_keys, kept = cells.T.astype(np.int64)
     raw_keys = (
         RawKey(key.key, column, key.levels) for key, column in zip(keys, of_keys, strict=True)

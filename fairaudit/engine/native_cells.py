@@ -41,6 +41,8 @@ class CellTable:
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
         """Adds up to 2^30 cells with their sums, each to the cell of this table at its index."""
         np.add.at(self.rows, index, rows)
+        if not len(self.sums):
+            return
         half, mask = np.uint64(32), np.uint64(2**32 - 1)
         # By halves no sum passes its 64 bits; what is above a half is carried.
         halves = np.stack([self.sums & mask, self.sums >> half], axis=-1)

@@ -202,8 +202,8 @@ class _Work:
         parts = [part for part in run or () if part.lines]
         if not parts:
             return None
-        columns = zip(*(part.tables for part in parts), strict=True)
-        counts, *beside = map(partial(join, rule), groupings, columns)
+        tables_by_grouping = zip(*(part.tables for part in parts), strict=True)
+        counts, *beside = map(partial(join, rule), groupings, tables_by_grouping)
         if counts is None:
             return None
         # What the cells are not refused for, no table beside them is: it is None where it gave up.
@@ -219,7 +219,8 @@ class _Work:
         if plan.search is not None:
             return None
         header = self._file.header
-        grouping = Grouping(plan, [name for name in header if name in columns_read([plan], header)])
+        needed = columns_read([plan], header)
+        grouping = Grouping(plan, [name for name in header if name in needed])
         columns = tuple(map(header.index, grouping.columns))
         parts = [part for part in self._run([(columns, (), grouping.most)]) or () if part.lines]
         tables = [table for part in parts for table in part.tables if table is not None]
@@ -246,8 +247,8 @@ class _Work:
         threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
         if self._file.unpacked_size is None:
             with open_bytes(path) as stream:
-                stream.readline(_BLOCK)
-                yield [_PackedLines(stream).blocks] * threads
+                has_whole_header = stream.readline(_BLOCK).endswith(b"\n")
+                yield [_PackedLines(stream).blocks] * (threads if has_whole_header else 0)
             return
         ranges = parts(path, size, threads) or []
         yield [partial(_plain_blocks, path, *ends) for ends in ranges]
