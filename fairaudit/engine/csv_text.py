@@ -41,14 +41,15 @@ def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
 ) -> CheckedFile:
     """The file once each of its lines is proven to be a record, or blank."""
-    from fairaudit.engine import native_csv
+    from fairaudit.engine import kernel, native_csv
     from fairaudit.engine.plain_csv import plain_lines
 
     form = plans[0].format
     if (native := native_csv.check(file, plans, progress)) is not None:
         read = _with_lines(file, native.lines, form)
         return CheckedFile(read, native.lines, counts=native.counts)
-    plain = plain_lines(file, form, progress)
+    # What the kernel does not find plain needs a closer look.
+    plain = plain_lines(file, form, progress) if kernel.load() is None else None
     if plain is not None:
         return CheckedFile(_with_lines(file, plain, form), plain)
     from fairaudit.engine.csv_checks import check_lines
