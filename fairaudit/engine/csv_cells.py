@@ -5,7 +5,7 @@ The filter looks at cells, not at rows: each has one text of every column that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,10 +42,14 @@ class Grouping(NamedTuple):
     is_searched: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, rule: Filter | None, *, is_searched: bool = False) -> Grouping:
+    def of(cls, plan: Plan, rule: Filter | None) -> Grouping:
         """Those of a filter, and then those of the keys."""
         names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
-        return cls(plan, [*dict.fromkeys(names)], is_searched)
+        return cls(plan, [*dict.fromkeys(names)])
+
+    def beside(self, candidate: str) -> Grouping:
+        """The same columns, and one that is searched."""
+        return Grouping(self.plan.beside(candidate), [*self.columns, candidate], is_searched=True)
 
     @property
     def most(self) -> int:
@@ -65,6 +69,21 @@ class Table(NamedTuple):
     sums: bytes
     largest: float
     error: float
+
+
+def whole(tables: Sequence[Table | None]) -> Iterator[Table | None]:
+    """The tables of a thread by all their columns: the kernel counts those behind by its cells."""
+    first = tables[0]
+    yield first
+    for table in tables[1:]:
+        if table is None or first is None:
+            yield None
+            continue
+        codes = np.frombuffer(table.codes, np.uint16).reshape(-1, 3)
+        cells = codes[:, 0].astype(np.int64) | codes[:, 1].astype(np.int64) << 16
+        shared = np.frombuffer(first.codes, np.uint16).reshape(-1, len(first.texts))[cells]
+        every = np.hstack([shared, codes[:, 2:]])
+        yield table._replace(texts=[*first.texts, table.texts[-1]], codes=every.tobytes())
 
 
 def count_groups(

@@ -22,7 +22,7 @@ from typing import IO, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel
 from fairaudit.engine.columns import columns_read
-from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of
+from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of, whole
 from fairaudit.engine.opening import thread_count
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
@@ -196,13 +196,13 @@ class _Work:
         if not _is_added_up(plan):
             return self._count_groups(plan)
         rule, names = rule_of(plan), plan.search.candidates if plan.search else ()
-        groupings = [Grouping.of(plan, rule)]
-        groupings += [Grouping.of(plan.beside(name), rule, is_searched=True) for name in names]
+        cells = Grouping.of(plan, rule)
+        groupings = [cells, *(cells.beside(name) for name in names)]
         run = self._run([self._terms(grouping) for grouping in groupings])
         parts = [part for part in run or () if part.lines]
         if not parts:
             return None
-        tables_by_grouping = zip(*(part.tables for part in parts), strict=True)
+        tables_by_grouping = zip(*(whole(part.tables) for part in parts), strict=True)
         counts, *beside = map(partial(join, rule), groupings, tables_by_grouping)
         if counts is None:
             return None
@@ -234,6 +234,8 @@ class _Work:
         """A grouping by the places of its columns."""
         plan, place_of = grouping.plan, self._file.header.index
         columns = tuple(map(place_of, grouping.columns))
+        if grouping.is_searched:
+            columns = columns[-1:] * 3  # in the place of the first two the kernel has the cell
         measured = plan.weight or plan.count
         if measured is None:
             return columns, (), grouping.most

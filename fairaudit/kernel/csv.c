@@ -36,6 +36,7 @@ void free_csv(CsvTable *table) {
     free(table->sums);
     free(table->texts);
     free(table->ends);
+    free(table->cells);
     free(table->scratch);
 }
 
@@ -186,32 +187,48 @@ static inline Status add_number(CsvTable *table, Field field, size_t cell) {
     return is_added ? SOUND : NOT_SERVED;
 }
 
-/* Counts a record by the ends of its fields; it begins at `start`. */
-static inline Status count_record(
-    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start) {
-    uint16_t *codes = table->codes + table->cell_count * table->key_count;
-    uint64_t hash = 0;
-    for (size_t number = 0; number < table->key_count; number++) {
-        LevelTable *key = &table->keys[number];
-        Field field = field_of(block, ends, start, key->column);
-        if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
-        size_t code = code_of(table, key, &field);
-        if (code == NO_CODE) return NOT_SERVED;
-        codes[number] = (uint16_t)code;
-        hash = mix(hash + code);
-    }
-    size_t cell;
-    Status status = add_row(table, codes, hash, &cell);
-    if (status != SOUND || !table->number.is_there) return status;
-    return add_number(table, field_of(block, ends, start, table->number.column), cell);
+/* Puts the code of a record's field behind those it has. */
+static inline Status add_code(
+    CsvTable *table, size_t number, Field field, uint16_t *codes, uint64_t *hash) {
+    if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
+    size_t code = code_of(table, &table->keys[number], &field);
+    if (code == NO_CODE) return NOT_SERVED;
+    codes[number] = (uint16_t)code;
+    *hash = mix(*hash + code);
+    return SOUND;
 }
 
-/* Counts the records of a block by the ends of their fields. */
-static Status count_records(
-    CsvTable *table, const uint8_t *block, const uint32_t *ends, uint64_t lines) {
+/* Counts a record by the ends of its fields; it begins at `start`. `cell` is where it is counted; of a
+   table beside the first it is given, as that of the first. */
+static inline Status count_record(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start, bool is_beside,
+    uint32_t *cell) {
+    uint16_t *codes = table->codes + table->cell_count * table->key_count;
+    uint64_t hash = 0;
+    size_t number = 0, added;
+    for (; is_beside && number < KEYS_BESIDE - 1; number++) {
+        codes[number] = (uint16_t)(*cell >> 16 * number);
+        hash = mix(hash + codes[number]);
+    }
+    Status status = SOUND;
+    for (; status == SOUND && number < table->key_count; number++) {
+        Field field = field_of(block, ends, start, table->keys[number].column);
+        status = add_code(table, number, field, codes, &hash);
+    }
+    if (status == SOUND) status = add_row(table, codes, hash, &added);
+    if (status != SOUND) return status;
+    if (!is_beside) *cell = (uint32_t)added;
+    if (!table->number.is_there) return SOUND;
+    return add_number(table, field_of(block, ends, start, table->number.column), added);
+}
+
+/* Counts the records of a block by the ends of their fields; `cells` are those of the first table. */
+static inline Status count_records(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, uint64_t lines, bool is_beside,
+    uint32_t *cells) {
     size_t start = 0;
     for (uint64_t line = 0; line < lines; line++, ends += table->fields) {
-        Status status = count_record(table, block, ends, start);
+        Status status = count_record(table, block, ends, start, is_beside, cells + line);
         if (status != SOUND) return status;
         start = (size_t)ends[table->fields - 1] + 1;
     }
@@ -225,13 +242,27 @@ static bool is_full(const CsvTable *table) {
     return last->count == last->most;
 }
 
+/* Room for the cells of so many records; false without memory. */
+static bool has_room(CsvTable *table, uint64_t lines) {
+    if (lines <= table->cells_size) return true;
+    uint32_t *cells = realloc(table->cells, lines * sizeof *cells);
+    if (!cells) return false;
+    table->cells = cells;
+    table->cells_size = lines;
+    return true;
+}
+
 Status count_block(
     CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines) {
-    Status status = find_fields(tables[0], block, size, lines);
-    for (size_t place = 0; status == SOUND && place < count; place++) {
+    CsvTable *first = tables[0];
+    Status status = find_fields(first, block, size, lines);
+    if (status == SOUND && !has_room(first, *lines)) return NO_MEMORY;
+    if (status == SOUND)
+        status = count_records(first, block, first->ends, *lines, false, first->cells);
+    for (size_t place = 1; status == SOUND && place < count; place++) {
         if (tables[place]->is_given_up) continue;
-        status = count_records(tables[place], block, tables[0]->ends, *lines);
-        if (status == NOT_SERVED && place && is_full(tables[place])) {
+        status = count_records(tables[place], block, first->ends, *lines, true, first->cells);
+        if (status == NOT_SERVED && is_full(tables[place])) {
             tables[place]->is_given_up = true;
             status = SOUND;
         }

@@ -11,7 +11,7 @@
 
 #include "parquet.h"
 
-enum { PADDING = 64 };
+enum { PADDING = 64, KEYS_BESIDE = 3 };
 
 /* So many texts a column may have, and combinations of them a table; `FIRST_SLOTS` are those of a new
    table. A fuzzer has fewer, so that it reaches them. */
@@ -55,8 +55,8 @@ typedef struct {
     uint64_t *rows, *sums;
     uint32_t *slots;
     size_t cell_count, slot_count;
-    uint32_t *ends;
-    size_t ends_size;
+    uint32_t *ends, *cells; // of the fields, and of the records of a block
+    size_t ends_size, cells_size;
     uint8_t *scratch;
     size_t scratch_size;
     bool is_scalar, is_busy, is_given_up;
@@ -66,8 +66,9 @@ bool begin_csv(CsvTable *table, size_t key_count);
 void free_csv(CsvTable *table);
 
 /* Counts a block of whole lines in tables of the same separator and fields, at least one; NOT_SERVED
-   where one is blank, ill-formed or no UTF-8, or where a table has no room. Beside the first, one whose
-   last column has too many texts is given up instead. */
+   where one is blank, ill-formed or no UTF-8, or where a table has no room. Those behind the first
+   have three keys: two halves of 16 bits of the record's cell in the first, the lower before, and a
+   column. Where that has too many texts, the table is given up instead. */
 Status count_block(
     CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines);
 

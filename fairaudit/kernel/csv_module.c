@@ -87,7 +87,8 @@ static size_t take_tables(PyObject *tuple, CsvTable **tables) {
         if (!table) break;
         tables[taken] = table;
         is_sound = !table->is_busy && table->fields == tables[0]->fields &&
-                   table->separator == tables[0]->separator;
+                   table->separator == tables[0]->separator &&
+                   (!taken || table->key_count == KEYS_BESIDE);
         if (is_sound) table->is_busy = true;
     }
     if (is_sound && taken == (size_t)count) return taken;
@@ -96,7 +97,8 @@ static size_t take_tables(PyObject *tuple, CsvTable **tables) {
     return 0;
 }
 
-/* count_csv(tables, buffer, end, /): how many records were added; None where it is not served. */
+/* count_csv(tables, buffer, end, /): how many records were added; None where it is not served. Tables
+   behind the first count by its cells and by their last column. */
 PyObject *count_csv(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *tuple;
