@@ -41,16 +41,17 @@ def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
 ) -> CheckedFile:
     """The file once each of its lines is proven to be a record, or blank."""
-    from fairaudit.engine import native_csv
+    from fairaudit.engine import kernel, native_csv
     from fairaudit.engine.plain_csv import plain_lines
 
     form = plans[0].format
     if (native := native_csv.check(file, plans, progress)) is not None:
         read = _with_lines(file, native.lines, form)
-        return CheckedFile(read, native.lines, plain=True, counts=native.counts)
-    plain = plain_lines(file, form, progress)
+        return CheckedFile(read, native.lines, counts=native.counts)
+    # What the kernel does not find plain needs a closer look.
+    plain = plain_lines(file, form, progress) if kernel.load() is None else None
     if plain is not None:
-        return CheckedFile(_with_lines(file, plain, form), plain, plain=True)
+        return CheckedFile(_with_lines(file, plain, form), plain)
     from fairaudit.engine.csv_checks import check_lines
 
     lines = check_lines(file, form, progress)

@@ -38,6 +38,20 @@ class CellTable:
         self.largest = max(self.largest, other.largest)
         self.error = max(self.error, other.error)
 
+    def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
+        """Adds up to 2^30 cells with their sums, each to the cell of this table at its index."""
+        np.add.at(self.rows, index, rows)
+        if not len(self.sums):
+            return
+        half, mask = np.uint64(32), np.uint64(2**32 - 1)
+        # By halves no sum passes its 64 bits; what is above a half is carried.
+        halves = np.stack([self.sums & mask, self.sums >> half], axis=-1)
+        np.add.at(halves, index, np.stack([sums & mask, sums >> half], axis=-1))
+        halves = halves.reshape(-1, 2, 4)
+        for place in range(3):
+            halves[:, :, place + 1] += halves[:, :, place] >> half
+        self.sums = (halves[:, :, ::2] & mask) | (halves[:, :, 1::2] << half)
+
     def exact_sums(self, cells: Ints, number: int) -> list[int]:
         """One of the sums of cells, as Python's integers."""
         low, high = self.sums[cells, number].T.tolist()

@@ -1,31 +1,36 @@
 """CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
 
-It checks each plain file, quoted or not, and counts those whose keys have a few thousand texts and
-whose rows are one person each. Whatever else a file or a plan has, and any fault, is left to the
-other readers: they tell a fault with its line.
+It checks each file, quoted and packed or not, and counts those whose keys, and the columns of a
+filter, have a few thousand texts; weights, or counts of people, may be any. Scores, numbers and
+columns made of others are worked out for each group of equal rows, where those are few. Whatever
+else a file or a plan has, and any fault, is left to the other readers: they tell a fault with its
+line. A search is counted in a reading of its own, as the first rows of checked files tell which
+columns it has.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import IO, NamedTuple, TypeAlias
 
-import numpy as np
-
-from fairaudit.cube import add_up, distinct_rows
 from fairaudit.engine import kernel
+from fairaudit.engine.columns import columns_read
+from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of, whole
 from fairaudit.engine.opening import thread_count
-from fairaudit.engine.partial_counts import Measures, PartialCounts
+from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
-from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.sources import SourceFile, open_bytes
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan, united
+from fairaudit.plan import Plan, is_finite_number, united
 from fairaudit.progress import Progress
-from fairaudit.raw_keys import RawKey, unite_keys
+from fairaudit.spec import CsvFormat
 
 _BLOCK = 2**18
 """Bytes at a time: what is read stays in the cache of a core until it is counted."""
@@ -34,10 +39,7 @@ _PADDING = 64
 """Bytes behind a block that the kernel may read."""
 
 _MOST_THREADS = 16
-
-
-_TEXTS = Key("")
-"""What stands for the key of a column while its texts are united."""
+_MOST_CANDIDATES = 250
 
 
 class CheckedLines(NamedTuple):
@@ -48,33 +50,64 @@ class CheckedLines(NamedTuple):
 
 
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedLines | None:
-    """The lines of a plain file, counted for all of the plans where that is served.
+    """The lines of a file, counted for all of the plans where that is served.
 
     None where the file needs a closer look, or there is no kernel.
     """
-    form, native, is_packed = plans[0].format, kernel.load(), file.unpacked_size is None
-    if native is None or is_packed or form.multiline or not form.separator.isascii():
+    native = _kernel_for(plans[0].format)
+    if native is None:
         return None
-    try:
-        before = size, _ = _state(file.path)
-        ranges = parts(file.path, size, min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK))
-        if ranges is None:
-            return None
-        work = _Work(native, file, form.separator, progress)
-        plan = plans[0] if len(plans) == 1 else united(plans)
+    work = _Work(native, file, plans[0].format.separator, progress)
+    plan = plans[0] if len(plans) == 1 else united(plans)
+
+    def read() -> CheckedLines | None:
         checked = None
-        if plan is not None and _serves(plan, file):
-            progress.start(f"counting {file.file.path}", size, "bytes")
-            checked = work.count(plan, ranges)
+        if plan is not None and plan.search is None and _serves(plan, file):
+            progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
+            checked = work.count(plan)
         if checked is None:
-            progress.start(f"checking {file.file.path}", size, "bytes")
-            checked = work.check(ranges)
+            progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
+            checked = work.check()
+        return checked
+
+    return _read_unchanged(file, read)
+
+
+def count(file: SourceFile, plan: Plan, progress: Progress) -> PartialCounts | None:
+    """The counts of a file that was checked, and of a search in it; None where it is not served."""
+    native = _kernel_for(plan.format)
+    if native is None or not _serves(plan, file):
+        return None
+    progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
+    work = _Work(native, file, plan.format.separator, progress)
+    counted = _read_unchanged(file, lambda: work.count(plan))
+    return None if counted is None or counted.counts is None else counted.counts[1]
+
+
+def _kernel_for(form: CsvFormat) -> ModuleType | None:
+    """The kernel, where it reads such lines."""
+    is_read = form.separator.isascii() and not form.multiline
+    return kernel.load() if is_read else None
+
+
+def _read_unchanged(
+    file: SourceFile, read: Callable[[], CheckedLines | None]
+) -> CheckedLines | None:
+    """What is read of a file; raises `DataError` where it changes meanwhile, or cannot be read.
+
+    How a packed one is damaged is told by the reader that unpacks it next.
+    """
+    try:
+        before = _state(file.path)
+        found = read()
         if _state(file.path) != before:
             what = f"{file.file.path}: the file changed while it was read"
             raise DataError(what, "run again")
     except OSError as error:
+        if file.unpacked_size is None:
+            return None
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return checked
+    return found
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -84,24 +117,66 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _serves(plan: Plan, file: SourceFile) -> bool:
-    """Whether rows are counted by texts and numbers, and nothing else is asked of them."""
-    measured = plan.scores or plan.adding.columns or plan.cluster or plan.count or plan.weight
-    others = plan.filter or plan.tables or plan.search or plan.models or plan.is_derived
+    """Whether the columns that it reads can be told apart, and the kernel may look at them."""
+    is_small = plan.search is None or len(plan.search.candidates) <= _MOST_CANDIDATES
     has_names = len({*file.header}) == len(file.header)
-    return bool(plan.keys) and has_names and not (measured or others)
+    return bool(plan.keys) and has_names and is_small and not (plan.models or plan.cluster)
 
 
-class _Table(NamedTuple):
-    """What a thread counted: its lines, the texts of each key, the codes of cells, their rows."""
+def _is_added_up(plan: Plan) -> bool:
+    """Whether the kernel adds up all that a plan asks of its cells."""
+    measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
+    # A word for what is missing may look like a number: weights and counts are read in C.
+    number = plan.weight or plan.count
+    words = [*plan.tokens, *plan.unknown.get(number, ())] if number else []
+    is_clear = not any(map(is_finite_number, words))
+    return is_clear and not (measured or plan.tables or plan.is_derived)
+
+
+class _Part(NamedTuple):
+    """What a thread counted: its lines, and the tables; None is one that was given up."""
 
     lines: int
-    texts: Sequence[Sequence[bytes | None]]
-    codes: bytes
-    rows: bytes
+    tables: Sequence[Table | None]
+
+
+_Terms: TypeAlias = tuple[tuple[int, ...], tuple[int, int, bool] | tuple[()], int]
+"""What a table counts: columns, the weights or people (column, sign of decimals, whether weights),
+and how many texts the last column may have.
+"""
+
+_Blocks: TypeAlias = Callable[[bytearray], Iterator[int]]
+"""Reads whole lines into a buffer, and gives where they end: 0 where a line is too long."""
+
+
+class _PackedLines:
+    """The lines of a packed file below its header: threads take block by block, each the next."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._rest = b""
+
+    def blocks(self, buffer: bytearray) -> Iterator[int]:
+        """What `_Blocks` asks, until nothing is left."""
+        while (end := self._read(buffer)) is not None:
+            yield end
+
+    def _read(self, buffer: bytearray) -> int | None:
+        with self._lock:
+            text = self._rest + self._stream.read(_BLOCK - len(self._rest))
+            if not text:
+                return None
+            if len(text) < _BLOCK and not text.endswith(b"\n"):
+                text += b"\n"  # the last line need not have an end
+            end = text.rfind(b"\n") + 1
+            self._rest = text[end:]
+        buffer[:end] = text[:end]
+        return end
 
 
 class _Work:
-    """A file that several threads share, a part each."""
+    """A file that several threads share."""
 
     def __init__(
         self, native: ModuleType, file: SourceFile, separator: str, progress: Progress
@@ -111,91 +186,115 @@ class _Work:
         self._separator = separator.encode()[0]
         self._progress = progress
 
-    def check(self, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
-        """The lines of all parts; None where one is not plain."""
-        tables = self._run((), ranges)
-        return None if tables is None else CheckedLines(sum(table.lines for table in tables))
+    def check(self) -> CheckedLines | None:
+        """All lines; None where one is not plain."""
+        parts = self._run([((), (), 1)])
+        return None if parts is None else CheckedLines(sum(part.lines for part in parts))
 
-    def count(self, plan: Plan, ranges: Sequence[tuple[int, int]]) -> CheckedLines | None:
+    def count(self, plan: Plan) -> CheckedLines | None:
         """The same, and their counts; None where a line is not plain, or they are not served."""
-        places = {name: number for number, name in enumerate(self._file.header)}
-        tables = self._run(tuple(places[key.column] for key in plan.keys), ranges)
-        if tables is None:
+        if not _is_added_up(plan):
+            return self._count_groups(plan)
+        rule, names = rule_of(plan), plan.search.candidates if plan.search else ()
+        cells = Grouping.of(plan, rule)
+        groupings = [cells, *(cells.beside(name) for name in names)]
+        run = self._run([self._terms(grouping) for grouping in groupings])
+        parts = [part for part in run or () if part.lines]
+        if not parts:
             return None
-        lines = sum(table.lines for table in tables)
-        counts = _join(plan, tables) if lines else None
+        tables_by_grouping = zip(*(whole(part.tables) for part in parts), strict=True)
+        counts, *beside = map(partial(join, rule), groupings, tables_by_grouping)
+        if counts is None:
+            return None
+        # What the cells are not refused for, no table beside them is: it is None where it gave up.
+        tables = {
+            name: None if table is None else [table]
+            for name, table in zip(names, beside, strict=True)
+        }
+        counts = replace(counts, candidate_tables=tables)
+        return CheckedLines(sum(part.lines for part in parts), (plan, counts))
+
+    def _count_groups(self, plan: Plan) -> CheckedLines | None:
+        """The same by groups of rows that are equal in all columns that the plan reads."""
+        if plan.search is not None:
+            return None
+        header = self._file.header
+        needed = columns_read([plan], header)
+        grouping = Grouping(plan, [name for name in header if name in needed])
+        columns = tuple(map(header.index, grouping.columns))
+        parts = [part for part in self._run([(columns, (), grouping.most)]) or () if part.lines]
+        tables = [table for part in parts for table in part.tables if table is not None]
+        if not tables:
+            return None
+        counts = count_groups(plan, self._file.file.path, grouping, tables)
+        lines = sum(part.lines for part in parts)
         return None if counts is None else CheckedLines(lines, (plan, counts))
 
-    def _run(
-        self, columns: tuple[int, ...], ranges: Sequence[tuple[int, int]]
-    ) -> list[_Table] | None:
-        """What each thread counted by these columns; None where a part is not served."""
+    def _terms(self, grouping: Grouping) -> _Terms:
+        """A grouping by the places of its columns."""
+        plan, place_of = grouping.plan, self._file.header.index
+        columns = tuple(map(place_of, grouping.columns))
+        if grouping.is_searched:
+            columns = columns[-1:] * 3  # in the place of the first two the kernel has the cell
+        measured = plan.weight or plan.count
+        if measured is None:
+            return columns, (), grouping.most
+        number = place_of(measured), ord(plan.format.decimal), plan.weight is not None
+        return columns, number, grouping.most
+
+    @contextmanager
+    def _open(self) -> Iterator[Sequence[_Blocks]]:
+        """Who reads the lines, for each thread; nobody where a line is longer than a block."""
+        path, (size, _) = self._file.path, _state(self._file.path)
+        threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
+        if self._file.unpacked_size is None:
+            with open_bytes(path) as stream:
+                has_whole_header = stream.readline(_BLOCK).endswith(b"\n")
+                yield [_PackedLines(stream).blocks] * (threads if has_whole_header else 0)
+            return
+        ranges = parts(path, size, threads) or []
+        yield [partial(_plain_blocks, path, *ends) for ends in ranges]
+
+    def _run(self, terms: Sequence[_Terms]) -> list[_Part] | None:
+        """What each thread counted in tables of these terms; None where a line is not served."""
         stopped = threading.Event()
 
-        def count(ends: tuple[int, int]) -> _Table | None:
-            return self._count(columns, ends, stopped)
+        def count(blocks: _Blocks) -> _Part | None:
+            separator, fields = self._separator, len(self._file.header)
+            tables = tuple(self._native.csv_table(separator, fields, *own, 0) for own in terms)
+            return self._count(tables, blocks, stopped)
 
-        if len(ranges) == 1:
-            tables = [count(ranges[0])]  # a thread takes longer to begin than a block to be counted
-        else:
-            with ThreadPoolExecutor(len(ranges)) as pool:
-                try:
-                    tables = [*pool.map(count, ranges)]
-                finally:
-                    # After an interruption, or a fault, nobody waits for the blocks that are left.
-                    stopped.set()
-        whole = [table for table in tables if table is not None]
-        return whole if len(whole) == len(tables) else None
+        with self._open() as readers:
+            if len(readers) <= 1:  # a thread takes longer to begin than a block to be counted
+                parts = [*map(count, readers)]
+            else:
+                with ThreadPoolExecutor(len(readers)) as pool:
+                    try:
+                        parts = [*pool.map(count, readers)]
+                    finally:
+                        # After an interruption, or a fault, nobody waits for what is left.
+                        stopped.set()
+        whole = [part for part in parts if part is not None]
+        return whole if whole and len(whole) == len(parts) else None
 
     def _count(
-        self, columns: tuple[int, ...], ends: tuple[int, int], stopped: threading.Event
-    ) -> _Table | None:
-        """Counts a part that begins with a line; None where one is not plain, or not served."""
-        table = self._native.csv_table(self._separator, len(self._file.header), columns, 0)
+        self, tables: tuple[object, ...], blocks: _Blocks, stopped: threading.Event
+    ) -> _Part | None:
+        """Counts lines; None where one is not plain, or not served."""
         buffer = bytearray(_BLOCK + 1 + _PADDING)
         total = 0
-        for end in line_blocks(self._file.path, *ends, buffer, _BLOCK):
+        for end in blocks(buffer):
             is_done = stopped.is_set() or not end
-            lines = None if is_done else self._native.count_csv(table, buffer, end)
+            lines = None if is_done else self._native.count_csv(tables, buffer, end)
             if lines is None:
                 stopped.set()
                 return None
             total += lines
             self._progress.advance(end, "bytes")
-        return _Table(total, *self._native.csv_counts(table))
+        counts = map(self._native.csv_counts, tables)
+        return _Part(total, [None if table is None else Table(*table) for table in counts])
 
 
-def _join(plan: Plan, tables: Sequence[_Table]) -> PartialCounts | None:
-    """The cells of all threads as one; None where a text is no number, and has to be one."""
-    keys = []
-    for number, key in enumerate(plan.keys):
-        texts = unite_keys([_column(table, number, len(plan.keys)) for table in tables])
-        raw = _cut(key, texts, plan) if key.is_cut else RawKey(key, texts.codes, texts.levels)
-        if raw is None:
-            return None
-        keys.append(raw)
-    codes = np.stack([key.codes for key in keys], axis=1).astype(np.int32)
-    cells, cell_of = distinct_rows(codes)
-    rows = np.concatenate([np.frombuffer(table.rows, dtype=np.int64) for table in tables])
-    sums = add_up(rows, cell_of, len(cells))
-    joined = tuple(
-        RawKey(key.key, column, key.levels)
-        for key, column in zip(keys, cells.T.astype(np.int64), strict=True)
-    )
-    return PartialCounts(joined, np.ones(len(cells), np.int64), Measures(sums, sums))
-
-
-def _column(table: _Table, number: int, key_count: int) -> RawKey:
-    """The texts of a column in the cells of a thread, those alone that some row has."""
-    codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, key_count)[:, number]
-    used, places = np.unique(codes, return_inverse=True)
-    known = [table.texts[number][code] for code in used.tolist()]
-    return RawKey(_TEXTS, places, tuple(None if text is None else text.decode() for text in known))
-
-
-def _cut(key: Key, texts: RawKey, plan: Plan) -> RawKey | None:
-    """A column as the intervals of its numbers; None where a text is none."""
-    from fairaudit.engine.polars_route import intervals_of_texts
-
-    intervals = intervals_of_texts(key, texts.levels, plan)
-    return None if intervals is None else RawKey(key, intervals[texts.codes])
+def _plain_blocks(path: Path, start: int, stop: int, buffer: bytearray) -> Iterator[int]:
+    """A part of a file that begins with a line, as `_Blocks` asks."""
+    return line_blocks(path, start, stop, buffer, _BLOCK)

@@ -214,6 +214,27 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
     return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
 
 
+def kept_by(
+    rule: Filter, texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
+) -> Ints | None:
+    """What a filter says of rows by the texts of its columns: 1, 0, or -1 where it cannot tell.
+
+    None where it cannot be applied to them.
+    """
+    columns = {
+        name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
+    }
+    frame = pl.DataFrame(columns)
+    numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
+    try:
+        if plan.filter:
+            check_filter(numbers.batch, plan, rule, plan.filter)
+        kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
+    except (pl.exceptions.PolarsError, SpecError):
+        return None
+    return kept.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
 def _candidate(name: str, batch: Batch) -> pl.Expr:
     """A column that is searched, as the texts of its levels; NaN is missing."""
     dtype, value = batch.schema[name], pl.col(name)

@@ -26,6 +26,7 @@ def count_by_route(
 ) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
     files = {checked.source.file.path: checked.source for checked in ready}
+    searched = _count_searches(plan, ready, progress) if plan.search else {}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
@@ -35,20 +36,17 @@ def count_by_route(
         if left and (parts_by_name := count_tables(left, plan, progress)):
             routes.append(route)
             parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
-    by_check: dict[str, list[PartialCounts | DataError]] = {
+    by_kernel: dict[str, list[PartialCounts | DataError]] = {
         checked.source.file.path: [checked.counts[1]]
         for checked in ready
         if checked.counts is not None and checked.counts[0] == plan
     }
-    if by_check:
+    by_kernel |= searched
+    if by_kernel:
         routes.append("the native kernel over csv")
-        parts_of |= by_check
-        counted = (checked for checked in ready if checked.source.file.path in by_check)
+        parts_of |= by_kernel
+        counted = (checked for checked in ready if checked.source.file.path in by_kernel)
         progress.advance(sum(checked.records for checked in counted), "rows")
-    is_stored = not plan.models and not plan.is_derived and not kernel.is_lazy()
-    if plan.search and is_stored and (by_fields := _count_by_fields(plan, ready, progress)):
-        parts_of |= by_fields
-        routes.append("codes of CSV fields")
     rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
         kernel.refuse_others([file.file.path for file in rest])
@@ -73,18 +71,15 @@ def _parquet_routes() -> Iterator[tuple[str, _ParquetRoute]]:
         yield "dictionary codes of Parquet", dictionary_route.count
 
 
-def _count_by_fields(
+def _count_searches(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, list[PartialCounts | DataError]]:
-    """The counts of the CSV files of a search whose fields differ by their bytes."""
-    plain = [checked.source for checked in ready if checked.plain]
-    if not plain:
-        return {}
-    from fairaudit.engine import csv_route
+    """The counts of the CSV files of a search, whose columns were not known at their check."""
+    from fairaudit.engine import native_csv
 
-    parts_of: dict[str, list[PartialCounts | DataError]] = {}
-    for file in plain:
-        parts = csv_route.count(file, plan, progress)
-        if parts is not None:
-            parts_of[file.file.path] = [*parts]
-    return parts_of
+    counted = {
+        source.file.path: native_csv.count(source, plan, progress)
+        for source in (checked.source for checked in ready)
+        if source.layout is None
+    }
+    return {name: [counts] for name, counts in counted.items() if counts is not None}

@@ -55,14 +55,12 @@ class SourceFile:
 class CheckedFile:
     """A source whose text is proven to be what the reader will see, with its control total.
 
-    Each line of a `plain` one is a record. Its `counts` by a plan are there where they were had by
-    the same reading.
+    Its `counts` by a plan are there where they were had by the same reading.
     """
 
     source: SourceFile
     records: int
     blank: int = 0
-    plain: bool = False
     counts: tuple[Plan, PartialCounts] | None = None
 
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runs.h"
+#include "sums.h"
 
 enum { BLOCK = 4096, LANES = 4, MOST_CELLS_IN_LANES = 1 << 14 };
 
@@ -235,54 +236,18 @@ static Status read_numbers(Reader *reader, const double *values, double *numbers
     return SOUND;
 }
 
-/* The nearest whole number, the even one of two, below 2^51: as every double of that size is. */
-static inline double nearest(double number) {
-    const double whole = 6755399441055744.0; /* 1.5 * 2^52 */
-    return (number + whole) - whole;
-}
-
-/* A sum of 128 bits. */
-static inline void add_long(uint64_t *sum, uint64_t number) {
-    sum[0] += number;
-    sum[1] += sum[0] < number;
-}
-
-/* Adds weights in fixed point, and their squares in a coarser one, to the cells of their rows. */
-static Status add_weights(Measure *measure, const double *weights, const uint32_t *cells, size_t count) {
-    for (size_t row = 0; row < count; row++) {
-        double weight = weights[row];
-        // Below the bound the square fits 64 bits. NaN is not within either.
-        if (!(weight >= 0 && weight < LARGEST_WEIGHT)) return NOT_SERVED;
-        double scaled = weight * WEIGHT_SCALE, whole = nearest(scaled), error = scaled - whole;
-        uint64_t root = (uint64_t)nearest(weight * ROOT_SCALE);
-        uint64_t *sums = measure->sums + (size_t)4 * cells[row];
-        add_long(sums, (uint64_t)whole);
-        add_long(sums + 2, root * root);
-        if (error < 0) error = -error;
-        if (error > measure->error) measure->error = error;
-        if (weight > measure->largest) measure->largest = weight;
-    }
-    return SOUND;
-}
-
-/* Adds people, whole numbers that doubles tell apart, to the cells of their rows. */
-static Status add_people(Measure *measure, const double *people, const uint32_t *cells, size_t count) {
-    for (size_t row = 0; row < count; row++) {
-        if (!(people[row] >= 0 && people[row] <= LARGEST_COUNT)) return NOT_SERVED;
-        uint64_t whole = (uint64_t)people[row];
-        if ((double)whole != people[row]) return NOT_SERVED;
-        add_long(measure->sums + (size_t)4 * cells[row], whole);
-    }
-    return SOUND;
-}
-
 /* Adds what a block of rows holds beside their cells. */
 static Status add_measure(Reader *reader, Measure *measure, const uint32_t *cells, size_t count) {
     double numbers[BLOCK];
     Status status = read_numbers(reader, measure->values, numbers, count);
-    if (status != SOUND) return status;
-    return measure->is_weight ? add_weights(measure, numbers, cells, count)
-                              : add_people(measure, numbers, cells, count);
+    bool is_served = status == SOUND;
+    for (size_t row = 0; is_served && row < count; row++) {
+        uint64_t *sums = measure->sums + (size_t)4 * cells[row];
+        is_served = measure->is_weight
+                        ? add_weight(sums, numbers[row], &measure->largest, &measure->error)
+                        : add_people(sums, numbers[row]);
+    }
+    return status != SOUND || is_served ? status : NOT_SERVED;
 }
 
 /* Counts a block in several tables in turn, so that a count just written is not read at once. */

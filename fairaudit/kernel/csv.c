@@ -2,10 +2,12 @@
    codes a cell. It trusts the ends of fields that `find_fields` has found in the same block. */
 #include "csv.h"
 
+#include "sums.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXT = 1 << 24, NO_CODE = MOST_LEVELS + 1 };
+enum { MOST_TEXT = 1 << 24, NO_CODE = MOST_LEVELS + 1, SUMS_SIZE = 4 * sizeof(uint64_t) };
 
 /* A field as it is meant, without quotes; null where nothing stands there. */
 typedef struct {
@@ -17,11 +19,13 @@ typedef struct {
 bool begin_csv(CsvTable *table, size_t key_count) {
     table->key_count = key_count;
     table->keys = calloc(key_count + 1, sizeof *table->keys);
+    for (size_t key = 0; table->keys && key < key_count; key++) table->keys[key].most = MOST_LEVELS;
     table->slot_count = FIRST_SLOTS;
     table->slots = calloc(FIRST_SLOTS, sizeof *table->slots);
     table->codes = calloc(FIRST_SLOTS / 2 * (key_count + 1), sizeof *table->codes);
     table->rows = calloc(FIRST_SLOTS / 2, sizeof *table->rows);
-    return table->keys && table->slots && table->codes && table->rows;
+    table->sums = calloc(FIRST_SLOTS / 2, SUMS_SIZE);
+    return table->keys && table->slots && table->codes && table->rows && table->sums;
 }
 
 void free_csv(CsvTable *table) {
@@ -29,8 +33,10 @@ void free_csv(CsvTable *table) {
     free(table->slots);
     free(table->codes);
     free(table->rows);
+    free(table->sums);
     free(table->texts);
     free(table->ends);
+    free(table->cells);
     free(table->scratch);
 }
 
@@ -60,7 +66,7 @@ static uint64_t hash_of(const Field *field, uint64_t word) {
 
 /* Takes up a new text; its code, or NO_CODE where the column has too many. */
 static size_t learn(CsvTable *table, LevelTable *key, const Field *field, uint64_t word) {
-    if (key->count == MOST_LEVELS || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
+    if (key->count == key->most || field->length > MOST_TEXT - table->texts_used) return NO_CODE;
     size_t needed = table->texts_used + field->length;
     if (needed > table->texts_size) {
         uint8_t *texts = realloc(table->texts, needed * 2 + 1024);
@@ -118,8 +124,10 @@ static bool grow(CsvTable *table) {
     if (codes) table->codes = codes;
     uint64_t *rows = realloc(table->rows, room * sizeof *rows);
     if (rows) table->rows = rows;
+    uint64_t *sums = realloc(table->sums, room * SUMS_SIZE);
+    if (sums) table->sums = sums;
     uint32_t *slots = calloc(slot_count, sizeof *slots);
-    if (!codes || !rows || !slots) {
+    if (!codes || !rows || !sums || !slots) {
         free(slots);
         return false;
     }
@@ -137,18 +145,21 @@ static bool grow(CsvTable *table) {
     return true;
 }
 
-/* Adds a row to the cell of its codes, whose hash it is given. The codes stand where those of the
-   next new cell belong: so a new cell has them already. */
-static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t hash) {
+/* Adds a row to the cell of its codes, whose hash it is given, and tells which that is. The codes
+   stand where those of the next new cell belong: so a new cell has them already. */
+static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t hash, size_t *added) {
     size_t mask = table->slot_count - 1, size = table->key_count * sizeof *codes;
     for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
         size_t cell = table->slots[slot];
         if (cell && !memcmp(table->codes + (cell - 1) * table->key_count, codes, size)) {
             table->rows[cell - 1]++;
+            *added = cell - 1;
             return SOUND;
         }
         if (cell) continue;
         if (table->cell_count == MOST_COMBINATIONS) return NOT_SERVED;
+        *added = table->cell_count;
+        memset(table->sums + 4 * table->cell_count, 0, SUMS_SIZE);
         table->rows[table->cell_count++] = 1;
         table->slots[slot] = (uint32_t)table->cell_count;
         // One more cell must always have room for its codes.
@@ -156,32 +167,105 @@ static inline Status add_row(CsvTable *table, const uint16_t *codes, uint64_t ha
     }
 }
 
-/* Counts a record by the ends of its fields; it begins at `start`. */
-static inline Status count_record(
-    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start) {
-    uint16_t *codes = table->codes + table->cell_count * table->key_count;
-    uint64_t hash = 0;
-    for (size_t number = 0; number < table->key_count; number++) {
-        LevelTable *key = &table->keys[number];
-        size_t begin = key->column ? ends[key->column - 1] + 1 : start, end = ends[key->column];
-        if (block[end] == '\n' && end > begin && block[end - 1] == '\r') end--;
-        Field field = {block + begin, end - begin, end == begin};
-        if (!field.is_null && block[begin] == '"' && !unquote(table, &field)) return NO_MEMORY;
-        size_t code = code_of(table, key, &field);
-        if (code == NO_CODE) return NOT_SERVED;
-        codes[number] = (uint16_t)code;
-        hash = mix(hash + code);
-    }
-    return add_row(table, codes, hash);
+/* A field of a record by the ends of all of them, quotes and all; the record begins at `start`. */
+static inline Field field_of(
+    const uint8_t *block, const uint32_t *ends, size_t start, size_t column) {
+    size_t begin = column ? ends[column - 1] + 1 : start, end = ends[column];
+    if (block[end] == '\n' && end > begin && block[end - 1] == '\r') end--;
+    return (Field){block + begin, end - begin, end == begin};
 }
 
-Status count_block(CsvTable *table, const uint8_t *block, size_t size, uint64_t *lines) {
-    Status status = find_fields(table, block, size, lines);
+/* Adds the number of a record to the sums of its cell. */
+static inline Status add_number(CsvTable *table, Field field, size_t cell) {
+    NumberColumn *column = &table->number;
+    uint64_t *sums = table->sums + 4 * cell;
+    double number;
+    if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
+    if (!read_number(field.at, field.length, column->decimal, &number)) return NOT_SERVED;
+    bool is_added = column->is_weight ? add_weight(sums, number, &column->largest, &column->error)
+                                      : add_people(sums, number);
+    return is_added ? SOUND : NOT_SERVED;
+}
+
+/* Puts the code of a record's field behind those it has. */
+static inline Status add_code(
+    CsvTable *table, size_t number, Field field, uint16_t *codes, uint64_t *hash) {
+    if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
+    size_t code = code_of(table, &table->keys[number], &field);
+    if (code == NO_CODE) return NOT_SERVED;
+    codes[number] = (uint16_t)code;
+    *hash = mix(*hash + code);
+    return SOUND;
+}
+
+/* Counts a record by the ends of its fields; it begins at `start`. `cell` is where it is counted; of a
+   table beside the first it is given, as that of the first. */
+static inline Status count_record(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, size_t start, bool is_beside,
+    uint32_t *cell) {
+    uint16_t *codes = table->codes + table->cell_count * table->key_count;
+    uint64_t hash = 0;
+    size_t number = 0, added;
+    for (; is_beside && number < KEYS_BESIDE - 1; number++) {
+        codes[number] = (uint16_t)(*cell >> 16 * number);
+        hash = mix(hash + codes[number]);
+    }
+    Status status = SOUND;
+    for (; status == SOUND && number < table->key_count; number++) {
+        Field field = field_of(block, ends, start, table->keys[number].column);
+        status = add_code(table, number, field, codes, &hash);
+    }
+    if (status == SOUND) status = add_row(table, codes, hash, &added);
+    if (status != SOUND) return status;
+    if (!is_beside) *cell = (uint32_t)added;
+    if (!table->number.is_there) return SOUND;
+    return add_number(table, field_of(block, ends, start, table->number.column), added);
+}
+
+/* Counts the records of a block by the ends of their fields; `cells` are those of the first table. */
+static inline Status count_records(
+    CsvTable *table, const uint8_t *block, const uint32_t *ends, uint64_t lines, bool is_beside,
+    uint32_t *cells) {
     size_t start = 0;
-    for (uint64_t line = 0; status == SOUND && line < *lines; line++) {
-        const uint32_t *ends = table->ends + line * table->fields;
-        status = count_record(table, block, ends, start);
+    for (uint64_t line = 0; line < lines; line++, ends += table->fields) {
+        Status status = count_record(table, block, ends, start, is_beside, cells + line);
+        if (status != SOUND) return status;
         start = (size_t)ends[table->fields - 1] + 1;
+    }
+    return SOUND;
+}
+
+/* Whether the last column of a table has as many texts as it may. */
+static bool is_full(const CsvTable *table) {
+    if (!table->key_count) return false;
+    const LevelTable *last = &table->keys[table->key_count - 1];
+    return last->count == last->most;
+}
+
+/* Room for the cells of so many records; false without memory. */
+static bool has_room(CsvTable *table, uint64_t lines) {
+    if (lines <= table->cells_size) return true;
+    uint32_t *cells = realloc(table->cells, lines * sizeof *cells);
+    if (!cells) return false;
+    table->cells = cells;
+    table->cells_size = lines;
+    return true;
+}
+
+Status count_block(
+    CsvTable *const *tables, size_t count, const uint8_t *block, size_t size, uint64_t *lines) {
+    CsvTable *first = tables[0];
+    Status status = find_fields(first, block, size, lines);
+    if (status == SOUND && !has_room(first, *lines)) return NO_MEMORY;
+    if (status == SOUND)
+        status = count_records(first, block, first->ends, *lines, false, first->cells);
+    for (size_t place = 1; status == SOUND && place < count; place++) {
+        if (tables[place]->is_given_up) continue;
+        status = count_records(tables[place], block, first->ends, *lines, true, first->cells);
+        if (status == NOT_SERVED && is_full(tables[place])) {
+            tables[place]->is_given_up = true;
+            status = SOUND;
+        }
     }
     return status;
 }

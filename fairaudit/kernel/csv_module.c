@@ -6,6 +6,8 @@
 
 #define TABLE_NAME "fairaudit.csv_table"
 
+enum { MOST_TABLES = 256 };
+
 /* Frees a table that nobody holds any more. */
 static void free_table(PyObject *capsule) {
     CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
@@ -14,18 +16,37 @@ static void free_table(PyObject *capsule) {
     free(table);
 }
 
-/* csv_table(separator, fields, columns, is_scalar, /): an empty table of counts by columns. */
+/* Whether a table has its column of numbers: none, or (column, sign of decimals, is_weight). */
+static bool read_number_column(PyObject *terms, size_t fields, NumberColumn *column) {
+    if (!PyTuple_Size(terms)) return true;
+    Py_ssize_t place;
+    int is_weight;
+    if (!PyArg_ParseTuple(terms, "nbp", &place, &column->decimal, &is_weight)) return false;
+    if (place < 0 || (size_t)place >= fields) {
+        PyErr_SetString(PyExc_ValueError, "no such column");
+        return false;
+    }
+    column->is_there = true;
+    column->is_weight = is_weight;
+    column->column = (size_t)place;
+    return true;
+}
+
+/* csv_table(separator, fields, columns, number, most, is_scalar, /): an empty table of counts by
+   columns, the last of them of at most so many texts. */
 PyObject *csv_table(PyObject *module, PyObject *arguments) {
     (void)module;
     unsigned char separator;
     Py_ssize_t fields;
-    PyObject *columns;
+    PyObject *columns, *number;
     int is_scalar;
-    if (!PyArg_ParseTuple(arguments, "bnO!p", &separator, &fields, &PyTuple_Type, &columns, &is_scalar))
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(arguments, "bnO!O!np", &separator, &fields, &PyTuple_Type, &columns,
+                          &PyTuple_Type, &number, &most, &is_scalar))
         return NULL;
     Py_ssize_t count = PyTuple_Size(columns);
     if (separator >= 0x80 || separator == '"' || separator == '\n' || separator == '\r' ||
-        fields < 1 || count > 64) {
+        fields < 1 || count > 64 || most < 1) {
         PyErr_SetString(PyExc_ValueError, "such records cannot be counted");
         return NULL;
     }
@@ -45,7 +66,9 @@ PyObject *csv_table(PyObject *module, PyObject *arguments) {
             }
             table->keys[place].column = (size_t)column;
         }
-        if (!PyErr_Occurred()) capsule = PyCapsule_New(table, TABLE_NAME, free_table);
+        if (count && most < MOST_LEVELS) table->keys[count - 1].most = (size_t)most;
+        bool is_sound = !PyErr_Occurred() && read_number_column(number, table->fields, &table->number);
+        if (is_sound) capsule = PyCapsule_New(table, TABLE_NAME, free_table);
     }
     if (!capsule && table) {
         free_csv(table);
@@ -54,25 +77,48 @@ PyObject *csv_table(PyObject *module, PyObject *arguments) {
     return capsule;
 }
 
-/* count_csv(table, buffer, end, /): how many records were added; None where it is not served. */
+/* The tables of a tuple, marked as busy; how many, or 0 where they cannot be counted together. */
+static size_t take_tables(PyObject *tuple, CsvTable **tables) {
+    Py_ssize_t count = PyTuple_Size(tuple);
+    bool is_sound = count > 0 && count <= MOST_TABLES;
+    size_t taken = 0;
+    for (; is_sound && taken < (size_t)count; taken += is_sound) {
+        CsvTable *table = PyCapsule_GetPointer(PyTuple_GetItem(tuple, (Py_ssize_t)taken), TABLE_NAME);
+        if (!table) break;
+        tables[taken] = table;
+        is_sound = !table->is_busy && table->fields == tables[0]->fields &&
+                   table->separator == tables[0]->separator &&
+                   (!taken || table->key_count == KEYS_BESIDE);
+        if (is_sound) table->is_busy = true;
+    }
+    if (is_sound && taken == (size_t)count) return taken;
+    while (taken) tables[--taken]->is_busy = false;
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a table is in use, or of other records");
+    return 0;
+}
+
+/* count_csv(tables, buffer, end, /): how many records were added; None where it is not served. Tables
+   behind the first count by its cells and by their last column. */
 PyObject *count_csv(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *capsule;
+    PyObject *tuple;
     Py_buffer buffer;
     Py_ssize_t end;
-    if (!PyArg_ParseTuple(arguments, "Oy*n", &capsule, &buffer, &end)) return NULL;
-    CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
+    if (!PyArg_ParseTuple(arguments, "O!y*n", &PyTuple_Type, &tuple, &buffer, &end)) return NULL;
+    CsvTable *tables[MOST_TABLES];
+    size_t count = 0;
     Status status = NOT_SERVED;
     uint64_t lines = 0;
-    if (table && (table->is_busy || end < 0 || end > buffer.len - PADDING)) {
-        PyErr_SetString(PyExc_ValueError, "the table is in use, or the buffer has no room to spare");
-    } else if (table) {
-        table->is_busy = true;
+    if (end < 0 || end > buffer.len - PADDING)
+        PyErr_SetString(PyExc_ValueError, "the buffer has no room to spare");
+    else
+        count = take_tables(tuple, tables);
+    if (count) {
         Py_BEGIN_ALLOW_THREADS;
-        status = count_block(table, buffer.buf, (size_t)end, &lines);
+        status = count_block(tables, count, buffer.buf, (size_t)end, &lines);
         Py_END_ALLOW_THREADS;
-        table->is_busy = false;
     }
+    for (size_t place = 0; place < count; place++) tables[place]->is_busy = false;
     PyBuffer_Release(&buffer);
     if (PyErr_Occurred()) return NULL;
     if (status == NO_MEMORY) return PyErr_NoMemory();
@@ -97,7 +143,9 @@ static PyObject *level_list(const CsvTable *table, const LevelTable *key) {
     return list;
 }
 
-/* csv_counts(table, /): the texts of each key, the codes of cells as uint16, their rows as int64. */
+/* csv_counts(table, /): the texts of each key, the codes of cells as uint16, their rows as int64 and
+   their sums as uint64, four each; the largest weight and the largest error of rounding. None
+   of a table that was given up. */
 PyObject *csv_counts(PyObject *module, PyObject *capsule) {
     (void)module;
     CsvTable *table = PyCapsule_GetPointer(capsule, TABLE_NAME);
@@ -106,6 +154,7 @@ PyObject *csv_counts(PyObject *module, PyObject *capsule) {
         PyErr_SetString(PyExc_ValueError, "the table is in use");
         return NULL;
     }
+    if (table->is_given_up) return Py_NewRef(Py_None);
     PyObject *lists = PyList_New((Py_ssize_t)table->key_count);
     if (!lists) return NULL;
     for (size_t number = 0; number < table->key_count; number++) {
@@ -117,6 +166,7 @@ PyObject *csv_counts(PyObject *module, PyObject *capsule) {
     }
     size_t codes_size = table->cell_count * table->key_count * sizeof *table->codes;
     size_t rows_size = table->cell_count * sizeof *table->rows;
-    return Py_BuildValue("Ny#y#", lists, (const char *)table->codes, (Py_ssize_t)codes_size,
-                         (const char *)table->rows, (Py_ssize_t)rows_size);
+    return Py_BuildValue("Ny#y#y#dd", lists, (const char *)table->codes, (Py_ssize_t)codes_size,
+                         (const char *)table->rows, (Py_ssize_t)rows_size, (const char *)table->sums,
+                         (Py_ssize_t)rows_size * 4, table->number.largest, table->number.error);
 }

@@ -63,8 +63,7 @@ typedef struct {
 } Column;
 
 /* What rows hold beside their cells: weights or people. `values` are those of the dictionary, whose
-   terms are their places. Each cell has four `sums`: two of 128 bits, the lower half first, of
-   weights in fixed point and of their squares, or of people alone. `largest` and `error` are the
+   terms are their places. Each cell has the four `sums` of `sums.h`; `largest` and `error` are the
    largest weight and the largest error of rounding. */
 typedef struct {
     Column column;
@@ -73,11 +72,6 @@ typedef struct {
     uint64_t *sums;
     double largest, error;
 } Measure;
-
-#define WEIGHT_SCALE 1e9
-#define ROOT_SCALE 1e6
-#define LARGEST_WEIGHT 2147.0
-#define LARGEST_COUNT 9007199254740991.0
 
 enum { MOST_CELLS = 1 << 24, MOST_COLUMNS = 64, MOST_TERMS = 1 << 17 };
 

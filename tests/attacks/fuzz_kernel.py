@@ -160,18 +160,24 @@ def write_csv_seeds(folder: Path) -> None:
     contents = [path.read_bytes() for path in sorted((TREE / "sample_data").glob("*.csv"))]
     contents += [b'a,b,c\nx,y,1\r\n"x, z","q""q",\n', b'"\xc3\xa4\xe2\x82\xac"\n\xf0\x9f\x98\x80\n']
     contents += [b"%d,%d\n" * 20 % (*range(40),), b"a long text of many words,z\n" * 9]
+    contents += [b'1.5,a\n0.30000000000000004,b\n2e-5,"c"\n12345678901234567890,a\n3,b\n' * 3]
     for number, content in enumerate(contents):
         # Whole lines of the first fields: an input has no more than four.
         lines = [b",".join(line.split(b",")[:4]) for line in content[:600].split(b"\n")[:-1]]
         fields = min(content.partition(b"\n")[0].count(b","), 3)
-        for middle in (0, 60):
-            head = bytes([fields | (number % 2) << 4, middle])
-            (folder / f"{number}-{middle}").write_bytes(head + b"\n".join([*lines, b""]))
+        for middle, numbers in itertools.product((0, 60), range(4)):
+            head = bytes([fields | (number % 2) << 4 | numbers << 5, middle])
+            path = folder / f"{number}-{middle}-{numbers}"
+            path.write_bytes(head + b"\n".join([*lines, b""]))
 
 
 FEW = ("MOST_LEVELS=15", "LEVEL_SLOTS=32", "MOST_COMBINATIONS=60", "FIRST_SLOTS=8")
 TARGETS = {
-    "csv": Target(("csv.c", "csv_fields.c"), tuple(f"-D{limit}" for limit in FEW), write_csv_seeds),
+    "csv": Target(
+        ("csv.c", "csv_fields.c", "numbers.c"),
+        tuple(f"-D{limit}" for limit in FEW),
+        write_csv_seeds,
+    ),
     "parquet": Target(("page_header.c", "runs.c", "counting.c"), (), write_parquet_seeds),
 }
 

@@ -1,9 +1,11 @@
 /* One input of the fuzzer: lines of CSV in two blocks, counted by both instruction sets. Both must
-   say what a slow reader of one byte after the other says.
+   say what a slow reader of one byte after the other says, of numbers too: those of the first field.
 
    It is built with few levels and cells, so that a small input reaches every limit. */
 #include "csv.h"
+#include "sums.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +14,15 @@
 enum { MOST_KEYS = 3, MOST_FIELDS = 4, MOST_INPUT = 1 << 16 };
 
 uint64_t counted_inputs;
-const uint8_t known_signs[] = "\",;\n\n\r\t \0ax\xc3\xa4\xe2\x82\xac\xed\xa0\xf0\x9f\x98\x80\xff";
+const uint8_t known_signs[] = "\",;\n\n\r\t \0ax.e-059\xc3\xa4\xe2\x82\xac\xed\xa0\xf0\x9f\x98\x80\xff";
 const size_t known_sign_count = sizeof known_signs - 1;
 
-/* What lines hold: whether all are records, how many, and the sum of the hashes of their keys. */
+/* What lines hold: whether all are records, how many, the sum of the hashes of their keys, and those of
+   their numbers. */
 typedef struct {
     bool is_sound;
     uint64_t lines, sum;
+    unsigned __int128 numbers[2];
 } Seen;
 
 static const uint64_t EMPTY = 0xcbf29ce484222325u, MISSING = 0x9e3779b97f4a7c15u;
@@ -51,8 +55,42 @@ static bool is_text(const uint8_t *at, const uint8_t *end) {
     return true;
 }
 
+/* Adds the number of a text that ends with a zero; false where it is none that is served. */
+static bool add_slowly(const NumberColumn *column, char *text, size_t size, Seen *seen) {
+    if (!size || size > 48 || strspn(text, "0123456789.,eE+-") != size) return false;
+    size_t whole = strspn(text, "0123456789"), at = whole;
+    if (text[at] == column->decimal) {
+        text[at++] = '.';
+        size_t part = strspn(text + at, "0123456789");
+        if (!part) return false;
+        at += part;
+    }
+    if (text[at] == 'e' || text[at] == 'E') {
+        at += 1 + (text[at + 1] == '+' || text[at + 1] == '-');
+        size_t zeros = strspn(text + at, "0"), power = strspn(text + at, "0123456789");
+        if (!power || power - zeros > 3) return false;
+        at += power;
+    }
+    if (!whole || at != size) return false;
+    double number = 0;
+    if (sscanf(text, "%lf", &number) != 1) return false;
+    if (!column->is_weight) {
+        if (number > LARGEST_COUNT || (double)(uint64_t)number != number) return false;
+        seen->numbers[0] += (uint64_t)number;
+        return true;
+    }
+    if (number >= LARGEST_WEIGHT) return false;
+    uint64_t root = (uint64_t)__builtin_nearbyint(number * ROOT_SCALE);
+    seen->numbers[0] += (uint64_t)__builtin_nearbyint(number * WEIGHT_SCALE);
+    seen->numbers[1] += root * root;
+    return true;
+}
+
 /* Reads lines as RFC 4180 says, byte after byte. Keys are the last fields, backwards. */
-static Seen read_slowly(const uint8_t *bytes, size_t size, uint8_t separator, size_t fields, size_t keys) {
+static Seen read_slowly(const uint8_t *bytes, size_t size, const CsvTable *table, size_t keys) {
+    uint8_t separator = table->separator;
+    size_t fields = table->fields, text_size = 0;
+    char text[64] = {0};
     enum { START, IN_PLAIN, IN_QUOTES, BEHIND_QUOTE } state = START;
     Seen seen = {.is_sound = size && bytes[size - 1] == '\n' && is_text(bytes, bytes + size)};
     uint64_t hashes[MOST_FIELDS] = {0}, hash = EMPTY;
@@ -65,11 +103,20 @@ static Seen read_slowly(const uint8_t *bytes, size_t size, uint8_t separator, si
             seen.is_sound = false;
             break;
         }
+        if (state == BEHIND_QUOTE && sign == '"') text_size = sizeof text; // no number holds one
+        else if (sign != '"' && sign != '\n' && (sign != separator || state == IN_QUOTES)) {
+            if (text_size < sizeof text - 1) text[text_size] = (char)sign;
+            text_size++;
+        }
         if (state == IN_QUOTES) {
             if (sign == '"') state = BEHIND_QUOTE;
             else hash = hashed(hash, sign);
         } else if (sign == separator || sign == '\n') {
             if (field < fields) hashes[fields - 1 - field] = state == START ? MISSING : hash;
+            if (!field && table->number.is_there && !add_slowly(&table->number, text, text_size, &seen))
+                seen.is_sound = false;
+            memset(text, 0, sizeof text);
+            text_size = 0;
             field++;
             hash = EMPTY;
             state = START;
@@ -107,6 +154,9 @@ static Seen read_table(const CsvTable *table) {
         }
         seen.sum += table->rows[cell] * joined(hashes, table->key_count);
         seen.lines += table->rows[cell];
+        const uint64_t *sums = table->sums + 4 * cell;
+        for (size_t place = 0; place < 2; place++)
+            seen.numbers[place] += (unsigned __int128)sums[2 * place + 1] << 64 | sums[2 * place];
     }
     return seen;
 }
@@ -119,31 +169,57 @@ static bool is_full(const CsvTable *table) {
     return is_full;
 }
 
-/* Counts a block in memory of just its size and padding, so that a read beyond it is seen. */
-static Status count_alone(CsvTable *table, const uint8_t *bytes, size_t size, uint64_t *lines) {
+/* Counts a block in two tables, in memory of just its size and padding: so a read beyond it is seen. */
+static Status count_alone(
+    CsvTable *const *tables, const uint8_t *bytes, size_t size, uint64_t *lines) {
     uint8_t *block = malloc(size + PADDING);
     memcpy(block, bytes, size);
     memset(block + size, '"', PADDING);
-    Status status = count_block(table, block, size, lines);
+    Status status = count_block(tables, 2, block, size, lines);
     free(block);
     return status;
 }
 
-/* Counts two blocks, and aborts where the table and the slow reader differ. */
+/* Aborts where the rows or numbers of a table and of one beside it differ in a cell. */
+static void compare_cells(const CsvTable *table, const CsvTable *beside) {
+    uint64_t rows[MOST_COMBINATIONS + 1] = {0}, sums[MOST_COMBINATIONS + 1] = {0};
+    for (size_t place = 0; place < beside->cell_count; place++) {
+        const uint16_t *codes = beside->codes + place * KEYS_BESIDE;
+        size_t cell = codes[0] | (size_t)codes[1] << 16;
+        if (cell >= table->cell_count) abort();
+        rows[cell] += beside->rows[place];
+        sums[cell] += beside->sums[4 * place];
+    }
+    for (size_t cell = 0; cell < table->cell_count; cell++)
+        if (rows[cell] != table->rows[cell] || sums[cell] != table->sums[4 * cell]) abort();
+}
+
+/* Counts two blocks, and aborts where the table and the slow reader differ, or a table beside it that
+   may be given up. */
 static bool compare(
     const uint8_t *bytes, size_t size, size_t middle, CsvTable table, size_t keys, const Seen *seen) {
-    if (!begin_csv(&table, keys)) abort();
-    for (size_t key = 0; key < keys; key++) table.keys[key].column = table.fields - 1 - key;
+    CsvTable beside = table, *const tables[] = {&table, &beside};
+    for (size_t place = 0; place < 2; place++) {
+        size_t count = place ? KEYS_BESIDE : keys;
+        if (!begin_csv(tables[place], count)) abort();
+        for (size_t key = 0; key < count; key++)
+            tables[place]->keys[key].column = place ? 0 : table.fields - 1 - key;
+    }
+    beside.keys[KEYS_BESIDE - 1].most = 3;
     uint64_t lines = 0, more = 0;
     Status status = SOUND;
-    if (middle) status = count_alone(&table, bytes, middle, &lines);
-    if (status == SOUND) status = count_alone(&table, bytes + middle, size - middle, &more);
+    if (middle) status = count_alone(tables, bytes, middle, &lines);
+    if (status == SOUND) status = count_alone(tables, bytes + middle, size - middle, &more);
     Seen counted = read_table(&table);
     if (status != SOUND && (status != NOT_SERVED || (seen->is_sound && !is_full(&table)))) abort();
     if (status == SOUND && (!seen->is_sound || lines + more != seen->lines ||
-                            counted.lines != seen->lines || counted.sum != seen->sum))
+                            counted.lines != seen->lines || counted.sum != seen->sum ||
+                            counted.numbers[0] != seen->numbers[0] ||
+                            counted.numbers[1] != seen->numbers[1]))
         abort();
+    if (status == SOUND && !beside.is_given_up) compare_cells(&table, &beside);
     free_csv(&table);
+    free_csv(&beside);
     return status == SOUND;
 }
 
@@ -153,11 +229,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CsvTable table = {.separator = (uint8_t)separators[data[0] >> 2 & 3], .fields = 1 + (data[0] & 3)};
     size_t keys = table.fields < MOST_KEYS ? table.fields : MOST_KEYS, middle = data[1];
     if (data[0] & 16) keys = 0; // lines alone are counted then
+    table.number = (NumberColumn){.is_there = (data[0] & 32) && keys, .is_weight = data[0] & 64,
+                                  .decimal = data[0] & 128 ? ',' : '.'};
     data += 2;
     size -= 2;
     if (middle >= size) middle = 0;
     while (middle && data[middle - 1] != '\n') middle--;
-    Seen seen = read_slowly(data, size, table.separator, table.fields, keys);
+    Seen seen = read_slowly(data, size, &table, keys);
     bool is_counted = compare(data, size, middle, table, keys, &seen);
     table.is_scalar = true;
     if (compare(data, size, middle, table, keys, &seen) != is_counted) abort();

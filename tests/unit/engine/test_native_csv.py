@@ -7,15 +7,19 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cell_sums import sums
 from conftest import count_data, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import DEFAULT, csv_checks, native_csv, plain_csv, scan
@@ -23,6 +27,7 @@ from fairaudit.engine.contract import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
+from fairaudit.report import json as report_json
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 
@@ -216,6 +221,11 @@ NUMBERS = [
     "nan",
 ]
 NO_NUMBERS = ["x", "1_0", "0x1", "5 0", "٣", "--1"]
+MEASURES = [
+    *("0", "1", "7", "007", "2.5", "2.50", "0.30000000000000004", "1e2", "1E-2", "2.5e+1"),
+    *("9007199254740991", "2146.999999999", "0.0004", "1e-30", "123456789.123456789"),
+]
+"""Weights that are no round numbers, some of which are people, too."""
 OTHER_PLANS: dict[str, dict[str, Any]] = {
     "texts": {},
     "cut": {"columns": {"protected": {"a": {}, "n": {"bins": [25, 40]}}}},
@@ -225,6 +235,21 @@ OTHER_PLANS: dict[str, dict[str, Any]] = {
         },
     },
     "filter": {"filter": "b = 'x'"},
+    "filter by numbers": {"filter": "n * 2 > 20 and n < 1e2 or b is null"},
+    "filter at fault": {"filter": "b like 'x%' and n"},
+    "filter and cut": {
+        "filter": "a <> 'y'",
+        "columns": {"protected": {"a": {}, "n": {"bins": [25, 40]}}},
+    },
+    "filter and weight": {
+        "filter": "n >= 1 or a = 'x'",
+        "columns": {"protected": ["a"], "weight": "n"},
+    },
+    "filter and people": {"filter": "b <> 'y'", "columns": {"protected": ["a"], "count": "n"}},
+    "a number is missing": {
+        "columns": {"protected": ["a"], "weight": "n"},
+        "missing": {"prediction": "aside", "tokens": ["", "7"]},
+    },
     "weight": {"columns": {"protected": ["a"], "weight": "n"}},
     "people": {"columns": {"protected": ["a"], "count": "n"}},
 }
@@ -264,7 +289,12 @@ def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
     end = draw(st.sampled_from(["\n", "\r\n"]))
     encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-8-sig", "latin-1", "utf-16"]))
     texts = st.sampled_from(["x", "y", "", "NA", "a longer text", 'q"q', separator, "ä", "x" * 70])
-    numbers = NUMBERS[:-5] + draw(st.sampled_from([[], [], NUMBERS, NUMBERS + NO_NUMBERS]))
+    more = draw(st.sampled_from([[], [], NUMBERS, NUMBERS + NO_NUMBERS, MEASURES]))
+    few = draw(st.sampled_from([MEASURES[:4], MEASURES[:6], MEASURES]))
+    numbers = draw(st.sampled_from([NUMBERS[:-5] + more, few]))
+    decimal = draw(st.sampled_from([".", ".", "." if separator == "," else ","]))
+    if decimal == ",":
+        numbers = [number.replace(".", ",") for number in numbers]
     if encoding == "latin-1":
         numbers = [number for number in numbers if number.isascii()]
     values = [texts, texts, st.sampled_from(numbers), st.sampled_from(["0", "1", ""])]
@@ -289,13 +319,42 @@ def files(draw: st.DrawFn) -> tuple[bytes, dict[str, Any]]:
             content[place:place] = draw(st.sampled_from(damage))
     if encoding == "utf-8-sig":
         encoding = "utf-8"
-    return bytes(content), {"separator": separator, "encoding": encoding}
+    return bytes(content), {"separator": separator, "encoding": encoding, "decimal": decimal}
+
+
+CODECS = {"gz": "gzip", "zst": "zstd"}
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("last", ["", "\n"])
+@pytest.mark.parametrize("packing", [*CODECS])
+def test_packed_lines_are_counted_as_they_are_unpacked(
+    packing: str, last: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{'xyz'[place % 3]},{'b' * (place % 40)},1,z" for place in range(500)]
+    content = ("\n".join(["a,b,y,z", *rows]) + last).encode()
+    path = tmp_path / f"data.csv.{packing}"
+    # Two members, or frames, one after the other, are one text.
+    codec = pa.Codec(CODECS[packing])
+    path.write_bytes(b"".join(codec.compress(part) for part in (content[:999], content[999:])))
+    monkeypatch.setattr(native_csv, "_BLOCK", 300)
+    monkeypatch.setattr(native_csv, "thread_count", lambda: threads)
+    native = counted("native", path)
+    assert native.route == NATIVE
+    levels = [tuple(row.split(",")[:3]) for row in rows]
+    expected = Counter((y, a, b or None) for a, b, y in levels)
+    found = Counter(cells(native))
+    places = {key.key.column: number for number, key in enumerate(native.keys)}
+    assert {tuple(cell[places[name]] for name in "yab"): n for cell, n in found.items()} == expected
+    assert native.sources == counted("lazy", path).sources
 
 
 @examples(400)
 @given(
     file=files(),
     name=st.sampled_from([*OTHER_PLANS]),
+    packing=st.sampled_from(["", "", "gz", "zst"]),
+    is_cut=st.booleans(),
     block=st.sampled_from([150, 400, 2**18]),
     threads=st.integers(1, 4),
 )
@@ -304,11 +363,16 @@ def test_the_default_is_the_lazy_route_to_its_last_word(
     tmp_path_factory: pytest.TempPathFactory,
     file: tuple[bytes, dict[str, Any]],
     name: str,
+    packing: str,
+    is_cut: bool,
     block: int,
     threads: int,
 ) -> None:
     content, form = file
-    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    path = tmp_path_factory.mktemp("csv") / f"data.csv{packing and '.'}{packing}"
+    if packing:
+        content = pa.Codec(CODECS[packing]).compress(content, asbytes=True)
+        content = content[: -5 if is_cut else None]
     path.write_bytes(content)
     asked = other_plan(name, form)
     with pytest.MonkeyPatch.context() as patch:
@@ -333,6 +397,106 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_told(
         count_data(PLAN, path)
 
 
+def said(route: str, asked: dict[str, Any], path: Path) -> Any:
+    """What an audit says by a route, but for the route; of an error its words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", route)
+        try:
+            tree = report_json.document(fairaudit.audit(asked, path))
+        except FairauditError as error:
+            return type(error), str(error)
+    assert route != "native" or tree["data"]["route"] == NATIVE
+    return {**tree, "data": {**tree["data"], "route": None}, "created": None}
+
+
+LABELLED = {"protected": ["a", "b"], "label": {"column": "y", "positive": 1, "negative": 0}}
+GROUPED: dict[str, dict[str, Any]] = {
+    "scores": {
+        "columns": {**LABELLED, "score": "s"},
+        "metrics": ["mean_score", "auc", {"metric": "auc", "compare": "gap", "warn": "> 0.1"}],
+    },
+    "scores of people": {
+        "columns": {**LABELLED, "score": "s", "count": "n"},
+        "metrics": ["mean_score", "auc"],
+        "filter": "s < 0.9 or a = 'x'",
+    },
+    "counts and weights": {
+        "columns": {"protected": ["a"], "decision": LABELLED["label"], "count": "n", "weight": "s"},
+        "metrics": ["selection_rate"],
+    },
+    "a combination": {
+        "columns": {
+            "protected": {"c": {"combine": ["a", "b"]}},
+            "decision": LABELLED["label"],
+        },
+        "metrics": ["selection_rate"],
+    },
+    "counts side by side": {
+        "columns": {
+            "protected": ["a", "b"],
+            "decision": {"counts": {"positive": "n", "negative": "m"}},
+        },
+        "metrics": ["selection_rate"],
+    },
+    "a number": {
+        "columns": {
+            "protected": ["a"],
+            "label": {"column": "n", "number": True},
+            "prediction": {"column": "s", "number": True},
+        },
+        "metrics": ["mean_prediction", "mean_label"],
+    },
+}
+
+
+@examples(60)
+@given(
+    rows=st.lists(
+        st.tuples(
+            *map(
+                st.sampled_from,
+                [["x", "y", ""], ["x", "z"], ["0", "1", "1", "NA"], ["0.1", ".25", "1", "", "1e-1"],
+                 ["1", "2", "3"], ["4", "0"]],
+            )
+        ),
+        min_size=1, max_size=60,
+    ),
+    bad=st.sampled_from(["", "", "", "1.5", "x", "-1"]),
+    name=st.sampled_from([*GROUPED]),
+    threads=st.integers(1, 3),
+)  # fmt: skip
+def test_groups_of_equal_rows_are_what_the_rows_are(
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, ...]],
+    bad: str,
+    name: str,
+    threads: int,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    lines = [*map(",".join, rows), *([f"x,x,1,0.5,{bad},1"] if bad else [])]
+    path.write_text("\n".join(["a,b,y,s,n,m", *lines, ""]))
+    asked = {"missing": {"label": "aside", "score": "aside", "prediction": "aside",
+                         "tokens": ["", "NA"], "numbers": "aside"}, **GROUPED[name]}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native_csv, "_BLOCK", 70)
+        patch.setattr(native_csv, "thread_count", lambda: threads)
+        assert said("", asked, path) == said("lazy", asked, path)
+
+
+@pytest.mark.parametrize("name", [*GROUPED])
+def test_groups_are_counted_in_one_reading(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    lines = [
+        f"{'xy'[at % 2]},{'xz'[at // 3 % 2]},{at // 5 % 2},{at % 9 / 8},{at % 4},{at % 3}"
+        for at in range(300)
+    ]
+    path.write_text("\n".join(["a,b,y,s,n,m", *lines, ""]))
+    native = said("native", GROUPED[name], path)
+    assert isinstance(native, dict)
+    assert native == said("lazy", GROUPED[name], path)
+
+
 @pytest.mark.parametrize("name", ["texts", "cut", "text and cut"])
 def test_numbers_are_cut_without_another_reading(name: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
@@ -343,6 +507,80 @@ def test_numbers_are_cut_without_another_reading(name: str, tmp_path: Path) -> N
         patch.setenv("FAIRAUDIT_ROUTE", "native")
         assert count_data(asked, path).route == NATIVE
     assert outcome("native", path, asked) == outcome("lazy", path, asked)
+
+
+@examples(100)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from("xyz"), st.decimals("0", "2146", places=12), st.integers(0, 2**53 - 1)
+        ),
+        min_size=1,
+    ),
+    has_filter=st.booleans(),
+    threads=st.integers(1, 3),
+)
+def test_weights_and_people_are_the_sums_of_their_rows(
+    *,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, Decimal, int]],
+    has_filter: bool,
+    threads: int,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    lines = [f"{a},{weight},{people},1" for a, weight, people in [*rows, ("x", Decimal(1), 1)]]
+    path.write_text("\n".join(["a,w,n,y", *lines, ""]))
+    weighted = [(a, Fraction(float(w))) for a, w, _ in rows] + [("x", Fraction(1))]
+    counted = [(a, Fraction(n)) for a, _, n in rows] + [("x", Fraction(1))]
+    for role, column, values in [("weight", "w", weighted), ("count", "n", counted)]:
+        outcome = SPEC["columns"]["decision"]
+        columns = {"protected": ["a"], "decision": outcome, role: column}
+        asked = {**SPEC, "columns": columns, **({"filter": "a <> 'y'"} if has_filter else {})}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native_csv, "_BLOCK", 70)
+            patch.setattr(native_csv, "thread_count", lambda: threads)
+            patch.setenv("FAIRAUDIT_ROUTE", "native")
+            counts = count_data(plan(specs.of_mapping(asked)), path)
+        assert counts.route == NATIVE
+        for level in counts.keys[0].levels:
+            own = [value for a, value in values if a == level]
+            is_level = counts.keys[0].codes == counts.keys[0].levels.index(level)
+            assert {*counts.kept[is_level].tolist()} == {int(not has_filter or level != "y")}
+            assert counts.rows[is_level].tolist() == [len(own)]
+            if role == "count":
+                assert counts.people[is_level].tolist() == [sum(own)]
+                continue
+            fixed = [round(value * 10**9) for value in own]
+            roots = [round(value * 10**6) for value in own]
+            assert counts.weight is not None
+            assert counts.squares is not None
+            of_weights = [int(value) for value in counts.weight.values[is_level]]
+            of_squares = [int(value) for value in counts.squares.values[is_level]]
+            assert [Fraction(x, counts.weight.scale) for x in of_weights] == [
+                Fraction(sum(fixed), 10**9)
+            ]
+            assert [Fraction(x, counts.squares.scale) for x in of_squares] == [
+                Fraction(sum(root * root for root in roots), 10**12)
+            ]
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["", "x", "-1", "+1", " 1", "1 ", "1.", ".5", "1,5", "0x1", "1e", "1e+", "e1", "1e1000", "nan",
+     "inf", "1_0", "2147", "1.5.5", "1" * 49],
+)  # fmt: skip
+def test_what_c_does_not_read_as_a_weight_is_left_to_the_lazy_route(
+    number: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(f'a,b,n,y\nx,y,1,1\nx,y,"{number}",0\n')
+    asked = other_plan("weight", {"separator": ","})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAIRAUDIT_ROUTE", "native")
+        with pytest.raises((UsageError, DataError)) as told:
+            count_data(asked, path)
+    assert "the kernel does not serve" in str(told.value)
+    assert outcome("", path, asked) == outcome("lazy", path, asked)
 
 
 ALPHABET = [b"a", b"1", b",", b",", b'"', b'"', b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\xc3\xa4",
@@ -402,11 +640,11 @@ def by_kernel(
     block: bytes, fields: int, *, is_scalar: bool
 ) -> Counter[tuple[str | None, ...]] | None:
     """The same by the kernel."""
-    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), int(is_scalar))
-    lines = _kernel.count_csv(table, block + PADDING, len(block))
+    table = _kernel.csv_table(ord(","), fields, tuple(range(fields)), (), 9999, int(is_scalar))
+    lines = _kernel.count_csv((table,), block + PADDING, len(block))
     if lines is None:
         return None
-    texts, codes, rows = _kernel.csv_counts(table)
+    texts, codes, rows, *_ = _kernel.csv_counts(table)
     found: Counter[tuple[str | None, ...]] = Counter()
     numbers = memoryview(codes).cast("H").tolist()
     for cell, people in enumerate(memoryview(rows).cast("q").tolist()):
@@ -442,10 +680,48 @@ def test_sound_blocks_are_read_as_written(
 
 
 def test_buffers_without_room_to_spare_are_refused() -> None:
-    table = _kernel.csv_table(ord(","), 1, (0,), 0)
+    table = _kernel.csv_table(ord(","), 1, (0,), (), 9, 0)
     for end in (-1, 1, 5):
         with pytest.raises(ValueError, match="room"):
-            _kernel.count_csv(table, b"x\nab", end)
+            _kernel.count_csv((table,), b"x\nab", end)
     for separator, fields, columns in [(34, 1, (0,)), (44, 0, ()), (44, 2, (2,)), (44, 2, (-1,))]:
         with pytest.raises(ValueError, match=r"cannot be counted|no such column"):
-            _kernel.csv_table(separator, fields, columns, 0)
+            _kernel.csv_table(separator, fields, columns, (), 9, 0)
+
+
+def test_a_table_beside_is_given_up_alone() -> None:
+    block = b"x,1\ny,2\nx,3\nx,1\n"
+    every = _kernel.csv_table(ord(","), 2, (0,), (), 9, 0)
+    few = _kernel.csv_table(ord(","), 2, (1, 1, 1), (), 2, 0)
+    enough = _kernel.csv_table(ord(","), 2, (1, 1, 1), (), 3, 0)
+    tables = every, few, enough
+    for _ in range(2):
+        assert _kernel.count_csv(tables, block + PADDING, len(block)) == 4
+    assert _kernel.csv_counts(few) is None
+    texts, codes, rows, *_ = _kernel.csv_counts(enough)
+    assert texts[-1] == [None, b"1", b"2", b"3"]
+    assert [*memoryview(codes).cast("H")] == [
+        0,
+        0,
+        1,
+        1,
+        0,
+        2,
+        0,
+        0,
+        3,
+    ]  # cell by cell of the first
+    assert [*memoryview(rows).cast("q")] == [4, 2, 2]
+    # The first is the cells, without which the others are worth nothing.
+    first = _kernel.csv_table(ord(","), 2, (1,), (), 2, 0)
+    assert _kernel.count_csv((first, enough), block + PADDING, len(block)) is None
+
+
+def test_tables_of_other_records_are_not_counted_together() -> None:
+    table = _kernel.csv_table(ord(","), 2, (0,), (), 9, 0)
+    others = [table, _kernel.csv_table(44, 2, (0,), (), 9, 0)]
+    others += [_kernel.csv_table(*terms, (0, 0, 0), (), 9, 0) for terms in [(59, 2), (44, 1)]]
+    for tables in [(), *((table, other) for other in others), (table,) * 300]:
+        with pytest.raises(ValueError, match="a table is in use, or of other records"):
+            _kernel.count_csv(tables, b"x,1\n" + PADDING, 4)
+    assert _kernel.count_csv((table,), b"x,1\n" + PADDING, 4) == 1
