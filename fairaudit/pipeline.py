@@ -22,7 +22,6 @@ from fairaudit.counts import Counts
 from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
 from fairaudit.engine import (
     DEFAULT,
-    Data,
     Database,
     Engine,
     Files,
@@ -232,6 +231,9 @@ def _count_all(
                 yield number, _read_counts(source)
                 progress.enter(Phase.COUNT)
                 continue
+            if isinstance(source, Database):
+                yield number, _count_table(question, source, progress, engine)
+                continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
             yield number, error
@@ -248,6 +250,14 @@ def _count_all(
         yield from zip(plans, outcomes, strict=True)
 
 
+def _count_table(question: Question, data: Database, progress: Progress, engine: Engine) -> Outcome:
+    """The counts of a table; its quantiles are those of the rows that are counted."""
+    with engine.open(data) as opened:
+        needed = question.find_plan(opened, progress, engine)
+        (outcome,) = engine.count([needed], opened, progress)
+    return outcome
+
+
 def _read_counts(files: Files) -> Counts:
     """The counts that files hold, as one."""
     from fairaudit import counts_file
@@ -256,12 +266,10 @@ def _read_counts(files: Files) -> Counts:
     return replace(counts, route=f"{counts.route}; from files of counts")
 
 
-def _identify(data: Data) -> object:
+def _identify(data: Files | Frame) -> object:
     """Equal for data that one pass can count together."""
     if isinstance(data, Frame):
         return id(data.frame)
-    if isinstance(data, Database):
-        return data
     # What is no path is told by whoever looks for it.
     paths = [entry for entry in data.entries if can_be_named(entry)]
     return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))

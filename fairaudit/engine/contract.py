@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -57,11 +58,12 @@ class Database:
     """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
 
     A relative path starts from `base`. Who may read it is no matter of an address: passwords come
-    from where its own programs take them.
+    from where its own programs take them. `opened` is what an engine that has opened it reads.
     """
 
     entry: str
     base: Path = Path()
+    opened: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
     def find(cls, entries: Sequence[str], base: Path) -> Database | None:
@@ -137,6 +139,10 @@ class Engine(Protocol):
 
     Every method raises `FairauditError` where the data cannot be read.
     """
+
+    def open(self, data: Database) -> AbstractContextManager[Database]:
+        """The database as all passes over it see it: what is written meanwhile is in none."""
+        ...
 
     def find_cuts(
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress

@@ -47,6 +47,8 @@ class _Dialect:
     extra: str
     connect: Callable[[Database], AbstractContextManager[Query]]
     is_nan: str
+    snapshot: str | None = None
+    """What a query says of the state that it sees, where the database numbers its states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,13 @@ class Table:
     rows: int
     query: Query
     dialect: _Dialect
+    snapshot: str | None = None
 
     @property
     def route(self) -> str:
-        """How its rows are counted."""
-        return f"grouped by {self.dialect.title}, Polars over the groups"
+        """How its rows are counted, and in which state of the database if that has a name."""
+        state = f" (snapshot {self.snapshot})" if self.snapshot else ""
+        return f"grouped by {self.dialect.title}{state}, Polars over the groups"
 
     def group(self, plan: Plan) -> Batch:
         """The combinations of the values that a plan reads, with how many rows have each.
@@ -146,7 +150,10 @@ def open_table(data: Database) -> Iterator[Table]:
             _refuse_missing(data, query)
         empty = _read(query(f"SELECT * FROM {source} LIMIT 0"))
         (rows,) = _read(query(f"SELECT COUNT(*) AS n FROM {source}"))["n"]
-        yield Table(data, source, dict(empty.schema), int(rows), query, dialect)
+        snapshot = None
+        if dialect.snapshot is not None:
+            (snapshot,) = _read(query(f"SELECT {dialect.snapshot} AS state"))["state"]
+        yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
 
 
 def _read(table: pa.Table) -> pl.DataFrame:
@@ -236,6 +243,7 @@ def _duckdb(data: Database) -> Iterator[Query]:
             (statement,) = link.extract_statements(text)
             return link.sql(statement.query).to_arrow_table()
 
+        link.begin()
         yield ask
 
 
@@ -255,8 +263,9 @@ def _postgres(data: Database) -> Iterator[Query]:
 
 _DUCKDB = _Dialect("DuckDB", "duckdb", "duckdb", _duckdb, "isnan({})")
 _POSTGRES = _Dialect(
-    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8"
-)
+    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8",
+    snapshot="CAST(pg_current_snapshot() AS TEXT)",
+)  # fmt: skip
 _DIALECTS = {"duckdb": _DUCKDB, "postgresql": _POSTGRES, "postgres": _POSTGRES}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -293,6 +294,36 @@ def test_a_database_is_audited_by_itself(people: Callable[[int], tuple[Path, str
         fairaudit.audit({**AGES, "data": [table, str(file)]})
 
 
+def write_between_passes(monkeypatch: pytest.MonkeyPatch, write: Callable[[], object]) -> None:
+    """Writes once the quantiles are known, and before the rows are grouped."""
+    find = databases.Table.values
+
+    def find_and_write(*arguments: Any) -> Any:
+        values = find(*arguments)
+        write()
+        return values
+
+    monkeypatch.setattr(databases.Table, "values", find_and_write)
+
+
+def test_quantiles_and_counts_of_duckdb_are_of_one_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame(MANY, schema=TYPES)
+    _, address = stored(tmp_path, frame)
+    with duckdb.connect(tmp_path / "lake.duckdb") as link:
+        # A file that is open for reading alone has no writer: this one is open for both.
+        monkeypatch.setattr(duckdb, "connect", lambda *_, **__: link.cursor())
+        writer = link.cursor()
+        write_between_passes(
+            monkeypatch, lambda: writer.execute("UPDATE people SET age = age + 100, s = 1 - s")
+        )
+        assert said(CUT, address) == said(CUT, frame)
+        # What was written is there, and is another report.
+        monkeypatch.undo()
+    assert said(CUT, address) != said(CUT, frame)
+
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """A server of its own on loopback, with the address of its database."""
@@ -349,3 +380,29 @@ def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
         fairaudit.audit(SPEC, slow)
     with pytest.raises(DataError, match="cannot be connected to"):
         fairaudit.audit(SPEC, "postgresql://me@127.0.0.1:9/none?table=people")
+
+
+def test_quantiles_and_counts_of_postgresql_are_of_one_state(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dbapi = import_module("adbc_driver_postgresql.dbapi")
+    frame = pl.DataFrame(MANY, schema=TYPES).drop("amount")
+
+    def write() -> None:
+        with dbapi.connect(postgres) as link, link.cursor() as cursor:
+            cursor.execute("UPDATE moving SET age = age + 100, s = 1 - s")
+            link.commit()
+
+    with dbapi.connect(postgres) as link, link.cursor() as cursor:
+        cursor.adbc_ingest("moving", frame.to_arrow(), mode="create")
+        link.commit()
+    write_between_passes(monkeypatch, write)
+    address = f"{postgres}?table=moving"
+    before = fairaudit.audit(CUT, address)
+    assert re.search(r"PostgreSQL \(snapshot [0-9]+:[0-9]+:[0-9,]*\)", before.provenance.route)
+    monkeypatch.undo()
+    after = fairaudit.audit(CUT, address)
+    of_frame = fairaudit.audit(CUT, frame)
+    assert before.provenance.cube_sha256 == of_frame.provenance.cube_sha256
+    assert after.provenance.cube_sha256 != of_frame.provenance.cube_sha256
+    assert after.provenance.route != before.provenance.route
