@@ -64,6 +64,7 @@ def audit(  # noqa: PLR0913  # the options of the command
     tolerance: Decimal | float | str = NO_TOLERANCE,
     draws: str | Path | None = None,
     settings: Iterable[str] = (),
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -71,14 +72,16 @@ def audit(  # noqa: PLR0913  # the options of the command
 
     `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
-    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
-    JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
-    those of `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. Raises the errors of `fairaudit.errors`; a failed check raises
-    nothing: see `AuditResult.raise_for_failure`.
+    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
+    report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
+    `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
+    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises the errors
+    of `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     progress.enter(Phase.SPEC)
-    question = Question.read(spec, fail_on, only, baseline, tolerance, draws, settings=settings)
+    question = Question.read(
+        spec, fail_on, only, baseline, tolerance, draws, settings=settings, timeout=timeout
+    )
     (outcome,) = _answer_all([question], data, progress, engine)
     return get_or_raise(outcome)
 
@@ -89,6 +92,7 @@ def audit_together(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     settings: Iterable[str] = (),
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[_ResultOrError]:
@@ -104,7 +108,7 @@ def audit_together(
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, fail_on, settings=settings))
+            questions.append(Question.read(spec, fail_on, settings=settings, timeout=timeout))
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]

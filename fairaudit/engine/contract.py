@@ -58,12 +58,14 @@ class Database:
     """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
 
     A relative path starts from `base`. Who may read it is no matter of an address: passwords come
-    from where its own programs take them. `opened` is what an engine that has opened it reads.
+    from where its own programs take them. `opened` is what an engine that has opened it reads;
+    `timeout` is the seconds that it has to answer all that an audit asks, None without a limit.
     """
 
     entry: str
     base: Path = Path()
     opened: Any = field(default=None, compare=False, repr=False)
+    timeout: float | None = None
 
     @classmethod
     def find(cls, entries: Sequence[str], base: Path) -> Database | None:
@@ -108,10 +110,10 @@ class Database:
         """The files that are read here: that of the database, where it has one."""
         return () if self.path is None else (self.path,)
 
-    @property
-    def address(self) -> str:
-        """How a client connects, without what is ours."""
+    def address_with(self, defaults: Mapping[str, str]) -> str:
+        """How a client connects, without what is ours; `defaults` give way to the address."""
         others = {k: v for k, v in self._parameters.items() if k not in {"table", "query"}}
+        others = {**defaults, **others}
         return urlunsplit(urlsplit(self.entry)._replace(query=urlencode(others)))
 
     @property

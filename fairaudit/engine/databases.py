@@ -9,10 +9,13 @@ interval leaves it: the least.
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -33,9 +36,13 @@ MOST_GROUPS = 5_000_000
 _TIMES = "fairaudit_rows"
 _FLOATS = (pl.Float32, pl.Float64)
 _LONGEST = 300
+_AGAIN = 0.05
 
 Query = Callable[[str], "pa.Table"]
 """Carries out a query in the one transaction of a connection."""
+
+_LimitedQuery = Callable[[str, float | None], "pa.Table"]
+"""The same, ended with an error after so many seconds, unless that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,7 @@ class _Dialect:
     title: str
     package: str
     extra: str
-    connect: Callable[[Database], AbstractContextManager[Query]]
+    connect: Callable[[Database], AbstractContextManager[_LimitedQuery]]
     is_nan: str
     snapshot: str | None = None
     """What a query says of the state that it sees, where the database numbers its states."""
@@ -140,11 +147,15 @@ def open_table(data: Database) -> Iterator[Table]:
     it cannot be read.
     """
     dialect, source = _dialect_of(data), _source_of(data)
-    with _said(data, "connected to"), dialect.connect(data) as ask:
+    end = None if data.timeout is None else time.monotonic() + data.timeout
+    with _said(data, "connected to", end), dialect.connect(data) as ask:
 
         def query(text: str) -> pa.Table:
-            with _said(data, "read"):
-                return ask(text)
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise _too_late(data)
+            with _said(data, "read", end):
+                return ask(text, left)
 
         if data.table is not None:
             _refuse_missing(data, query)
@@ -215,8 +226,11 @@ def _refuse_missing(data: Database, query: Query) -> None:
 
 
 @contextmanager
-def _said(data: Database, what: str) -> Iterator[None]:
-    """An error of a database in our words: those of its own may quote a row, or a password."""
+def _said(data: Database, what: str, end: float | None) -> Iterator[None]:
+    """An error of a database in our words: those of its own may quote a row, or a password.
+
+    After the `end` of its time, by the monotonic clock, an error is that of the time.
+    """
     from fairaudit.errors import FairauditError
 
     try:
@@ -224,13 +238,20 @@ def _said(data: Database, what: str) -> Iterator[None]:
     except FairauditError:
         raise
     except Exception as error:
+        if end is not None and time.monotonic() >= end:
+            raise _too_late(data) from error
         kind = type(error).__name__
         message = f"{data.name}: cannot be {what} ({kind})"
         raise DataError(message, "check the address, the rights, and that it is there") from error
 
 
+def _too_late(data: Database) -> DataError:
+    what = f"{data.name}: did not answer within {data.timeout:g} s"
+    return DataError(what, "give it more by --timeout, or audit an export as Parquet")
+
+
 @contextmanager
-def _duckdb(data: Database) -> Iterator[Query]:
+def _duckdb(data: Database) -> Iterator[_LimitedQuery]:
     import duckdb
 
     path = data.path
@@ -239,22 +260,53 @@ def _duckdb(data: Database) -> Iterator[Query]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
 
-        def ask(text: str) -> pa.Table:
+        def ask(text: str, seconds: float | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
-            return link.sql(statement.query).to_arrow_table()
+            with _interrupting(link.interrupt, seconds):
+                return link.sql(statement.query).to_arrow_table()
 
         link.begin()
         yield ask
 
 
 @contextmanager
-def _postgres(data: Database) -> Iterator[Query]:
+def _interrupting(interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
+    """Interrupts what is done within, after so many seconds, until it ends.
+
+    Again and again: an interrupt before a query has begun would be of nothing.
+    """
+    if seconds is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        is_over = ended.wait(seconds)
+        while not is_over:
+            interrupt()
+            is_over = ended.wait(_AGAIN)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+@contextmanager
+def _postgres(data: Database) -> Iterator[_LimitedQuery]:
     from adbc_driver_postgresql import dbapi
 
-    with dbapi.connect(data.address) as link, link.cursor() as cursor:
+    # libpq waits for two seconds at least.
+    wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
+    with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-        def ask(text: str) -> pa.Table:
+        def ask(text: str, seconds: float | None) -> pa.Table:
+            if seconds is not None:
+                cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
             cursor.execute(text)
             return cursor.fetch_arrow_table()
 

@@ -324,6 +324,28 @@ def test_quantiles_and_counts_of_duckdb_are_of_one_state(
     assert said(CUT, address) != said(CUT, frame)
 
 
+ENDLESS = "SELECT 'f' AS sex, 20.5 AS age, true AS y FROM range(1000000000000) WHERE range % 7 = 8"
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 0.3])
+def test_duckdb_is_interrupted_at_the_end_of_its_time(seconds: float) -> None:
+    with pytest.raises(DataError, match=f"did not answer within {seconds:g} s"):
+        fairaudit.audit(AGES, f"duckdb://?query={ENDLESS}", timeout=seconds)
+
+
+def test_a_table_that_answers_in_time_has_its_report(
+    people: Callable[[int], tuple[Path, str]],
+) -> None:
+    file, table = people(200)
+    timed = fairaudit.audit(AGES, table, timeout=600)
+    assert timed.provenance.cube_sha256 == fairaudit.audit(AGES, file).provenance.cube_sha256
+    with pytest.raises(UsageError, match="the data are none"):
+        fairaudit.audit(AGES, file, timeout=600)
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="a time limit is a number of seconds"):
+            fairaudit.audit(AGES, table, timeout=seconds)
+
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """A server of its own on loopback, with the address of its database."""
@@ -380,6 +402,21 @@ def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
         fairaudit.audit(SPEC, slow)
     with pytest.raises(DataError, match="cannot be connected to"):
         fairaudit.audit(SPEC, "postgresql://me@127.0.0.1:9/none?table=people")
+
+
+def test_postgresql_ends_a_statement_at_the_end_of_its_time(postgres: str) -> None:
+    slow = "SELECT 'f' AS sex, 20.5::float8 AS age, true AS y FROM pg_sleep(600)"
+    with pytest.raises(DataError, match=r"did not answer within 0\.5 s"):
+        fairaudit.audit(AGES, f"{postgres}?query={slow}", timeout=0.5)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for() -> None:
+    if find_spec("adbc_driver_postgresql") is None:
+        pytest.skip("adbc_driver_postgresql is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db?table=people"
+        with pytest.raises(DataError, match="did not answer within 1 s"):
+            fairaudit.audit(AGES, address, timeout=1)
 
 
 def test_quantiles_and_counts_of_postgresql_are_of_one_state(
