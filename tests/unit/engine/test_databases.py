@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from importlib import import_module
@@ -346,9 +350,9 @@ def test_a_table_that_answers_in_time_has_its_report(
             fairaudit.audit(AGES, table, timeout=seconds)
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """A server of its own on loopback, with the address of its database."""
+@contextmanager
+def start_server() -> Iterator[tuple[str, Callable[[], None]]]:
+    """A server of its own on loopback: the address of its database, and what stops it at once."""
     places = [*Path("/usr/lib/postgresql").glob("*/bin")]
     found = shutil.which("initdb") or next((str(place / "initdb") for place in places), None)
     if found is None or not Path(found).exists():
@@ -373,11 +377,58 @@ def postgres() -> Iterator[str]:
 
     carry_out("initdb", "-U", "me", "--auth=trust")
     carry_out("pg_ctl", "-o", options, "-w", "start", "-l", folder / "log")
-    try:
-        yield f"postgresql://me@127.0.0.1:{port}/postgres"
-    finally:
+
+    def stop() -> None:
         carry_out("pg_ctl", "-m", "immediate", "stop")
+
+    try:
+        yield f"postgresql://me@127.0.0.1:{port}/postgres", stop
+    finally:
+        if (data / "postmaster.pid").exists():
+            stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a database of a server that is there for all tests."""
+    with start_server() as (address, _):
+        yield address
+
+
+def test_a_server_that_goes_away_while_it_counts_leaves_no_report(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"version": 1, **AGES}))
+    # The count of the rows is done at once, and the groups are slow: it is amid the second.
+    query = "SELECT 'f' AS sex, 20.5::float8 AS age, pg_sleep(600) IS NULL AS y"
+    with start_server() as (address, stop):
+        line = [sys.executable, "-m", "fairaudit", "run", str(spec), "-o", "out.json"]
+        with subprocess.Popen(
+            [*line, "--data", f"{address}?query={query}"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as audit:  # fmt: skip
+            wait_until_it_sleeps(address)
+            stop()
+            printed, told = audit.communicate(timeout=60)
+    assert audit.returncode == 2
+    assert not printed
+    assert "cannot be read (" in told
+    assert "ERROR  no verdict" in told
+    report = tmp_path / "out.json"
+    assert not report.exists() or json.loads(report.read_text())["summary"]["verdict"] == "error"
+
+
+def wait_until_it_sleeps(address: str) -> None:
+    """Returns once a query of the server is asleep."""
+    dbapi = import_module("adbc_driver_postgresql.dbapi")
+    asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    with dbapi.connect(address, autocommit=True) as link, link.cursor() as cursor:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            cursor.execute(asleep)
+            if cursor.fetchone()[0]:
+                return
+    pytest.fail("the query never began")
 
 
 def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
