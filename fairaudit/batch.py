@@ -29,6 +29,7 @@ def answer(  # noqa: PLR0913  # the options of a command
     tolerance: str | None = None,
     draws: str | None = None,
     settings: Sequence[str] = (),
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
     workers: Workers = THIS_PROCESS,
@@ -48,19 +49,20 @@ def answer(  # noqa: PLR0913  # the options of a command
     if data is not None and has_several_files:
         judge = partial(
             _answer_each, data=data, fail_on=FailOn(fail_on), only=chosen, settings=tuple(settings),
-            progress=progress, engine=engine, workers=workers,
+            progress=progress, engine=engine, workers=workers, timeout=timeout,
         )  # fmt: skip
         return list(chain.from_iterable(map(judge, specs)))
     if len(specs) == 1:
         ask = partial(
             audit, specs[0], data, fail_on=fail_on, only=chosen, baseline=baseline,
             tolerance=NO_TOLERANCE if tolerance is None else tolerance, draws=draws,
-            settings=settings, progress=progress, engine=engine,
+            settings=settings, timeout=timeout, progress=progress, engine=engine,
         )  # fmt: skip
         return [Answer(str(specs[0]), data, _catch_error(ask))]
     outcomes = audit_together(
-        specs, data, fail_on=fail_on, settings=settings, progress=progress, engine=engine
-    )
+        specs, data, fail_on=fail_on, settings=settings, timeout=timeout, progress=progress,
+        engine=engine,
+    )  # fmt: skip
     return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
 
 
@@ -81,11 +83,13 @@ def _answer_each(
     progress: Progress,
     engine: Engine,
     workers: Workers,
+    timeout: float | None,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
     progress.enter(Phase.SPEC)
     try:
-        question = Question.read(spec, fail_on, only, settings=settings)
+        question = Question.read(spec, fail_on, only, settings=settings, timeout=timeout)
+        question.find_data(data)  # what may not be read so is refused here
         counts = count_each(question, data, progress=progress, engine=engine)
     except FairauditError as error:
         return [Answer(str(spec), data, error)]

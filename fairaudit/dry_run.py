@@ -52,6 +52,7 @@ def preview(
     draws: str | None = None,
     settings: Iterable[str] = (),
     reads_data: bool = True,
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> DryRun | FairauditError:
@@ -60,7 +61,9 @@ def preview(
     An error is that of the run.
     """
     try:
-        question = Question.read(spec, draws=draws, settings=settings, reads_draws=reads_data)
+        question = Question.read(
+            spec, draws=draws, settings=settings, reads_draws=reads_data, timeout=timeout
+        )
     except FairauditError as error:
         return error
     if not reads_data:

@@ -22,7 +22,6 @@ from fairaudit.counts import Counts
 from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
 from fairaudit.engine import (
     DEFAULT,
-    Data,
     Database,
     Engine,
     Files,
@@ -65,6 +64,7 @@ def audit(  # noqa: PLR0913  # the options of the command
     tolerance: Decimal | float | str = NO_TOLERANCE,
     draws: str | Path | None = None,
     settings: Iterable[str] = (),
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -72,14 +72,16 @@ def audit(  # noqa: PLR0913  # the options of the command
 
     `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
-    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its
-    JSON report), a check fails only where it is worse by more than the `tolerance`. `draws` are
-    those of `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. Raises the errors of `fairaudit.errors`; a failed check raises
-    nothing: see `AuditResult.raise_for_failure`.
+    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
+    report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
+    `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
+    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises the errors
+    of `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     progress.enter(Phase.SPEC)
-    question = Question.read(spec, fail_on, only, baseline, tolerance, draws, settings=settings)
+    question = Question.read(
+        spec, fail_on, only, baseline, tolerance, draws, settings=settings, timeout=timeout
+    )
     (outcome,) = _answer_all([question], data, progress, engine)
     return get_or_raise(outcome)
 
@@ -90,6 +92,7 @@ def audit_together(
     *,
     fail_on: FailOn | str = FailOn.FAIL,
     settings: Iterable[str] = (),
+    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[_ResultOrError]:
@@ -105,7 +108,7 @@ def audit_together(
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, fail_on, settings=settings))
+            questions.append(Question.read(spec, fail_on, settings=settings, timeout=timeout))
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]
@@ -232,6 +235,9 @@ def _count_all(
                 yield number, _read_counts(source)
                 progress.enter(Phase.COUNT)
                 continue
+            if isinstance(source, Database):
+                yield number, _count_table(question, source, progress, engine)
+                continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
             yield number, error
@@ -248,6 +254,14 @@ def _count_all(
         yield from zip(plans, outcomes, strict=True)
 
 
+def _count_table(question: Question, data: Database, progress: Progress, engine: Engine) -> Outcome:
+    """The counts of a table; its quantiles are those of the rows that are counted."""
+    with engine.open(data) as opened:
+        needed = question.find_plan(opened, progress, engine)
+        (outcome,) = engine.count([needed], opened, progress)
+    return outcome
+
+
 def _read_counts(files: Files) -> Counts:
     """The counts that files hold, as one."""
     from fairaudit import counts_file
@@ -256,12 +270,10 @@ def _read_counts(files: Files) -> Counts:
     return replace(counts, route=f"{counts.route}; from files of counts")
 
 
-def _identify(data: Data) -> object:
+def _identify(data: Files | Frame) -> object:
     """Equal for data that one pass can count together."""
     if isinstance(data, Frame):
         return id(data.frame)
-    if isinstance(data, Database):
-        return data
     # What is no path is told by whoever looks for it.
     paths = [entry for entry in data.entries if can_be_named(entry)]
     return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))

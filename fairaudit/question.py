@@ -41,6 +41,8 @@ DataLike: TypeAlias = Any
 
 Value = TypeVar("Value")
 
+_LONGEST = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -49,7 +51,8 @@ class Question:
     Where the spec names `quantiles`, or strata that models make, the plan that counts is the one
     with their cuts and models.
     `definitions` are the fingerprints of the checks, of the spec as it is written. `draws` are
-    those that the spec names: no stage after the counts opens a file.
+    those that the spec names: no stage after the counts opens a file. `timeout` is the seconds that
+    a database has to answer.
     """
 
     spec: Spec
@@ -60,6 +63,7 @@ class Question:
     quantiles: tuple[Quantile, ...] = ()
     baseline: Baseline | None = None
     draws: Draws | None = None
+    timeout: float | None = None
 
     @classmethod
     def read(
@@ -73,6 +77,7 @@ class Question:
         *,
         settings: Iterable[str] = (),
         reads_draws: bool = True,
+        timeout: float | None = None,
     ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them.
 
@@ -94,6 +99,9 @@ class Question:
         earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
         if earlier is not None:
             baselines.refuse_other(earlier, spec, definitions)
+        if timeout is not None and not 0 < timeout <= _LONGEST:
+            what = f"a time limit is a number of seconds up to {_LONGEST:,}, not {timeout:g}"
+            raise UsageError(what, "--timeout 600")
         quantiles = needed_quantiles(spec)
         return cls(
             spec,
@@ -104,10 +112,23 @@ class Question:
             quantiles,
             earlier,
             _read_draws(spec) if reads_draws else None,
+            timeout,
         )
 
     def find_data(self, data: DataLike) -> Data:
-        """What is to be read: `data`, or what the spec names."""
+        """What is to be read: `data`, or what the spec names.
+
+        Raises `UsageError` where it is to be read within a time, and is no database.
+        """
+        found = self._name_data(data)
+        if self.timeout is None:
+            return found
+        if not isinstance(found, Database):
+            what = "--timeout is the time of a database, and the data are none"
+            raise UsageError(what, "leave it out; a shell limits any command: timeout 600 …")
+        return replace(found, timeout=self.timeout)
+
+    def _name_data(self, data: DataLike) -> Data:
         if isinstance(data, str | Path):
             return Database.find([str(data)], Path()) or Files((str(data),))
         if data is not None:

@@ -48,6 +48,10 @@ Settings = Annotated[
         help="Change the spec for this run: metrics[0].fail.below=0.75.",
     ),
 ]
+Timeout = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="How long a database may take to answer; then exit 2."),
+]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]

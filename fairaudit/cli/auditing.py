@@ -22,6 +22,7 @@ from fairaudit.cli.app import (
     Quiet,
     Request,
     Settings,
+    Timeout,
     Verbose,
     app,
     show_examples,
@@ -144,6 +145,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     draws: DrawsOption = None,
     jobs: _Jobs = None,
     settings: Settings = None,
+    timeout: Timeout = None,
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,
@@ -165,7 +167,8 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
             answers = batch.answer(
                 specs, data, only=only or (), baseline=baseline, tolerance=tolerance, draws=draws,
-                settings=settings or (), fail_on=_FailOn.NEVER if exit_zero else fail_on,
+                settings=settings or (), timeout=timeout,
+                fail_on=_FailOn.NEVER if exit_zero else fail_on,
                 progress=progress if watch is None else watch.pass_on(progress), workers=workers,
             )  # fmt: skip
         _raise_lone_error(answers)

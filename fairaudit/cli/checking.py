@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import ColorChoice, Debug, Request, Settings, Verbose, app, show_examples
+from fairaudit.cli.app import (
+    ColorChoice,
+    Debug,
+    Request,
+    Settings,
+    Timeout,
+    Verbose,
+    app,
+    show_examples,
+)
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
@@ -43,6 +52,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     no_data: _NoData = False,
     draws: DrawsOption = None,
     settings: Settings = None,
+    timeout: Timeout = None,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
@@ -70,6 +80,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
                 draws=draws,
                 settings=settings or (),
                 reads_data=not no_data,
+                timeout=timeout,
                 progress=progress,
             )
         if isinstance(found, FairauditError) and len(listed) == 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit import names
-from fairaudit.cli.app import Debug, Request, Settings, app
+from fairaudit.cli.app import Debug, Request, Settings, Timeout, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
@@ -56,6 +56,7 @@ def count(
     output: _Output,
     data: _Data = None,
     settings: Settings = None,
+    timeout: Timeout = None,
     suppress: _Suppress = None,
     cuts: _Cuts = None,
     debug: Debug = False,
@@ -69,7 +70,7 @@ def count(
     request: Request = context.obj
     read = [cuts] if cuts else []
     request.outputs = _clear(output, lambda: [*batch.list_inputs([spec], data), *read])
-    question = Question.read(spec, settings=settings or (), reads_draws=False)
+    question = Question.read(spec, settings=settings or (), reads_draws=False, timeout=timeout)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")

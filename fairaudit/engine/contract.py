@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -57,11 +58,14 @@ class Database:
     """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
 
     A relative path starts from `base`. Who may read it is no matter of an address: passwords come
-    from where its own programs take them.
+    from where its own programs take them. `opened` is what an engine that has opened it reads;
+    `timeout` is the seconds that it has to answer all that an audit asks, None without a limit.
     """
 
     entry: str
     base: Path = Path()
+    opened: Any = field(default=None, compare=False, repr=False)
+    timeout: float | None = None
 
     @classmethod
     def find(cls, entries: Sequence[str], base: Path) -> Database | None:
@@ -107,11 +111,11 @@ class Database:
         """The files that are read here: that of the database, where it has one."""
         return () if self.path is None else (self.path,)
 
-    @property
-    def address(self) -> str:
-        """How a client connects, without what is ours."""
+    def address_with(self, defaults: Mapping[str, str]) -> str:
+        """How a client connects, without what is ours; `defaults` give way to the address."""
         own = dict(parse_qsl(urlsplit(self.entry).query))
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
+        others = {**defaults, **others}
         return urlunsplit(urlsplit(self.entry)._replace(query=urlencode(others)))
 
     @property
@@ -143,6 +147,10 @@ class Engine(Protocol):
 
     Every method raises `FairauditError` where the data cannot be read.
     """
+
+    def open(self, data: Database) -> AbstractContextManager[Database]:
+        """The database as all passes over it see it: what is written meanwhile is in none."""
+        ...
 
     def find_cuts(
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress

@@ -9,10 +9,13 @@ interval leaves it: the least.
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -32,10 +35,14 @@ MOST_GROUPS = 5_000_000
 
 _TIMES = "fairaudit_rows"
 _FLOATS = (pl.Float32, pl.Float64)
+_AGAIN = 0.05
 _RETRIES = 3
 
 Query = Callable[[str], "pa.Table"]
 """Carries out a query in the one transaction of a connection."""
+
+_LimitedQuery = Callable[[str, float | None], "pa.Table"]
+"""The same, ended with an error after so many seconds, unless that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +55,13 @@ class _Dialect:
     title: str
     package: str
     extra: str
-    connect: Callable[[Database], AbstractContextManager[Query]]
+    connect: Callable[[Database], AbstractContextManager[_LimitedQuery]]
     is_nan: str
     quote: str = '"'
     double: str = "DOUBLE PRECISION"
     tables: str = "SELECT table_schema, table_name FROM information_schema.tables"
+    snapshot: str | None = None
+    """What a query says of the state that it sees, where the database numbers its states."""
 
     def quoted(self, name: str) -> str:
         """A name of a column, a table or a schema, whatever it holds."""
@@ -69,11 +78,13 @@ class Table:
     rows: int
     query: Query
     dialect: _Dialect
+    snapshot: str | None = None
 
     @property
     def route(self) -> str:
-        """How its rows are counted."""
-        return f"grouped by {self.dialect.title}, Polars over the groups"
+        """How its rows are counted, and in which state of the database if that has a name."""
+        state = f" (snapshot {self.snapshot})" if self.snapshot else ""
+        return f"grouped by {self.dialect.title}{state}, Polars over the groups"
 
     def group(self, plan: Plan) -> Batch:
         """The combinations of the values that a plan reads, with how many rows have each.
@@ -147,17 +158,24 @@ def open_table(data: Database) -> Iterator[Table]:
     """
     dialect = _dialect_of(data)
     source = _source_of(data, dialect)
-    with _said(data, "connected to"), dialect.connect(data) as ask:
+    end = None if data.timeout is None else time.monotonic() + data.timeout
+    with _said(data, "connected to", end), dialect.connect(data) as ask:
 
         def query(text: str) -> pa.Table:
-            with _said(data, "read"):
-                return ask(text)
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise _too_late(data)
+            with _said(data, "read", end):
+                return ask(text, left)
 
         if data.table is not None:
             _refuse_missing(data, dialect, query)
         empty = _read(query(f"SELECT * FROM {source} LIMIT 0"))
         (rows,) = _read(query(f"SELECT COUNT(*) AS n FROM {source}"))["n"]
-        yield Table(data, source, dict(empty.schema), int(rows), query, dialect)
+        snapshot = None
+        if dialect.snapshot is not None:
+            (snapshot,) = _read(query(f"SELECT {dialect.snapshot} AS state"))["state"]
+        yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
 
 
 def _read(table: pa.Table) -> pl.DataFrame:
@@ -217,8 +235,11 @@ def _refuse_missing(data: Database, dialect: _Dialect, query: Query) -> None:
 
 
 @contextmanager
-def _said(data: Database, what: str) -> Iterator[None]:
-    """An error of a database in our words: those of its own may quote a row, or a password."""
+def _said(data: Database, what: str, end: float | None) -> Iterator[None]:
+    """An error of a database in our words: those of its own may quote a row, or a password.
+
+    After the `end` of its time, by the monotonic clock, an error is that of the time.
+    """
     from fairaudit.errors import FairauditError
 
     try:
@@ -226,13 +247,20 @@ def _said(data: Database, what: str) -> Iterator[None]:
     except FairauditError:
         raise
     except Exception as error:
+        if end is not None and time.monotonic() >= end:
+            raise _too_late(data) from error
         kind = type(error).__name__
         message = f"{data.name}: cannot be {what} ({kind})"
         raise DataError(message, "check the address, the rights, and that it is there") from error
 
 
+def _too_late(data: Database) -> DataError:
+    what = f"{data.name}: did not answer within {data.timeout:g} s"
+    return DataError(what, "give it more by --timeout, or audit an export as Parquet")
+
+
 @contextmanager
-def _duckdb(data: Database) -> Iterator[Query]:
+def _duckdb(data: Database) -> Iterator[_LimitedQuery]:
     import duckdb
 
     path = data.path
@@ -241,21 +269,53 @@ def _duckdb(data: Database) -> Iterator[Query]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
 
-        def ask(text: str) -> pa.Table:
+        def ask(text: str, seconds: float | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
-            return link.sql(statement.query).to_arrow_table()
+            with _interrupting(link.interrupt, seconds):
+                return link.sql(statement.query).to_arrow_table()
 
+        link.begin()
         yield ask
 
 
 @contextmanager
-def _postgres(data: Database) -> Iterator[Query]:
+def _interrupting(interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
+    """Interrupts what is done within, after so many seconds, until it ends.
+
+    Again and again: an interrupt before a query has begun would be of nothing.
+    """
+    if seconds is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        is_over = ended.wait(seconds)
+        while not is_over:
+            interrupt()
+            is_over = ended.wait(_AGAIN)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+@contextmanager
+def _postgres(data: Database) -> Iterator[_LimitedQuery]:
     from adbc_driver_postgresql import dbapi
 
-    with dbapi.connect(data.address) as link, link.cursor() as cursor:
+    # libpq waits for two seconds at least.
+    wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
+    with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-        def ask(text: str) -> pa.Table:
+        def ask(text: str, seconds: float | None) -> pa.Table:
+            if seconds is not None:
+                cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
             cursor.execute(text)
             return cursor.fetch_arrow_table()
 
@@ -263,17 +323,22 @@ def _postgres(data: Database) -> Iterator[Query]:
 
 
 @contextmanager
-def _spark(data: Database) -> Iterator[Query]:
+def _spark(data: Database) -> Iterator[_LimitedQuery]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
     if data.scheme == "sc":
-        session = builder.remote(data.address).create()
+        session = builder.remote(data.address_with({})).create()
         _retry_briefly(session)
     else:
-        session = builder.master(data.address).appName("fairaudit").getOrCreate()
+        session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
+
+    def ask(text: str, seconds: float | None) -> pa.Table:
+        with _interrupting(session.interruptAll, seconds):
+            return session.sql(text).toArrow()
+
     try:
-        yield lambda text: session.sql(text).toArrow()
+        yield ask
     finally:
         session.stop()
 
@@ -287,8 +352,9 @@ def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be 
 
 _DUCKDB = _Dialect("DuckDB", "duckdb", "duckdb", _duckdb, "isnan({})")
 _POSTGRES = _Dialect(
-    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8"
-)
+    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8",
+    snapshot="CAST(pg_current_snapshot() AS TEXT)",
+)  # fmt: skip
 _SPARK = _Dialect(
     "Spark", "pyspark", "spark", _spark, "isnan({})", "`", "DOUBLE", "SHOW TABLES{within}"
 )

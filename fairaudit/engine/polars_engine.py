@@ -31,6 +31,7 @@ from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
+    from fairaudit.engine.databases import Table
     from fairaudit.engine.numbers import Batch
 
 Value = TypeVar("Value")
@@ -272,9 +273,9 @@ def _count_table(plan: Plan, data: Database) -> Outcome:
             what = "a search of columns" if plan.search is not None else "people one by one"
             hint = "audit an export as Parquet, or leave that metric out"
             return UsageError(f"{data.name}: no database counts {what} for us", hint)
-        from fairaudit.engine import databases, scan
+        from fairaudit.engine import scan
 
-        with begin_pass(data.files), databases.open_table(data) as table:
+        with _open_table(data) as table:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
             batch = table.group(plan)
@@ -284,6 +285,25 @@ def _count_table(plan: Plan, data: Database) -> Outcome:
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
+
+
+@contextmanager
+def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the contract
+    """The database with its table open, in one transaction."""
+    with _open_table(data) as table:
+        yield replace(data, opened=table)
+
+
+@contextmanager
+def _open_table(data: Database) -> Iterator[Table]:
+    """The table of a database: the one that is open, or one that is opened for a pass."""
+    if data.opened is not None:
+        yield data.opened
+        return
+    from fairaudit.engine import databases
+
+    with begin_pass(data.files), databases.open_table(data) as table:
+        yield table
 
 
 def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
@@ -320,9 +340,7 @@ def find_cuts(
 ) -> dict[Quantile, Cut]:
     """The quantiles of columns, by passes over each such column."""
     if isinstance(data, Database):
-        from fairaudit.engine import databases
-
-        with begin_pass(data.files), databases.open_table(data) as table:
+        with _open_table(data) as table:
             check_columns(plan, [_describe(data.name, tuple(table.schema))])
             return {
                 quantile: cut

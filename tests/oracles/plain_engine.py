@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.cut_rounds import PartsOfSpan, Span
-from fairaudit.engine import Data, Files, Outcome, find_files
+from fairaudit.engine import Data, Database, Files, Outcome, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import MISSING, Key, Plan
@@ -27,6 +28,9 @@ Row = Mapping[str, str]
 
 class PlainEngine:
     """Counts rows one by one; no weights, no scores, no filter."""
+
+    def open(self, data: Database) -> AbstractContextManager[Database]:
+        return nullcontext(data)
 
     def find_cuts(
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, _progress: Progress

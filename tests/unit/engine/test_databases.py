@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from importlib import import_module
@@ -293,9 +298,61 @@ def test_a_database_is_audited_by_itself(people: Callable[[int], tuple[Path, str
         fairaudit.audit({**AGES, "data": [table, str(file)]})
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """A server of its own on loopback, with the address of its database."""
+def write_between_passes(monkeypatch: pytest.MonkeyPatch, write: Callable[[], object]) -> None:
+    """Writes once the quantiles are known, and before the rows are grouped."""
+    find = databases.Table.values
+
+    def find_and_write(*arguments: Any) -> Any:
+        values = find(*arguments)
+        write()
+        return values
+
+    monkeypatch.setattr(databases.Table, "values", find_and_write)
+
+
+def test_quantiles_and_counts_of_duckdb_are_of_one_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pl.DataFrame(MANY, schema=TYPES)
+    _, address = stored(tmp_path, frame)
+    with duckdb.connect(tmp_path / "lake.duckdb") as link:
+        # A file that is open for reading alone has no writer: this one is open for both.
+        monkeypatch.setattr(duckdb, "connect", lambda *_, **__: link.cursor())
+        writer = link.cursor()
+        write_between_passes(
+            monkeypatch, lambda: writer.execute("UPDATE people SET age = age + 100, s = 1 - s")
+        )
+        assert said(CUT, address) == said(CUT, frame)
+        # What was written is there, and is another report.
+        monkeypatch.undo()
+    assert said(CUT, address) != said(CUT, frame)
+
+
+ENDLESS = "SELECT 'f' AS sex, 20.5 AS age, true AS y FROM range(1000000000000) WHERE range % 7 = 8"
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 0.3])
+def test_duckdb_is_interrupted_at_the_end_of_its_time(seconds: float) -> None:
+    with pytest.raises(DataError, match=f"did not answer within {seconds:g} s"):
+        fairaudit.audit(AGES, f"duckdb://?query={ENDLESS}", timeout=seconds)
+
+
+def test_a_table_that_answers_in_time_has_its_report(
+    people: Callable[[int], tuple[Path, str]],
+) -> None:
+    file, table = people(200)
+    timed = fairaudit.audit(AGES, table, timeout=600)
+    assert timed.provenance.cube_sha256 == fairaudit.audit(AGES, file).provenance.cube_sha256
+    with pytest.raises(UsageError, match="the data are none"):
+        fairaudit.audit(AGES, file, timeout=600)
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="a time limit is a number of seconds"):
+            fairaudit.audit(AGES, table, timeout=seconds)
+
+
+@contextmanager
+def start_server() -> Iterator[tuple[str, Callable[[], None]]]:
+    """A server of its own on loopback: the address of its database, and what stops it at once."""
     places = [*Path("/usr/lib/postgresql").glob("*/bin")]
     found = shutil.which("initdb") or next((str(place / "initdb") for place in places), None)
     if found is None or not Path(found).exists():
@@ -320,11 +377,58 @@ def postgres() -> Iterator[str]:
 
     carry_out("initdb", "-U", "me", "--auth=trust")
     carry_out("pg_ctl", "-o", options, "-w", "start", "-l", folder / "log")
-    try:
-        yield f"postgresql://me@127.0.0.1:{port}/postgres"
-    finally:
+
+    def stop() -> None:
         carry_out("pg_ctl", "-m", "immediate", "stop")
+
+    try:
+        yield f"postgresql://me@127.0.0.1:{port}/postgres", stop
+    finally:
+        if (data / "postmaster.pid").exists():
+            stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a database of a server that is there for all tests."""
+    with start_server() as (address, _):
+        yield address
+
+
+def test_a_server_that_goes_away_while_it_counts_leaves_no_report(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(json.dumps({"version": 1, **AGES}))
+    # The count of the rows is done at once, and the groups are slow: it is amid the second.
+    query = "SELECT 'f' AS sex, 20.5::float8 AS age, pg_sleep(600) IS NULL AS y"
+    with start_server() as (address, stop):
+        line = [sys.executable, "-m", "fairaudit", "run", str(spec), "-o", "out.json"]
+        with subprocess.Popen(
+            [*line, "--data", f"{address}?query={query}"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as audit:  # fmt: skip
+            wait_until_it_sleeps(address)
+            stop()
+            printed, told = audit.communicate(timeout=60)
+    assert audit.returncode == 2
+    assert not printed
+    assert "cannot be read (" in told
+    assert "ERROR  no verdict" in told
+    report = tmp_path / "out.json"
+    assert not report.exists() or json.loads(report.read_text())["summary"]["verdict"] == "error"
+
+
+def wait_until_it_sleeps(address: str) -> None:
+    """Returns once a query of the server is asleep."""
+    dbapi = import_module("adbc_driver_postgresql.dbapi")
+    asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    with dbapi.connect(address, autocommit=True) as link, link.cursor() as cursor:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            cursor.execute(asleep)
+            if cursor.fetchone()[0]:
+                return
+    pytest.fail("the query never began")
 
 
 def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
@@ -349,3 +453,44 @@ def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
         fairaudit.audit(SPEC, slow)
     with pytest.raises(DataError, match="cannot be connected to"):
         fairaudit.audit(SPEC, "postgresql://me@127.0.0.1:9/none?table=people")
+
+
+def test_postgresql_ends_a_statement_at_the_end_of_its_time(postgres: str) -> None:
+    slow = "SELECT 'f' AS sex, 20.5::float8 AS age, true AS y FROM pg_sleep(600)"
+    with pytest.raises(DataError, match=r"did not answer within 0\.5 s"):
+        fairaudit.audit(AGES, f"{postgres}?query={slow}", timeout=0.5)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for() -> None:
+    if find_spec("adbc_driver_postgresql") is None:
+        pytest.skip("adbc_driver_postgresql is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db?table=people"
+        with pytest.raises(DataError, match="did not answer within 1 s"):
+            fairaudit.audit(AGES, address, timeout=1)
+
+
+def test_quantiles_and_counts_of_postgresql_are_of_one_state(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dbapi = import_module("adbc_driver_postgresql.dbapi")
+    frame = pl.DataFrame(MANY, schema=TYPES).drop("amount")
+
+    def write() -> None:
+        with dbapi.connect(postgres) as link, link.cursor() as cursor:
+            cursor.execute("UPDATE moving SET age = age + 100, s = 1 - s")
+            link.commit()
+
+    with dbapi.connect(postgres) as link, link.cursor() as cursor:
+        cursor.adbc_ingest("moving", frame.to_arrow(), mode="create")
+        link.commit()
+    write_between_passes(monkeypatch, write)
+    address = f"{postgres}?table=moving"
+    before = fairaudit.audit(CUT, address)
+    assert re.search(r"PostgreSQL \(snapshot [0-9]+:[0-9]+:[0-9,]*\)", before.provenance.route)
+    monkeypatch.undo()
+    after = fairaudit.audit(CUT, address)
+    of_frame = fairaudit.audit(CUT, frame)
+    assert before.provenance.cube_sha256 == of_frame.provenance.cube_sha256
+    assert after.provenance.cube_sha256 != of_frame.provenance.cube_sha256
+    assert after.provenance.route != before.provenance.route

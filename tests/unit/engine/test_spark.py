@@ -33,6 +33,7 @@ server.start(background=True)
 print(server.listening_address[1], flush=True)
 input()
 """
+ENDLESS = "SELECT id % 2 AS sex, id % 90 AS age, id % 3 = 0 AS y FROM range(1000000000000)"
 
 
 def start() -> tuple[subprocess.Popen[str], str]:
@@ -135,10 +136,10 @@ def test_a_table_is_named_with_its_schema(
     file = people(200)
 
     @contextmanager
-    def with_table(data: Database) -> Iterator[databases.Query]:
+    def with_table(data: Database) -> Iterator[databases._LimitedQuery]:
         with databases._spark(data) as ask:
-            ask("CREATE DATABASE lake")
-            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'")
+            ask("CREATE DATABASE lake", None)
+            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None)
             yield ask
 
     dialect = replace(databases._SPARK, connect=with_table)
@@ -159,12 +160,18 @@ def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
 
 def test_a_server_that_goes_away_in_mid_count_is_told() -> None:
     process, address = start()
-    endless = "SELECT id % 2 AS sex, id % 90 AS age, id % 3 = 0 AS y FROM range(1000000000000)"
     threading.Timer(3, process.kill).start()
     with pytest.raises(DataError, match="cannot be read"):
-        fairaudit.audit(AGES, f"{address}?query={endless}")
+        fairaudit.audit(AGES, f"{address}?query={ENDLESS}")
     assert process.wait() < 0
     process.communicate()
+
+
+def test_a_query_ends_with_the_time_limit(spark: str) -> None:
+    before = time.monotonic()
+    with pytest.raises(DataError, match="did not answer within 1 s"):
+        fairaudit.audit(AGES, f"{spark}?query={ENDLESS}", timeout=1)
+    assert time.monotonic() - before < 30
 
 
 def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> None:
@@ -178,4 +185,4 @@ def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> Non
     data = Database.find(["sc://host:1/;use_ssl=true;user_id=bob?table=a.t"], Path())
     assert data is not None
     assert (data.name, data.table) == ("sc://host:1/?table=a.t", "a.t")
-    assert data.address == "sc://host:1/;use_ssl=true;user_id=bob"
+    assert data.address_with({}) == "sc://host:1/;use_ssl=true;user_id=bob"
