@@ -15,7 +15,7 @@ from fairaudit.arrays import Ints
 from fairaudit.counts import TINY
 from fairaudit.cube import distinct_rows
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.native_cells import CellTable
+from fairaudit.engine.cell_table import CellTable
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import FairauditError
 from fairaudit.plan import Key, Plan

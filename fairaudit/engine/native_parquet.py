@@ -19,8 +19,9 @@ import numpy as np
 
 from fairaudit.counts import TINY
 from fairaudit.engine.arrow_codes import NotServed
+from fairaudit.engine.cell_table import CellTable
 from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, key_levels, numbers
-from fairaudit.engine.native_cells import Cells, CellTable, raw_key, side_tables
+from fairaudit.engine.native_cells import Cells, raw_key, side_tables
 from fairaudit.engine.opening import thread_count
 from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.parquet_pages import (

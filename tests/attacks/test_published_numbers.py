@@ -195,13 +195,13 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
 
     text = re.sub(r"([\d,]*\d)/([\d,]*\d)", count, text)
     text = re.sub(r"n = ([\d,]*\d)", count, text)
-    text = re.sub(r"(\d[\d,]*) (?:more|fewer) (?:would|the rate)", count, text)
-    text = re.sub(r"(\d[\d,]*) of unknown", count, text)
+    text = re.sub(r"(\d[\d,]*) (?:more|fewer) (?:\w+ )?(?:would bring|level with)", count, text)
+    text = re.sub(r"(\d[\d,]*) (?:people |person )?of unknown", count, text)
     # How many checks, pairs and groups there are; the ledger's rows are in the document.
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
     text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|not cleared|strata)\b", " ", text)
     text = re.sub(
-        r"\d+ of \d+ (?:pairs|strata)|(?:and )?\d+ more\b|fewer than \d+ people", " ", text
+        r"\d+ of \d+ (?:combinations|strata)|(?:and )?\d+ more\b|fewer than \d+ people", " ", text
     )
     text = re.sub(
         r"(?:95|80) %|fails? (?:above|below) [\d.]+|warns? (?:above|below) [\d.]+", " ", text
