@@ -212,7 +212,7 @@ def _split(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     """The columns of counts by level."""
-    pairs = [text.partition("=") for text in texts]
+    pairs = [text.partition("=") for text in _split(texts)]
     if any(not sign for _, sign, _ in pairs):
         raise UsageError(
             "--counts is LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"

@@ -73,9 +73,9 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
     corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
     if not is_found:
         return (
-            "No gap first appears where attributes meet: no group of two or more attributes "
+            "No gap is seen only where attributes meet: no group of two or more attributes "
             "differs significantly from everybody else in a way that no group it is part of does "
-            f"({corrected})."
+            f"({corrected}). A gap there may be wide all the same, and seen in part by one of them."
         )
     return (
         "A gap first appears at a group of two or more attributes if it differs from everybody "

@@ -223,7 +223,8 @@ def _sure(finding: Finding) -> list[str]:
     if ends := interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
-        parts.append(f"{numbers.confidence(inference)} interval{of} {ends}")
+        across = ", on both sides of the limit" if _is_across(finding) else ""
+        parts.append(f"{numbers.confidence(inference)} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
@@ -234,6 +235,16 @@ def _sure(finding: Finding) -> list[str]:
         if evidence.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
     return [*parts, _missing(finding)]
+
+
+def _is_across(finding: Finding) -> bool:
+    """Whether a limit that a value crosses lies within its interval."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not finding.crossed or not isinstance(limit, Limit):
+        return False
+    low, high = estimate.low, estimate.high
+    bounds = (float(bound) for bound in (limit.below, limit.above) if bound is not None)
+    return low is not None and high is not None and any(low < bound < high for bound in bounds)
 
 
 def _missing(finding: Finding) -> str:

@@ -152,7 +152,9 @@ def _shortfall(finding: Finding) -> str:
     if affected is None or not affected.shortfall:
         return ""
     amount = "too many" if affected.burden else "too few"
-    return f"at the rate of both together: {affected.shortfall:,.1f} people {amount}"
+    worse, _ = map(headlines.side, evidence.sides_of_gap(finding))
+    people = f"{affected.shortfall:,.1f} people {amount}"
+    return f"{worse}: {people} at the rate of both together"
 
 
 def _open_strata(finding: Finding) -> str:

@@ -331,7 +331,8 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
         return f"the gap in {title} between {first} and {second} {changed}"
     more, less = ("higher", "lower") if reversal.crude > 0 else ("lower", "higher")
     turned = _TURNED[reversal.kind].format(given)
-    return f"{first} has a {more} {title} than {second}, but a {less} one {turned}"
+    have = "have" if _is_plural(first) else "has"
+    return f"{first} {have} a {more} {title} than {second}, but a {less} one {turned}"
 
 
 def symbol(finding: Finding) -> str:
@@ -355,9 +356,13 @@ def participle_of(finding: Finding) -> str:
 
 def _be(people: Side) -> str:
     """`are` where a group's name is a plural: of women."""
-    last = side(people).rpartition(" ")[2].casefold()
-    is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
-    return "are" if is_plural and len(people.group) == 1 else "is"
+    return "are" if len(people.group) == 1 and _is_plural(side(people)) else "is"
+
+
+def _is_plural(name: str) -> bool:
+    """Whether the name of a group is a plural, by its last word."""
+    last = name.rpartition(" ")[2].casefold()
+    return last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
 
 
 def side(people: Side) -> str:

@@ -43,7 +43,8 @@ _WORDS = {
     " language hispanic latino skin caste tribe orientation native group",
     Role.LABEL: "label y target truth true actual outcome recid repaid default defaulted income"
     " rearrested ytrue",
-    Role.PREDICTION: "prediction predicted predict pred preds yhat ypred forecast classified",
+    Role.PREDICTION: "prediction predicted predict pred preds yhat ypred forecast classified"
+    " flag flagged alert alarm",
     Role.DECISION: "decision decided approved approval hired selected admitted admission accepted"
     " granted offer offered invited action sentence fate outcome",
     Role.SCORE: "score scores prob proba probability risk decile",

@@ -62,13 +62,13 @@ def write_spec(
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
         lines += [
             "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
-            "  # default is. Where the label's is one, say it of the prediction or decision, too.",
+            "  # default is. A prediction of a burden is one, unless it selects for help.",
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         lines += _write_number(role, profile, choices)
     lines += _write_strata(profile, choices)
     lines += _write_missing(profile, choices)
-    return "\n".join([*lines, *_write_metrics(choices), ""])
+    return "\n".join([*lines, *_write_metrics(profile, choices), ""])
 
 
 def quote(text: str) -> str:
@@ -193,7 +193,8 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         others = [text for text in known if text != positive]
         keys = [f"column: {quote(column.name)}", f"positive: {quote(positive)}"]
         keys += [f"negative: {_list(others)}"] if others else []
-    if is_burden(column):
+    label = choices.columns.get(Role.LABEL)
+    if is_burden(column) or (label is not None and is_burden(find_column(profile, label))):
         keys.append("favourable: false")
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
@@ -276,7 +277,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
         yield f"missing: {{{', '.join(rules)}}}  # such rows are set aside, and bounded"
 
 
-def _write_metrics(choices: Choices) -> Iterator[str]:
+def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
     """What is reported; limits are proposals, each behind a comment."""
     has_decision = bool(choices.counts) or bool(
         {Role.PREDICTION, Role.DECISION} & {*choices.columns}
@@ -295,11 +296,15 @@ def _write_metrics(choices: Choices) -> Iterator[str]:
     yield "metrics:                    # reported; nothing is judged before a limit is set"
     yield from (f"  - {metric}" for metric, is_there in metrics.items() if is_there)
     yield "  # A limit makes a check, and a check is a gate: which one is right is yours to say."
-    if has_decision:
-        yield '  # - {metric: impact_ratio, by: each, fail: "< 0.8"}  # four fifths, of US guidance'
+    by = "all" if len(choices.protected) > 1 else "each"
+    label = choices.columns.get(Role.LABEL)
+    if has_decision and label is not None and is_burden(find_column(profile, label)):
+        yield f'  # - {{metric: predictive_equality, by: {by}, warn: "> 0.1"}}  # wrongly selected'
+    elif has_decision:
+        yield f'  # - {{metric: impact_ratio, by: {by}, fail: "< 0.8"}}  # the four-fifths rule'
     elif has_label:
-        yield '  # - {metric: base_rate, compare: gap, by: each, warn: "> 0.1"}'
+        yield f'  # - {{metric: base_rate, compare: gap, by: {by}, warn: "> 0.1"}}'
     if has_decision and has_label:
-        yield '  # - {metric: equalized_odds_difference, by: each, warn: "> 0.1"}'
+        yield f'  # - {{metric: equalized_odds_difference, by: {by}, warn: "> 0.1"}}'
     yield "# groups: {min_size: 30}    # smaller groups are listed, not compared"
     yield "# suppress_below: 11        # of a report to publish: smaller counts are hidden"

@@ -22,6 +22,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import check_schema
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry import (
     Context,
     Entry,
@@ -84,7 +85,22 @@ def read_metrics(
                 checks += _make_checks(entry, cut, warn, fail)
     _refuse_duplicates(context.draft, checks)
     notices += _hint_intersections(context, entries, checks)
+    notices += _hint_burdens(context)
     return tuple(requests), tuple(checks), tuple(notices)
+
+
+def _hint_burdens(context: Context) -> Iterator[Notice]:
+    """A notice of predictions that are taken for a benefit where their label is a burden."""
+    label = context.outcomes.get("label")
+    if label is None or label.favourable:
+        return
+    for name, outcome in context.outcomes.items():
+        if outcome.favourable and outcome.kind is OutcomeKind.CLASSES:
+            text = (
+                f"the positive of the label is a burden, and that of {name} is taken for a "
+                f"benefit: where it selects people for that burden, say `favourable: false` of it"
+            )
+            yield Notice(text, Subjects.NOBODY)
 
 
 def _hint_intersections(

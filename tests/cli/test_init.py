@@ -567,3 +567,51 @@ def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
     assert "candidates: age (its name), sex (its name and its levels)" in done.stderr
     proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
     assert "score" not in proposed
+
+
+FLAGS = "sex,race,flagged,fraud\n" + "".join(
+    f"{'fm'[n % 2]},{'ab'[n % 3 > 0]},{n % 5 == 0},{n % 7 == 0}\n" for n in range(400)
+)
+
+
+def test_who_predicts_a_burden_selects_for_one(tmp_path: Path) -> None:
+    """The gate that is proposed is of who is selected wrongly, not of who is selected least."""
+    file = tmp_path / "flags.csv"
+    file.write_text(FLAGS)
+    options = ("--label", "fraud", "--positive", "true", "--prediction", "flagged")
+    done = run("init", file, "--protected", "sex,race", *options)
+    assert done.returncode == 0, done.stderr
+    columns = yaml.safe_load(done.stdout)["columns"]
+    assert columns["label"]["favourable"] is columns["prediction"]["favourable"] is False
+    assert "# - {metric: predictive_equality, by: all, " in done.stdout
+    assert "impact_ratio" not in done.stdout
+    assert "strata" not in done.stdout.replace("# strata", "")
+
+
+def test_a_prediction_that_is_no_burden_beside_a_label_that_is_one_is_told(tmp_path: Path) -> None:
+    (tmp_path / "flags.csv").write_text(FLAGS)
+    spec = {
+        "data": "flags.csv",
+        "columns": {
+            "protected": ["sex"],
+            "label": {"column": "fraud", "positive": "true", "favourable": False},
+            "prediction": {"column": "flagged", "positive": "true"},
+        },
+        "metrics": ["false_positive_rate"],
+    }
+    words = "the positive of the label is a burden, and that of prediction is taken for a benefit"
+    for favourable, is_told in ((True, True), (False, False)):
+        spec["columns"]["prediction"]["favourable"] = favourable  # type: ignore[index]
+        (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
+        for command in ("check", "run"):
+            shown = run(command, tmp_path / "spec.yaml", *(["--full"] if command == "run" else []))
+            assert (words in " ".join(shown.stdout.split())) == is_told, shown.stdout
+
+
+def test_counts_may_stand_between_commas(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("sex,asked,got\nf,100,20\nm,120,50\n")
+    done = run("init", file, "--protected", "sex", "--counts", "got=got, total=asked")
+    assert done.returncode == 0, done.stderr
+    counts = yaml.safe_load(done.stdout)["columns"]["decision"]["counts"]
+    assert counts == {"got": "got", "total": "asked"}

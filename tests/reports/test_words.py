@@ -515,3 +515,21 @@ def test_a_gap_that_every_stratum_has_is_not_said_to_be_gone() -> None:
     text = of_departments(same)
     assert "points more often than" in text
     assert "after adjustment" not in text
+
+
+@pytest.mark.parametrize(("size", "is_across"), [(1, True), (100, False)])
+def test_an_interval_across_the_limit_is_told(size: int, is_across: bool) -> None:
+    """60 against 40 % of 80 and 50: a gap of 20 points, surely above 10 only of many people."""
+    cells: dict[tuple[str, ...], Rate] = {
+        ("a",): (48 * size, 80 * size),
+        ("b",): (20 * size, 50 * size),
+    }
+    result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.1}})
+    (finding,) = result.findings
+    assert finding.estimate is not None
+    assert finding.estimate.low is not None
+    assert (finding.estimate.low < 0.1) == is_across
+    text = sentence_of(result, finding)
+    assert ("on both sides of the limit" in text) == is_across
+    within = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.25}})
+    assert "on both sides of the limit" not in sentence_of(within, within.findings[0])
