@@ -1,10 +1,11 @@
 """The same rows as a file and as a table of a database: seconds, bytes that leave it, the report.
 
-python benchmarks/reach.py [--rows 100000 10000000] [--postgres postgresql://me@127.0.0.1:5432/db]
-    [--spark spark://127.0.0.1:7077]
+python benchmarks/reach.py [--rows 100000 10000000] [--start postgresql sail spark]
 
-Sail answers for Spark where `pysail` is installed. Each audit is a process of its own; the last
-column is the report's hash, without its provenance.
+A server of PostgreSQL, of Sail, or a Spark cluster of one master and two workers is started from
+nothing (Spark by `pyspark` in place of `pyspark-client`, and JAVA_HOME). Each audit is a process of
+its own; the last column is the report's hash, without its provenance. Ends with 1 where two reports
+of the same rows differ.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -63,23 +68,93 @@ def main() -> None:
     """Audit so many rows wherever they can lie."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
-    parser.add_argument("--postgres")
-    parser.add_argument("--spark")
+    parser.add_argument("--start", nargs="*", choices=[*SERVERS], default=[])
     options = parser.parse_args()
-    servers = {"postgresql": options.postgres, "spark": options.spark}
-    if find_spec("pysail"):
-        from pysail.spark import SparkConnectServer  # noqa: PLC0415  # where there is one
-
-        server = SparkConnectServer("127.0.0.1", 0)
-        server.start(background=True)
-        servers["sail"] = f"sc://127.0.0.1:{server.listening_address[1]}"
-    print("| engine | rows | seconds | bytes to us | report |\n|---|--:|--:|--:|---|")
-    for rows in options.rows:
-        compare(rows, {name: address for name, address in servers.items() if address})
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(SERVERS[name]()) for name in options.start}
+        print("| engine | rows | seconds | bytes to us | report |\n|---|--:|--:|--:|---|")
+        reports = [compare(rows, servers) for rows in options.rows]
+    sys.exit(any(len(of_rows) > 1 for of_rows in reports))
 
 
-def compare(rows: int, servers: dict[str, str]) -> None:
-    """Make the rows, put them where they are to be read, and audit them there."""
+@contextmanager
+def start_postgresql() -> Iterator[str]:
+    """A server of PostgreSQL in a folder of its own."""
+    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        user = "nobody" if os.geteuid() == 0 else None  # it will not be started by root
+        if user:
+            shutil.chown(name, user)
+        port = free_port()
+
+        def carry_out(program: str, *words: str) -> None:
+            line = [programs / program, "-D", f"{name}/data", *words]
+            subprocess.run(line, user=user, cwd=name, check=True, stdout=subprocess.DEVNULL)
+
+        options = f"-p {port} -k {name} -c listen_addresses=127.0.0.1 -c fsync=off"
+        carry_out("initdb", "-U", "me", "--auth=trust")
+        carry_out("pg_ctl", "-o", options, "-w", "start", "-l", f"{name}/log")
+        try:
+            yield f"postgresql://me@127.0.0.1:{port}/postgres"
+        finally:
+            carry_out("pg_ctl", "-m", "immediate", "stop")
+
+
+@contextmanager
+def start_sail() -> Iterator[str]:
+    """Sail, which answers Spark Connect."""
+    from pysail.spark import SparkConnectServer  # noqa: PLC0415  # where it is asked for
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    yield f"sc://127.0.0.1:{server.listening_address[1]}"
+    server.stop()
+
+
+@contextmanager
+def start_spark() -> Iterator[str]:
+    """A standalone cluster: a master and two workers, each a machine of Java of its own."""
+    home = Path(import_module("pyspark").__file__ or "").parent
+    port = free_port()
+    address = f"spark://127.0.0.1:{port}"
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    master = "org.apache.spark.deploy.master.Master"
+    worker = "org.apache.spark.deploy.worker.Worker"
+    alone = ["--webui-port", "0"]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        lines = [[master, "--host", "127.0.0.1", "--port", str(port), *alone]]
+        for number in ("1", "2"):
+            folder = ["-d", f"{name}/{number}"]
+            lines.append(
+                [worker, "--host", "127.0.0.1", "-c", "1", "-m", "1g", *alone, *folder, address]
+            )
+        processes = []
+        for line in lines:
+            quiet = subprocess.DEVNULL
+            program = [home / "bin" / "spark-class", *line]
+            processes.append(subprocess.Popen(program, stdout=quiet, stderr=quiet))
+            time.sleep(5)
+        try:
+            yield address
+        finally:
+            for process in reversed(processes):
+                process.terminate()
+                process.wait()
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+SERVERS = {"postgresql": start_postgresql, "sail": start_sail, "spark": start_spark}
+
+
+def compare(rows: int, servers: dict[str, str]) -> set[str]:
+    """Make the rows, put them where they are to be read, and audit them: the hashes of reports."""
+    reports = set()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # workers of a cluster may be other users
@@ -97,6 +172,8 @@ def compare(rows: int, servers: dict[str, str]) -> None:
         for place, data in places.items():
             seconds, left, digest = audit(folder, data)
             print(f"| {place} | {rows:,} | {seconds:.1f} | {left:,} | {digest} |", flush=True)
+            reports.add(digest)
+    return reports
 
 
 def ingest(file: Path, address: str) -> None:

@@ -279,7 +279,7 @@ def _duckdb(data: Database) -> Iterator[_LimitedQuery]:
 
 
 @contextmanager
-def _interrupting(interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
+def _interrupting(interrupt: Callable[[], object], seconds: float | None) -> Iterator[None]:
     """Interrupts what is done within, after so many seconds, until it ends.
 
     Again and again: an interrupt before a query has begun would be of nothing.
