@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 _NoData = Annotated[
     bool, typer.Option("--no-data", help="Check the specs alone, as a pre-commit hook does.")
 ]
+_Explain = Annotated[
+    bool,
+    typer.Option("--explain-plan", help="Print each statement that a database is sent (stderr)."),
+]
 
 
 @app.command(
@@ -53,6 +57,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     draws: DrawsOption = None,
     settings: Settings = None,
     timeout: Timeout = None,
+    explain_plan: _Explain = False,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,
     color: ColorChoice = Color.AUTO,
@@ -70,6 +75,8 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     request.arguments = tuple(map(str, specs))
     form = format_named(format_name)
     listed = _list_audits(specs, data, form, no_data=no_data)
+    if explain_plan:
+        _print_statements(no_data=no_data)
     codes = []
     for path, file in listed:
         started = time.monotonic()
@@ -94,6 +101,22 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
         _print(found, form, color, all_rows=verbose, is_brief=no_data)
         write_line(f"{_ending(found)}  {question}  {time.monotonic() - started:.1f}s")
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
+
+
+def _print_statements(*, no_data: bool) -> None:
+    """Prints each statement on its way to a database; what lies in files is asked none."""
+    import logging
+
+    if no_data:
+        raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
+
+    class Printed(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            write_line(record.getMessage())
+
+    log = logging.getLogger("fairaudit.statements")
+    log.setLevel(logging.INFO)
+    log.handlers, log.propagate = [Printed()], False
 
 
 def _list_audits(

@@ -8,6 +8,7 @@ interval leaves it: the least.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -37,6 +38,9 @@ _TIMES = "fairaudit_rows"
 _FLOATS = (pl.Float32, pl.Float64)
 _AGAIN = 0.05
 _RETRIES = 3
+
+_LOG = logging.getLogger("fairaudit.statements")
+"""Hears each statement before a database does."""
 
 Query = Callable[[str], "pa.Table"]
 """Carries out a query in the one transaction of a connection."""
@@ -162,6 +166,7 @@ def open_table(data: Database) -> Iterator[Table]:
     with _said(data, "connected to", end), dialect.connect(data) as ask:
 
         def query(text: str) -> pa.Table:
+            _LOG.info("%s", text)
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)

@@ -314,3 +314,26 @@ def test_the_hook_calls_what_there_is() -> None:
     assert program == "fairaudit"
     assert re.search(hook["files"], "audit_specs/loans.yaml")
     assert run(*arguments, "audit_specs/loans.yaml").returncode == 0
+
+
+def test_a_plan_is_what_a_database_is_sent(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
+    base = tmp_path / "lake.duckdb"
+    with duckdb.connect(str(base)) as link:
+        link.execute("CREATE TABLE loans AS FROM 'sample_data/loans.parquet'")
+    line = ("check", "audit_specs/loans.yaml", "--data", f"duckdb:///{base}?table=loans")
+    done = run(*line, "--explain-plan")
+    assert done.returncode == 0, done.stderr
+    statements = [text for text in done.stderr.splitlines() if text.startswith("SELECT ")]
+    assert 'SELECT COUNT(*) AS n FROM "loans"' in statements
+    last = statements[-1]
+    assert 'MIN("age")' in last
+    assert " GROUP BY " in last
+    with duckdb.connect(str(base), read_only=True) as link:
+        groups = link.execute(last).fetchall()
+    assert sum(group[-1] for group in groups) == 20_000
+    assert "SELECT " not in run(*line).stderr
+    assert "SELECT " not in run("check", "audit_specs/loans.yaml", "--explain-plan").stderr
+    refused = run("check", "audit_specs/loans.yaml", "--no-data", "--explain-plan")
+    assert refused.returncode == 2
+    assert "--explain-plan asks the data" in refused.stderr
