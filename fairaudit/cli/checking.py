@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,12 +76,16 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     request.arguments = tuple(map(str, specs))
     form = format_named(format_name)
     listed = _list_audits(specs, data, form, no_data=no_data)
-    if explain_plan:
-        _print_statements(no_data=no_data)
+    if explain_plan and no_data:
+        raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
     codes = []
     for path, file in listed:
         started = time.monotonic()
-        with silenced(debug=debug), show_progress(quiet=0, color=color) as progress:
+        with (
+            silenced(debug=debug),
+            _statements_printed() if explain_plan else nullcontext(),
+            show_progress(quiet=0, color=color) as progress,
+        ):
             found = dry_run.preview(
                 Path(path),
                 file,
@@ -103,20 +108,22 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
 
 
-def _print_statements(*, no_data: bool) -> None:
+@contextmanager
+def _statements_printed() -> Iterator[None]:
     """Prints each statement on its way to a database; what lies in files is asked none."""
     import logging
-
-    if no_data:
-        raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
 
     class Printed(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             write_line(record.getMessage())
 
-    log = logging.getLogger("fairaudit.statements")
+    log, printed = logging.getLogger("fairaudit.statements"), Printed()
     log.setLevel(logging.INFO)
-    log.handlers, log.propagate = [Printed()], False
+    log.addHandler(printed)
+    try:
+        yield
+    finally:
+        log.removeHandler(printed)
 
 
 def _list_audits(

@@ -127,10 +127,12 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         return ""
     metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
     record = find_metric(metric)
-    both = {Requirement.LABEL, Requirement.PREDICTION}
-    if not isinstance(record, GroupMetric) or not both <= record.requirements:
+    other = {Requirement.PREDICTION, Requirement.SCORE}
+    is_of_both = isinstance(record, GroupMetric) and Requirement.LABEL in record.requirements
+    if not isinstance(record, GroupMetric) or not is_of_both or not other & record.requirements:
         return ""
-    words = (("label positive", "label"), ("selected", check.of))
+    words = [("label positive", "label")]
+    words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
     values = [
         f"{what}: {names.line(result.positives[outcome])}"
         for what, outcome in words

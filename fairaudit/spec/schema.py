@@ -118,7 +118,7 @@ class ExpectedRows(Strict):
 class Expected(Strict):
     """What the data must hold to be audited: rows, and levels of attributes and strata."""
 
-    rows: Annotated[ExpectedRows, BeforeValidator(read_row_limits)] = ExpectedRows.model_construct()
+    rows: Annotated[ExpectedRows, BeforeValidator(read_row_limits)] = ExpectedRows()
     """How many rows must be counted; else there is an error and no verdict.
 
     Example: `{at_least: 500}`.
@@ -254,33 +254,33 @@ class AuditSpec(Strict):
 
     Example: `{protected: [gender, race], decision: approved}`.
     """
-    format: FileFormat = FileFormat.model_construct()
+    format: FileFormat = FileFormat()
     """How the CSV files are written. Example: `{separator: ;}`."""
     filter: Text | None = None
     """A condition on rows: only those that fulfil it are audited.
 
     Example: `hours >= 10 and country is not null`.
     """
-    missing: MissingRules = MissingRules.model_construct()
+    missing: MissingRules = MissingRules()
     """Which values are missing, and what becomes of their rows.
 
     Example: `{tokens: [NA], label: drop}`.
     """
     undefined: OnUndefined = OnUndefined.FAIL
     """What a value that does not exist does to its check. Example: `warn`."""
-    groups: Groups = Groups.model_construct()
+    groups: Groups = Groups()
     """Which groupings tables show, and what a group must reach to be compared.
 
     Example: `{min_size: 30}`.
     """
-    expect: Expected = Expected.model_construct()
+    expect: Expected = Expected()
     """What the data must hold; else there is an error and no verdict.
 
     Example: `{rows: {at_least: 500}}`.
     """
-    inference: Inference = Inference.model_construct()
+    inference: Inference = Inference()
     """How sure intervals and tests are, and by which method. Example: `{confidence: 0.99}`."""
-    defaults: Defaults = Defaults.model_construct()
+    defaults: Defaults = Defaults()
     """What the entries of `metrics` share, unless they say it themselves.
 
     Example: `{by: each, fail: "< 0.8"}`.
@@ -293,7 +293,7 @@ class AuditSpec(Strict):
     Examples: `selection_rate`, `[selection_rate, {metric: demographic_parity_ratio, fail: "<
     0.8"}]`.
     """
-    simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson.model_construct()
+    simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson()
     """The scan for Simpson's reversals, which is made unless it is `false`.
 
     Examples: `false`, `{warn: every_stratum}`.
