@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -42,11 +42,11 @@ _RETRIES = 3
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
 
-Query = Callable[[str], "pa.Table"]
-"""Carries out a query in the one transaction of a connection."""
+Query = Callable[[str], pl.DataFrame]
+"""What comes of a query in the one transaction of a connection."""
 
 _LimitedQuery = Callable[[str, float | None], "pa.Table"]
-"""The same, ended with an error after so many seconds, unless that is None."""
+"""The same as Arrow, ended with an error after so many seconds, unless that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Table:
 
     def _read_groups(self, plan: Plan, columns: AbstractSet[str], cut: Mapping[str, Key]) -> Batch:
         needed = [name for name in self.schema if name in columns]
-        frame = _read(self.query(self._write(plan, needed, cut)))
+        frame = self.query(self._write(plan, needed, cut))
         if frame.height > MOST_GROUPS:
             what = (
                 f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
@@ -163,23 +163,25 @@ def open_table(data: Database) -> Iterator[Table]:
     dialect = _dialect_of(data)
     source = _source_of(data, dialect)
     end = None if data.timeout is None else time.monotonic() + data.timeout
-    with _said(data, "connected to", end), dialect.connect(data) as ask:
+    with ExitStack() as stack:
+        with _said(data, "connected to", end):
+            ask = stack.enter_context(dialect.connect(data))
 
-        def query(text: str) -> pa.Table:
+        def query(text: str) -> pl.DataFrame:
             _LOG.info("%s", text)
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)
             with _said(data, "read", end):
-                return ask(text, left)
+                return _read(ask(text, left))
 
         if data.table is not None:
             _refuse_missing(data, dialect, query)
-        empty = _read(query(f"SELECT * FROM {source} LIMIT 0"))
-        (rows,) = _read(query(f"SELECT COUNT(*) AS n FROM {source}"))["n"]
+        empty = query(f"SELECT * FROM {source} LIMIT 0")
+        (rows,) = query(f"SELECT COUNT(*) AS n FROM {source}")["n"]
         snapshot = None
         if dialect.snapshot is not None:
-            (snapshot,) = _read(query(f"SELECT {dialect.snapshot} AS state"))["state"]
+            (snapshot,) = query(f"SELECT {dialect.snapshot} AS state")["state"]
         yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
 
 
@@ -231,7 +233,7 @@ def _refuse_missing(data: Database, dialect: _Dialect, query: Query) -> None:
     assert data.table is not None
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
-    listed = _read(query(dialect.tables.format(within=within))).rows()
+    listed = query(dialect.tables.format(within=within)).rows()
     known = [*(row[1] for row in listed), *(f"{row[0]}.{row[1]}" for row in listed)]
     if data.table not in known:
         near = did_you_mean(data.table, known)

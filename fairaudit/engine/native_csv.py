@@ -223,8 +223,9 @@ class _Work:
         grouping = Grouping(plan, [name for name in header if name in needed])
         columns = tuple(map(header.index, grouping.columns))
         parts = [part for part in self._run([(columns, (), grouping.most)]) or () if part.lines]
-        tables = [table for part in parts for table in part.tables if table is not None]
-        if not tables:
+        given = [table for part in parts for table in part.tables]
+        tables = [table for table in given if table is not None]
+        if not tables or len(tables) < len(given):  # what a thread gave up is not left out
             return None
         counts = count_groups(plan, self._file.file.path, grouping, tables)
         lines = sum(part.lines for part in parts)

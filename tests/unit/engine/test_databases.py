@@ -259,6 +259,17 @@ def test_an_error_of_a_database_quotes_no_row(people: Callable[[int], tuple[Path
     assert "'f'" not in str(raised.value)
 
 
+def test_a_fault_of_ours_is_not_told_as_one_of_the_database(
+    people: Callable[[int], tuple[Path, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(databases.Table, "group", fail)
+    with pytest.raises(ZeroDivisionError):
+        fairaudit.audit(AGES, people(20)[1])
+
+
 def test_a_query_is_a_table_of_its_rows(people: Callable[[int], tuple[Path, str]]) -> None:
     file, table = people(200)
     base = table.partition("?")[0]
