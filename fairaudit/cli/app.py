@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -70,6 +70,7 @@ class Request:
     """What a command line asks for, whether or not it can be carried out: where an error belongs.
 
     `arguments` are those without an option; `outputs` is set once the command may write there.
+    `repeated` are options of one value that stand there more than once.
     `began` is when the process was ready to load the command, by `time.perf_counter`.
     """
 
@@ -79,6 +80,7 @@ class Request:
     baseline: str | None = None
     format_name: str = "terminal"
     written: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
     debug: bool = False
     outputs: Outputs = field(default_factory=Outputs)
     began: float = field(default_factory=time.perf_counter)
@@ -139,7 +141,7 @@ def read_request(words: Sequence[str]) -> Request:
     rest = list(words)
     if name in commands:
         rest.remove(name)
-    options, rest, _ = command.make_parser(context).parse_args(rest)
+    options, rest, order = command.make_parser(context).parse_args(rest)
     arguments = [
         word
         for parameter in command.params
@@ -153,8 +155,18 @@ def read_request(words: Sequence[str]) -> Request:
         baseline=options.get("baseline"),
         format_name=options.get("format_name") or _format_of_environment(name),
         written=tuple(_listed(options.get("output"))),
+        repeated=tuple(_list_repeated(order)),
         debug="--debug" in words,
     )
+
+
+def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
+    """The options that take one value, and stand more than once among the parameters of a line."""
+    for parameter in dict.fromkeys(order):
+        is_option = isinstance(parameter, typer.core.TyperOption)
+        may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
+        if is_option and not may_repeat and order.count(parameter) > 1:
+            yield parameter.opts[-1]
 
 
 def _format_of_environment(command: str) -> str:

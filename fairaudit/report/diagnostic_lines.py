@@ -240,9 +240,11 @@ def _sure(finding: Finding) -> list[str]:
 
 
 def _is_across(finding: Finding) -> bool:
-    """Whether a limit that a value crosses lies within its interval."""
+    """Whether a limit that a value is beyond lies within its interval, and no note says so."""
     estimate, limit = finding.estimate, finding.limit
-    if estimate is None or not finding.crossed or not isinstance(limit, Limit):
+    if estimate is None or not isinstance(limit, Limit) or limit.conclusive:
+        return False
+    if not headlines.beyond_words(finding):
         return False
     low, high = estimate.low, estimate.high
     bounds = (float(bound) for bound in (limit.below, limit.above) if bound is not None)

@@ -205,7 +205,7 @@ def fuzz(
         sources.append(HERE / "fuzz" / "driver.c")
         build = ["gcc", f"-fsanitize={SANITIZERS}"]
         command = [program, seeds, str(tries), str(seconds), str(seed), folder / f"{name}-last"]
-    subprocess.run([*build, *COMMON, *target.options, *sources, "-o", program], check=True)
+    subprocess.run([*build, *COMMON, *target.options, *sources, "-o", program, "-lm"], check=True)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)

@@ -272,3 +272,28 @@ def test_q_prints_headlines_and_qq_nothing(tmp_path: Path) -> None:
         "data.csv: error[demographic_parity_ratio]: group=a is selected 60 % as often as group=b"
     )
     assert run("run", spec_file(tmp_path, *GOOD), "-q").stdout == ""
+
+
+def test_an_option_of_one_value_is_given_once(tmp_path: Path) -> None:
+    """The last would count, and the others would be audited in nobody's eyes."""
+    loans = "audit_specs/loans.yaml"
+    twice = ["--data", "sample_data/loans.csv", "--data", "sample_data/loans.parquet"]
+    for command in ("run", "check", "count"):
+        more = ["-o", str(tmp_path / "a.counts")] if command == "count" else []
+        done = run(command, loans, *twice, *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--data is given more than once, and has one value" in done.stderr
+        assert "a folder or a glob" in done.stderr
+    assert not [*tmp_path.iterdir()]
+    done = run("run", loans, "--tolerance=0.1", "--tolerance", "0.1")
+    assert "--tolerance is given more than once" in done.stderr
+    several = ["-q", "-q", "--only", "impact*", "--only", "differential*"]
+    several += [
+        "-o",
+        str(tmp_path / "a.json"),
+        "-o",
+        str(tmp_path / "a.md"),
+        "--exit-zero",
+        "--exit-zero",
+    ]
+    assert run("run", loans, *several).returncode == 0

@@ -30,7 +30,8 @@ SENTENCE = re.compile(
     r"\((?P<word>fails|warns) .*; "
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
-    rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}), "
+    rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
+    r"(?P<across>, on both sides of the limit)?, "
     r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) against no disparity \((?P<test>[^)]*)\).*"
 )
 RATES = st.tuples(st.integers(1, 90), st.integers(1, 90)).map(lambda one: (one[0], sum(one)))
@@ -64,6 +65,9 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     def beyond(number: Fraction | float) -> bool:
         return (low is not None and number < low) or (high is not None and number > high)
 
+    is_within = any(end is not None and one["low"] < end < one["high"] for end in (low, high))
+    # A limit that asks for the whole interval has a sentence of its own on that.
+    assert bool(said["across"]) == (is_within and beyond(value) and not case.conclusive)
     # The numbers are those of the document, rounded.
     true: dict[str, Fraction] = {
         "value": value,
