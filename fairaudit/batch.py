@@ -10,7 +10,16 @@ from pathlib import Path
 
 from fairaudit import spec as spec_files
 from fairaudit.baseline import NO_TOLERANCE
-from fairaudit.engine import DEFAULT, Database, Engine, Files, Outcome, find_files, name_files
+from fairaudit.engine import (
+    DEFAULT,
+    Database,
+    Engine,
+    Files,
+    Outcome,
+    find_files,
+    name_entry,
+    name_files,
+)
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import audit, audit_together, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
@@ -58,12 +67,13 @@ def answer(  # noqa: PLR0913  # the options of a command
             tolerance=NO_TOLERANCE if tolerance is None else tolerance, draws=draws,
             settings=settings, timeout=timeout, progress=progress, engine=engine,
         )  # fmt: skip
-        return [Answer(str(specs[0]), data, _catch_error(ask))]
+        return [Answer(str(specs[0]), name_data(data), _catch_error(ask))]
     outcomes = audit_together(
         specs, data, fail_on=fail_on, settings=settings, timeout=timeout, progress=progress,
         engine=engine,
     )  # fmt: skip
-    return [Answer(str(spec), data, outcome) for spec, outcome in zip(specs, outcomes, strict=True)]
+    named = name_data(data)
+    return [Answer(str(spec), named, found) for spec, found in zip(specs, outcomes, strict=True)]
 
 
 def _catch_error(ask: Callable[[], AuditResult]) -> AuditResult | FairauditError:
@@ -137,6 +147,11 @@ def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str 
         files = name_files([data], Path())
         return [(str(spec), name) for spec in specs for name in files]
     return [(str(spec), data) for spec in specs]
+
+
+def name_data(data: str | None) -> str | None:
+    """The data of an answer: as they are named, but for who may read a database."""
+    return None if data is None else name_entry(data)
 
 
 def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:

@@ -212,7 +212,10 @@ def _begin(
         request.outputs = clear_outputs(
             paths,
             lambda: batch.list_inputs(specs, data, baseline, draws),
-            lambda path: folder.report_paths(path, batch.list_audits(specs, data)),
+            lambda path: folder.report_paths(
+                path,
+                [(spec, batch.name_data(file)) for spec, file in batch.list_audits(specs, data)],
+            ),
         )
     if tolerance is not None and baseline is None:
         what = "--tolerance needs a --baseline"

@@ -68,7 +68,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
     Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
     """
-    from fairaudit import dry_run
+    from fairaudit import batch, dry_run
 
     request: Request = context.obj
     check_page_outputs(format_name, [], "a dry run")
@@ -98,7 +98,8 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
         if isinstance(found, FairauditError) and len(listed) == 1:
             raise found
         question = f"spec={names.copied(Path(path).name)}"
-        question += "" if file is None or len(listed) == 1 else f" data={names.copied(file)}"
+        named = batch.name_data(file)
+        question += "" if named is None or len(listed) == 1 else f" data={names.copied(named)}"
         codes.append(found.exit_code)
         if isinstance(found, FairauditError):
             write_line(f"{error_text(found)}\n{found.verdict.upper()}  {question}")

@@ -32,9 +32,10 @@ _LONGEST = 2000
 
 def end_by_error(error: FairauditError, request: Request) -> int:
     """Writes an error wherever the command was to write its result; returns its exit code."""
+    from fairaudit import batch
     from fairaudit.result import Answer
 
-    answer = Answer(request.subject, request.data, error)
+    answer = Answer(request.subject, batch.name_data(request.data), error)
     _write(answer, request)
     try:
         _print(answer, request)

@@ -7,7 +7,7 @@ it here. Polars lives in this package and nowhere else; it is imported where its
 from __future__ import annotations
 
 from fairaudit.engine import polars_engine
-from fairaudit.engine.contract import Data, Database, Engine, Files, Frame, Outcome
+from fairaudit.engine.contract import Data, Database, Engine, Files, Frame, Outcome, name_entry
 from fairaudit.engine.files import find_files, name_files
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Frame",
     "Outcome",
     "find_files",
+    "name_entry",
     "name_files",
 ]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.cut_rounds import PartsOfSpan, Span
@@ -51,6 +52,7 @@ class Frame:
 
 _SCHEMES = ("duckdb", "postgresql", "postgres", "sc", "spark")
 _SECRETS = frozenset({"password", "passfile", "sslpassword", "token"})
+_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,17 @@ class Database:
 
         Raises `UsageError` where it is not the only one, or where it has a password.
         """
-        named = [entry for entry in entries if entry.partition("://")[0].lower() in _SCHEMES]
+        named = [entry for entry in entries if _is_address(entry)]
         if not named:
             return None
         found = cls(named[0], base)
         if len(entries) > 1:
             raise UsageError("a database is audited by itself", "name it alone, or audit each")
-        if urlsplit(found.entry).password is not None or _SECRETS & {*found._parameters}:
+        if not found._can_be_read:
+            what = f"{found.name}: this is no address of a database"
+            hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
+            raise UsageError(what, hint)
+        if urlsplit(found.entry).password is not None or found._has_secret:
             what = f"{found.name}: a password has no place in an address, which reports print"
             hint = "PGPASSWORD or ~/.pgpass has it; of Spark, SPARK_CONNECT_AUTHENTICATE_TOKEN"
             raise UsageError(what, hint)
@@ -113,14 +119,16 @@ class Database:
 
     def address_with(self, defaults: Mapping[str, str]) -> str:
         """How a client connects, without what is ours; `defaults` give way to the address."""
-        own = dict(parse_qsl(urlsplit(self.entry).query))
+        own = _pairs(urlsplit(self.entry).query)
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
-        others = {**defaults, **others}
-        return urlunsplit(urlsplit(self.entry)._replace(query=urlencode(others)))
+        query = urlencode({**defaults, **others}, quote_via=quote)  # libpq reads + as itself
+        return urlunsplit(urlsplit(self.entry)._replace(query=query))
 
     @property
     def name(self) -> str:
-        """How reports name it: without a user."""
+        """How reports name it: without a user, and what else only a server is told."""
+        if not self._can_be_read:
+            return f"{self.entry.partition('://')[0]}://…"
         parts = urlsplit(self.entry)
         own = {k: v for k, v in self._parameters.items() if k in {"table", "query"}}
         shown = "&".join(f"{name}={value}" for name, value in own.items())
@@ -132,7 +140,36 @@ class Database:
         """What stands behind `?`; of Spark Connect also behind `;`."""
         parts = urlsplit(self.entry)
         _, *others = parts.path.split(";")
-        return {**dict(parse_qsl("&".join(others))), **dict(parse_qsl(parts.query))}
+        return {**_pairs("&".join(others)), **_pairs(parts.query)}
+
+    @property
+    def _has_secret(self) -> bool:
+        return not _SECRETS.isdisjoint(map(str.lower, self._parameters))
+
+    @property
+    def _can_be_read(self) -> bool:
+        """Whether its host is one: a password that has a slash in it would stand there, too."""
+        try:
+            parts = urlsplit(self.entry)
+        except ValueError:
+            return False
+        hosts = parts.netloc.rpartition("@")[2].split(",")
+        has_user_beyond = bool(parts.netloc) and "@" in parts.path.partition(";")[0]
+        return not (parts.fragment or has_user_beyond) and all(map(_HOST.fullmatch, hosts))
+
+
+def name_entry(entry: str) -> str:
+    """How reports name an entry of `data`: an address of a database as its `Database` does."""
+    return Database(entry).name if _is_address(entry) else entry
+
+
+def _is_address(entry: str) -> bool:
+    return entry.partition("://")[0].lower() in _SCHEMES
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The parameters of an address; a plus is one, as in SQL."""
+    return dict(parse_qsl(text.replace("+", "%2B")))
 
 
 Data: TypeAlias = Files | Frame | Database
