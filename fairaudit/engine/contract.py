@@ -50,7 +50,10 @@ class Frame:
     frame: Any
 
 
-_SCHEMES = ("duckdb", "postgresql", "postgres", "sc", "spark")
+_SCHEMES = (
+    "duckdb", "postgresql", "postgres", "sc", "spark",
+    "mysql", "snowflake", "bigquery", "clickhouse", "trino",
+)  # fmt: skip
 _SECRETS = frozenset({"password", "passfile", "sslpassword", "token"})
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 

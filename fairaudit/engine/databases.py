@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from fairaudit import names
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.contract import Database
+from fairaudit.engine.dialects import Dialect, dialect_of
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.plan import Key, Plan, is_finite_number
@@ -36,40 +35,12 @@ MOST_GROUPS = 5_000_000
 
 _TIMES = "fairaudit_rows"
 _FLOATS = (pl.Float32, pl.Float64)
-_AGAIN = 0.05
-_RETRIES = 3
 
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
 
 Query = Callable[[str], pl.DataFrame]
 """What comes of a query in the one transaction of a connection."""
-
-_LimitedQuery = Callable[[str, float | None], "pa.Table"]
-"""The same as Arrow, ended with an error after so many seconds, unless that is None."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Dialect:
-    """A database: the package that connects to it, how, and what its SQL says otherwise.
-
-    The first columns of what `tables` gives are a schema and a table in it.
-    """
-
-    title: str
-    package: str
-    extra: str
-    connect: Callable[[Database], AbstractContextManager[_LimitedQuery]]
-    is_nan: str
-    quote: str = '"'
-    double: str = "DOUBLE PRECISION"
-    tables: str = "SELECT table_schema, table_name FROM information_schema.tables"
-    snapshot: str | None = None
-    """What a query says of the state that it sees, where the database numbers its states."""
-
-    def quoted(self, name: str) -> str:
-        """A name of a column, a table or a schema, whatever it holds."""
-        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +52,7 @@ class Table:
     schema: Mapping[str, pl.DataType]
     rows: int
     query: Query
-    dialect: _Dialect
+    dialect: Dialect
     snapshot: str | None = None
 
     @property
@@ -114,19 +85,25 @@ class Table:
             hint = "audit an export as Parquet, or give scores and weights fewer decimals in a view"
             raise DataError(what, hint)
         frame.columns = [*needed, own(_TIMES)]
+        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
         """The query that groups by columns, of those that are `cut` by the interval."""
         shown, grouped = [], []
         for name in needed:
-            column = self.dialect.quoted(name)
-            if name in cut and self.schema[name].is_numeric():
-                shown.append(f"MIN({column})")
-                grouped.append(self._interval(cut[name], plan))
-            else:
-                shown.append(column)
-                grouped.append(column)
+            column, dtype = self.dialect.quoted(name), self.schema[name]
+            if dtype == pl.String:
+                column = self.dialect.exact_text.format(column)
+            grouped.append(column)
+            if dtype == pl.String and self.dialect.letters is not None:
+                grouped.append(self.dialect.letters.format(column))
+            if dtype == pl.Float32:
+                column = self.dialect.exact_float.format(column)
+            if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
+                grouped[-1] = self._interval(cut[name], plan)
+                column = f"MIN({column})"
+            shown.append(column)
         # By other names, or a dialect would group by what is shown.
         shown = [f"{value} AS fairaudit_{place}" for place, value in enumerate(shown)]
         shown.append(f"COUNT(*) AS {_TIMES}")
@@ -141,7 +118,7 @@ class Table:
         number = f"CAST({column} AS {kind})"
         words = ["", *plan.tokens, *plan.unknown.get(key.column, ())]
         apart = [f"{number} = {_literal(word, kind)}" for word in words if is_finite_number(word)]
-        if dtype in _FLOATS:
+        if dtype in _FLOATS and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
         steps = [
             f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(str(edge.value), kind)} "
@@ -160,7 +137,7 @@ def open_table(data: Database) -> Iterator[Table]:
     Raises `UsageError` where the address names none, or a package is missing, and `DataError` where
     it cannot be read.
     """
-    dialect = _dialect_of(data)
+    dialect = dialect_of(data)
     source = _source_of(data, dialect)
     end = None if data.timeout is None else time.monotonic() + data.timeout
     with ExitStack() as stack:
@@ -175,13 +152,12 @@ def open_table(data: Database) -> Iterator[Table]:
             with _said(data, "read", end):
                 return _read(ask(text, left))
 
-        if data.table is not None:
-            _refuse_missing(data, dialect, query)
+        _refuse_missing(data, dialect, query)
         empty = query(f"SELECT * FROM {source} LIMIT 0")
-        (rows,) = query(f"SELECT COUNT(*) AS n FROM {source}")["n"]
+        rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
         snapshot = None
         if dialect.snapshot is not None:
-            (snapshot,) = query(f"SELECT {dialect.snapshot} AS state")["state"]
+            snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
         yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
 
 
@@ -218,7 +194,7 @@ def _literal(number: str, kind: str) -> str:
     return f"CAST('{float(number)!r}' AS {kind})"
 
 
-def _source_of(data: Database, dialect: _Dialect) -> str:
+def _source_of(data: Database, dialect: Dialect) -> str:
     """What stands behind FROM: a table, by its name and that of its schema, or a query."""
     if data.table is not None:
         return ".".join(map(dialect.quoted, data.table.split(".")))
@@ -228,9 +204,10 @@ def _source_of(data: Database, dialect: _Dialect) -> str:
     return f"({data.query.rstrip().rstrip(';')}) AS t"
 
 
-def _refuse_missing(data: Database, dialect: _Dialect, query: Query) -> None:
+def _refuse_missing(data: Database, dialect: Dialect, query: Query) -> None:
     """Raises `DataError` where there is no such table, with the nearest name."""
-    assert data.table is not None
+    if data.table is None or dialect.tables is None:
+        return
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
     listed = query(dialect.tables.format(within=within)).rows()
@@ -264,122 +241,3 @@ def _said(data: Database, what: str, end: float | None) -> Iterator[None]:
 def _too_late(data: Database) -> DataError:
     what = f"{data.name}: did not answer within {data.timeout:g} s"
     return DataError(what, "give it more by --timeout, or audit an export as Parquet")
-
-
-@contextmanager
-def _duckdb(data: Database) -> Iterator[_LimitedQuery]:
-    import duckdb
-
-    path = data.path
-    if path is not None and not path.is_file():
-        raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
-    name, is_file = (":memory:", False) if path is None else (str(path), True)
-    with closing(duckdb.connect(name, read_only=is_file)) as link:
-
-        def ask(text: str, seconds: float | None) -> pa.Table:
-            (statement,) = link.extract_statements(text)
-            with _interrupting(link.interrupt, seconds):
-                return link.sql(statement.query).to_arrow_table()
-
-        link.begin()
-        yield ask
-
-
-@contextmanager
-def _interrupting(interrupt: Callable[[], object], seconds: float | None) -> Iterator[None]:
-    """Interrupts what is done within, after so many seconds, until it ends.
-
-    Again and again: an interrupt before a query has begun would be of nothing.
-    """
-    if seconds is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def watch() -> None:
-        is_over = ended.wait(seconds)
-        while not is_over:
-            interrupt()
-            is_over = ended.wait(_AGAIN)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-
-
-@contextmanager
-def _postgres(data: Database) -> Iterator[_LimitedQuery]:
-    from adbc_driver_postgresql import dbapi
-
-    # libpq waits for two seconds at least.
-    wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
-    with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-
-        def ask(text: str, seconds: float | None) -> pa.Table:
-            if seconds is not None:
-                cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
-            cursor.execute(text)
-            return cursor.fetch_arrow_table()
-
-        yield ask
-
-
-@contextmanager
-def _spark(data: Database) -> Iterator[_LimitedQuery]:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder
-    if data.scheme == "sc":
-        session = builder.remote(data.address_with({})).create()
-        _retry_briefly(session)
-    else:
-        session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
-
-    def ask(text: str, seconds: float | None) -> pa.Table:
-        with _interrupting(session.interruptAll, seconds):
-            return session.sql(text).toArrow()
-
-    try:
-        yield ask
-    finally:
-        session.stop()
-
-
-def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be missing
-    """A server that does not answer is told within seconds: Spark's own patience is minutes."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
-
-
-_DUCKDB = _Dialect("DuckDB", "duckdb", "duckdb", _duckdb, "isnan({})")
-_POSTGRES = _Dialect(
-    "PostgreSQL", "adbc_driver_postgresql", "postgres", _postgres, "{} = 'NaN'::float8",
-    snapshot="CAST(pg_current_snapshot() AS TEXT)",
-)  # fmt: skip
-_SPARK = _Dialect(
-    "Spark", "pyspark", "spark", _spark, "isnan({})", "`", "DOUBLE", "SHOW TABLES{within}"
-)
-_DIALECTS = {
-    "duckdb": _DUCKDB,
-    "postgresql": _POSTGRES,
-    "postgres": _POSTGRES,
-    "sc": _SPARK,
-    "spark": _SPARK,
-}
-
-
-def _dialect_of(data: Database) -> _Dialect:
-    """The dialect of an address; raises `UsageError` where its package is not installed."""
-    from importlib.util import find_spec
-
-    dialect = _DIALECTS[data.scheme]
-    if find_spec(dialect.package) is None:
-        what = f"{data.name}: reading {dialect.title} needs the package {dialect.package}"
-        raise UsageError(what, f"pip install 'fairaudit-cli[{dialect.extra}]'")
-    return dialect

@@ -278,6 +278,18 @@ def test_a_query_is_a_table_of_its_rows(people: Callable[[int], tuple[Path, str]
     assert said(AGES, queried) == said(AGES, frame)
 
 
+LETTERS = pl.DataFrame({"sex": ["f", "F", "m"] * 10, "age": [20.0] * 30, "y": [True, False] * 15})
+
+
+def test_texts_are_told_apart_whatever_their_column_takes_for_equal(tmp_path: Path) -> None:
+    base = tmp_path / "lake.duckdb"
+    with duckdb.connect(base) as link:
+        link.execute("CREATE TABLE people (sex VARCHAR COLLATE NOCASE, age DOUBLE, y BOOLEAN)")
+        link.executemany("INSERT INTO people VALUES (?, ?, ?)", LETTERS.rows())
+        assert len(link.sql("SELECT sex FROM people GROUP BY sex").fetchall()) == 2
+    assert said(AGES, f"duckdb:///{base}?table=people") == said(AGES, LETTERS)
+
+
 def test_what_needs_rows_is_refused(people: Callable[[int], tuple[Path, str]]) -> None:
     _, table = people(20)
     rows = {**AGES, "metrics": [{"metric": "consistency"}]}
@@ -464,6 +476,19 @@ def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
         fairaudit.audit(SPEC, slow)
     with pytest.raises(DataError, match="cannot be connected to"):
         fairaudit.audit(SPEC, "postgresql://me@127.0.0.1:9/none?table=people")
+
+
+def test_postgresql_tells_texts_apart_whatever_their_column_takes_for_equal(postgres: str) -> None:
+    dbapi = import_module("adbc_driver_postgresql.dbapi")
+    alike = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
+    with dbapi.connect(postgres) as link, link.cursor() as cursor:
+        cursor.execute(f"CREATE COLLATION alike ({alike})")
+        cursor.execute("CREATE TABLE letters (sex text COLLATE alike, age float8, y boolean)")
+        cursor.executemany("INSERT INTO letters VALUES ($1, $2, $3)", LETTERS.rows())
+        link.commit()
+        cursor.execute("SELECT sex FROM letters GROUP BY sex")
+        assert len(cursor.fetchall()) == 2
+    assert said(AGES, f"{postgres}?table=letters") == said(AGES, LETTERS)
 
 
 def test_postgresql_ends_a_statement_at_the_end_of_its_time(postgres: str) -> None:

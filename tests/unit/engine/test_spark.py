@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from test_databases import AGES, CUT, MANY, PEOPLE, ROWS, SCORED, SPEC, TYPES, said
 
 import fairaudit
-from fairaudit.engine import databases
+from fairaudit.engine import databases, dialects
 from fairaudit.engine.contract import Database
 from fairaudit.errors import DataError, UsageError
 
@@ -136,14 +136,14 @@ def test_a_table_is_named_with_its_schema(
     file = people(200)
 
     @contextmanager
-    def with_table(data: Database) -> Iterator[databases._LimitedQuery]:
-        with databases._spark(data) as ask:
+    def with_table(data: Database) -> Iterator[dialects.LimitedQuery]:
+        with dialects._spark(data) as ask:
             ask("CREATE DATABASE lake", None)
             ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None)
             yield ask
 
-    dialect = replace(databases._SPARK, connect=with_table)
-    monkeypatch.setitem(databases._DIALECTS, "sc", dialect)
+    dialect = replace(dialects._SPARK, connect=with_table)
+    monkeypatch.setitem(dialects.DIALECTS, "sc", dialect)
     assert said(AGES, f"{spark}?table=lake.people") == said(AGES, file)
     with pytest.raises(DataError, match=r"no table 'lake\.peple'; did you mean 'lake\.people'"):
         fairaudit.audit(AGES, f"{spark}?table=lake.peple")

@@ -1,0 +1,236 @@
+"""How each database is connected to, and what its SQL says otherwise than the others'."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from fairaudit.engine.contract import Database
+from fairaudit.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AGAIN = 0.05
+_RETRIES = 3
+
+LimitedQuery = Callable[[str, float | None], "pa.Table"]
+"""The same as Arrow, ended with an error after so many seconds, unless that is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A database: the package that connects to it, how, and what its SQL says otherwise.
+
+    The first columns of what `tables` gives are a schema and a table in it.
+    """
+
+    title: str
+    package: str
+    install: str
+    """What pip is asked for."""
+    connect: Callable[[Database], AbstractContextManager[LimitedQuery]]
+    is_nan: str | None = None
+    """A test of a number; None where none was tried: then numbers leave it uncut."""
+    quote: str = '"'
+    double: str = "DOUBLE PRECISION"
+    tables: str | None = "SELECT table_schema, table_name FROM information_schema.tables"
+    snapshot: str | None = None
+    """What a query says of the state that it sees, where the database numbers its states."""
+    exact_text: str = "{}"
+    """A text that equals no other, whatever its column takes for equal, such as `f` and `F`."""
+    letters: str | None = None
+    """What differs for texts that are equal even so."""
+    exact_float: str = "{}"
+    """A single-precision number with all its digits."""
+
+    def quoted(self, name: str) -> str:
+        """A name of a column, a table or a schema, whatever it holds."""
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+
+@contextmanager
+def _duckdb(data: Database) -> Iterator[LimitedQuery]:
+    import duckdb
+
+    path = data.path
+    if path is not None and not path.is_file():
+        raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
+    name, is_file = (":memory:", False) if path is None else (str(path), True)
+    with closing(duckdb.connect(name, read_only=is_file)) as link:
+
+        def ask(text: str, seconds: float | None) -> pa.Table:
+            (statement,) = link.extract_statements(text)
+            with _interrupting(link.interrupt, seconds):
+                return link.sql(statement.query).to_arrow_table()
+
+        link.begin()
+        yield ask
+
+
+@contextmanager
+def _interrupting(interrupt: Callable[[], object], seconds: float | None) -> Iterator[None]:
+    """Interrupts what is done within, after so many seconds, until it ends.
+
+    Again and again: an interrupt before a query has begun would be of nothing.
+    """
+    if seconds is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        is_over = ended.wait(seconds)
+        while not is_over:
+            interrupt()
+            is_over = ended.wait(_AGAIN)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+@contextmanager
+def _postgres(data: Database) -> Iterator[LimitedQuery]:
+    from adbc_driver_postgresql import dbapi
+
+    # libpq waits for two seconds at least.
+    wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
+    with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+        def ask(text: str, seconds: float | None) -> pa.Table:
+            if seconds is not None:
+                cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
+            cursor.execute(text)
+            return cursor.fetch_arrow_table()
+
+        yield ask
+
+
+@contextmanager
+def _spark(data: Database) -> Iterator[LimitedQuery]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if data.scheme == "sc":
+        session = builder.remote(data.address_with({})).create()
+        _retry_briefly(session)
+    else:
+        session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
+
+    def ask(text: str, seconds: float | None) -> pa.Table:
+        with _interrupting(session.interruptAll, seconds):
+            return session.sql(text).toArrow()
+
+    try:
+        yield ask
+    finally:
+        session.stop()
+
+
+def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be missing
+    """A server that does not answer is told within seconds: Spark's own patience is minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+
+
+@contextmanager
+def _ibis(
+    data: Database, secrets: Mapping[str, str], options: Mapping[str, bool]
+) -> Iterator[LimitedQuery]:
+    """What Ibis connects to: it writes our SQL, which DuckDB would read, as its server reads it.
+
+    `secrets` are options by the variable of the environment that has them; without it they are not
+    given.
+    """
+    import ibis
+
+    dialect = DIALECTS[data.scheme]
+    found = {option: os.environ[name] for option, name in secrets.items() if name in os.environ}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of time zones that a server does not know
+        try:
+            link = ibis.connect(data.address_with({}), **options, **found)
+        except ImportError as error:
+            raise _lacks_package(data, dialect, "its driver") from error
+
+    def ask(text: str, seconds: float | None) -> pa.Table:
+        if seconds is not None:
+            what = f"{data.name}: {dialect.title} is given no time limit"
+            raise UsageError(what, "`timeout 600 fairaudit run SPEC` ends any command")
+        return link.sql(text, dialect="duckdb").to_pyarrow()
+
+    try:
+        yield ask
+    finally:
+        link.disconnect()
+
+
+def _of_ibis(
+    scheme: str, title: str, secrets: Mapping[str, str], options: Mapping[str, bool] | None = None
+) -> Dialect:
+    connect = partial(_ibis, secrets=secrets, options=options or {})
+    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect)
+
+
+_DUCKDB = Dialect(
+    "DuckDB", "duckdb", "'fairaudit-cli[duckdb]'", _duckdb, "isnan({})",
+    exact_text='CAST({} AS VARCHAR) COLLATE "binary"',
+)  # fmt: skip
+_POSTGRES = Dialect(
+    "PostgreSQL", "adbc_driver_postgresql", "'fairaudit-cli[postgres]'", _postgres,
+    "{} = 'NaN'::float8", snapshot="CAST(pg_current_snapshot() AS TEXT)",
+    exact_text='CAST({} AS TEXT) COLLATE "C"',
+)  # fmt: skip
+_SPARK = Dialect(
+    "Spark", "pyspark", "'fairaudit-cli[spark]'", _spark, "isnan({})", "`", "DOUBLE",
+    "SHOW TABLES{within}",
+)  # fmt: skip
+_MYSQL = replace(
+    _of_ibis("mysql", "MySQL", {"password": "MYSQL_PWD"}),
+    is_nan="FALSE", letters="HEX({})", exact_float="CAST({} AS DOUBLE)",
+)  # fmt: skip
+_BIGQUERY = replace(_of_ibis("bigquery", "BigQuery", {}), tables=None)
+_SNOWFLAKE = _of_ibis(
+    "snowflake", "Snowflake", {"password": "SNOWFLAKE_PASSWORD"}, {"create_object_udfs": False}
+)
+DIALECTS = {
+    "duckdb": _DUCKDB,
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+    "sc": _SPARK,
+    "spark": _SPARK,
+    "mysql": _MYSQL,
+    "snowflake": _SNOWFLAKE,
+    "bigquery": _BIGQUERY,
+    "clickhouse": _of_ibis("clickhouse", "ClickHouse", {"password": "CLICKHOUSE_PASSWORD"}),
+    "trino": _of_ibis("trino", "Trino", {"auth": "TRINO_PASSWORD"}),
+}
+
+
+def dialect_of(data: Database) -> Dialect:
+    """The dialect of an address; raises `UsageError` where its package is not installed."""
+    from importlib.util import find_spec
+
+    dialect = DIALECTS[data.scheme]
+    if find_spec(dialect.package) is None:
+        raise _lacks_package(data, dialect, f"the package {dialect.package}")
+    return dialect
+
+
+def _lacks_package(data: Database, dialect: Dialect, package: str) -> UsageError:
+    what = f"{data.name}: reading {dialect.title} needs {package}"
+    return UsageError(what, f"pip install {dialect.install}")
