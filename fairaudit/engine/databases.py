@@ -11,21 +11,22 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
 from fairaudit import names
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.contract import Database
-from fairaudit.engine.dialects import Dialect, dialect_of
+from fairaudit.engine.dialects import Dialect, Told, dialect_of
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.plan import Key, Plan, is_finite_number
+from fairaudit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +40,12 @@ _FLOATS = (pl.Float32, pl.Float64)
 _LOG = logging.getLogger("fairaudit.statements")
 """Hears each statement before a database does."""
 
-Query = Callable[[str], pl.DataFrame]
-"""What comes of a query in the one transaction of a connection."""
+
+class Query(Protocol):
+    """What comes of a query in the one transaction of a connection."""
+
+    def __call__(self, text: str, told: Told | None = None) -> pl.DataFrame:
+        """The rows; what is done of a long one is told meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,15 @@ class Table:
         state = f" (snapshot {self.snapshot})" if self.snapshot else ""
         return f"grouped by {self.dialect.title}{state}, Polars over the groups"
 
-    def group(self, plan: Plan) -> Batch:
+    def group(self, plan: Plan, progress: Progress = SILENT) -> Batch:
         """The combinations of the values that a plan reads, with how many rows have each.
 
         Raises `DataError` where there are more than `MOST_GROUPS`.
         """
-        return self._read_groups(plan, columns_read([plan], [*self.schema]), _cut_alone(plan))
+        columns = columns_read([plan], [*self.schema])
+        progress.start(f"grouping {self.data.name}", self.rows, "rows")
+        told = None if progress.silent else _tell(progress, self.rows)
+        return self._read_groups(plan, columns, _cut_alone(plan), told)
 
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
@@ -74,9 +82,15 @@ class Table:
         every = columns_read([plan], [*self.schema])
         return self._read_groups(plan, every if plan.is_derived else columns, {})
 
-    def _read_groups(self, plan: Plan, columns: AbstractSet[str], cut: Mapping[str, Key]) -> Batch:
+    def _read_groups(
+        self,
+        plan: Plan,
+        columns: AbstractSet[str],
+        cut: Mapping[str, Key],
+        told: Told | None = None,
+    ) -> Batch:
         needed = [name for name in self.schema if name in columns]
-        frame = self.query(self._write(plan, needed, cut))
+        frame = self.query(self._write(plan, needed, cut), told)
         if frame.height > MOST_GROUPS:
             what = (
                 f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
@@ -130,6 +144,19 @@ class Table:
         return f"CASE {' '.join(cases)} ELSE {' + '.join(steps) or '0'} END"
 
 
+def _tell(progress: Progress, rows: int) -> Told:
+    """Hands on which share of a table's rows is done; what a database takes back stays done."""
+    done = 0
+
+    def told(share: float) -> None:
+        nonlocal done
+        now = int(min(share, 1.0) * rows)
+        progress.advance(max(now - done, 0), "rows")
+        done = max(now, done)
+
+    return told
+
+
 @contextmanager
 def open_table(data: Database) -> Iterator[Table]:
     """A table of a database, read in one transaction that writes nothing.
@@ -144,13 +171,13 @@ def open_table(data: Database) -> Iterator[Table]:
         with _said(data, "connected to", end):
             ask = stack.enter_context(dialect.connect(data))
 
-        def query(text: str) -> pl.DataFrame:
+        def query(text: str, told: Told | None = None) -> pl.DataFrame:
             _LOG.info("%s", text)
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)
             with _said(data, "read", end):
-                return _read(ask(text, left))
+                return _read(ask(text, left, told))
 
         _refuse_missing(data, dialect, query)
         empty = query(f"SELECT * FROM {source} LIMIT 0")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 _AGAIN = 0.05
 _RETRIES = 3
 
-LimitedQuery = Callable[[str, float | None], "pa.Table"]
-"""The same as Arrow, ended with an error after so many seconds, unless that is None."""
+Told = Callable[[float], None]
+"""Hears which share of a query is done, from 0 to 1."""
+
+LimitedQuery = Callable[[str, float | None, Told | None], "pa.Table"]
+"""What comes of a query, ended with an error after so many seconds, unless that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,15 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
 
-        def ask(text: str, seconds: float | None) -> pa.Table:
+        def ask(text: str, seconds: float | None, told: Told | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
-            with _interrupting(link.interrupt, seconds):
+            with ExitStack() as stack:
+                if seconds is not None:
+                    stack.enter_context(_repeated(link.interrupt, seconds))
+                if told is not None:
+                    link.execute("SET enable_progress_bar = true")
+                    link.execute("SET enable_progress_bar_print = false")
+                    stack.enter_context(_repeated(lambda: told(link.query_progress() / 100)))
                 return link.sql(statement.query).to_arrow_table()
 
         link.begin()
@@ -76,20 +85,17 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
 
 
 @contextmanager
-def _interrupting(interrupt: Callable[[], object], seconds: float | None) -> Iterator[None]:
-    """Interrupts what is done within, after so many seconds, until it ends.
+def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
+    """Repeats an action from so many seconds on, until what is done within has ended.
 
-    Again and again: an interrupt before a query has begun would be of nothing.
+    An interrupt before a query has begun would be of nothing, and so it is repeated.
     """
-    if seconds is None:
-        yield
-        return
     ended = threading.Event()
 
     def watch() -> None:
-        is_over = ended.wait(seconds)
+        is_over = ended.wait(after)
         while not is_over:
-            interrupt()
+            action()
             is_over = ended.wait(_AGAIN)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -110,7 +116,7 @@ def _postgres(data: Database) -> Iterator[LimitedQuery]:
     with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-        def ask(text: str, seconds: float | None) -> pa.Table:
+        def ask(text: str, seconds: float | None, _told: Told | None) -> pa.Table:
             if seconds is not None:
                 cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
             cursor.execute(text)
@@ -130,14 +136,34 @@ def _spark(data: Database) -> Iterator[LimitedQuery]:
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
 
-    def ask(text: str, seconds: float | None) -> pa.Table:
-        with _interrupting(session.interruptAll, seconds):
+    def ask(text: str, seconds: float | None, told: Told | None) -> pa.Table:
+        with ExitStack() as stack:
+            if seconds is not None:
+                stack.enter_context(_repeated(session.interruptAll, seconds))
+            if told is not None and data.scheme == "sc":
+                stack.enter_context(_told_by_connect(session, told))
             return session.sql(text).toArrow()
 
     try:
         yield ask
     finally:
         session.stop()
+
+
+@contextmanager
+def _told_by_connect(session: Any, told: Told) -> Iterator[None]:  # noqa: ANN401  # as below
+    """How many of its tasks are done, as a server of Spark Connect says it."""
+
+    def hear(stages: Sequence[Any] | None, **_: object) -> None:
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        if tasks:
+            told(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
+
+    session.registerProgressHandler(hear)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(hear)
 
 
 def _retry_briefly(session: Any) -> None:  # noqa: ANN401  # its package may be missing
@@ -167,7 +193,7 @@ def _ibis(
         except ImportError as error:
             raise _lacks_package(data, dialect, "its driver") from error
 
-    def ask(text: str, seconds: float | None) -> pa.Table:
+    def ask(text: str, seconds: float | None, _told: Told | None) -> pa.Table:
         if seconds is not None:
             what = f"{data.name}: {dialect.title} is given no time limit"
             raise UsageError(what, "`timeout 600 fairaudit run SPEC` ends any command")

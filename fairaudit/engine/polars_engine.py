@@ -46,7 +46,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
     if isinstance(data, Frame):
         return [_count_frame(plan, data, plans) for plan in plans]
     if isinstance(data, Database):
-        return [_count_table(plan, data) for plan in plans]
+        return [_count_table(plan, data, progress) for plan in plans]
     paths, left_out = find_files(data.entries, data.base)
     outcomes: dict[int, Outcome] = {}
     notices: dict[int, list[Notice]] = {}
@@ -266,7 +266,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
     return replace(counts, notices=(*notices, *counts.notices))
 
 
-def _count_table(plan: Plan, data: Database) -> Outcome:
+def _count_table(plan: Plan, data: Database, progress: Progress) -> Outcome:
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.search is not None or plan.rows is not None:
@@ -278,7 +278,7 @@ def _count_table(plan: Plan, data: Database) -> Outcome:
         with _open_table(data) as table:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
-            batch = table.group(plan)
+            batch = table.group(plan, progress)
             counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
             merged = merge_counts(plan, counted, [CheckedFile(file, table.rows)], table.route)
             counts = _with_medians(merged, batch)

@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit.engine import databases
 from fairaudit.errors import DataError, FairauditError, SpecError, UsageError
+from fairaudit.progress import Progress
 from fairaudit.report import json as report_json
 
 SPEC: dict[str, Any] = {
@@ -349,6 +350,40 @@ def test_quantiles_and_counts_of_duckdb_are_of_one_state(
         # What was written is there, and is another report.
         monkeypatch.undo()
     assert said(CUT, address) != said(CUT, frame)
+
+
+class Heard(Progress):
+    """What is told of a pass."""
+
+    silent = False
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, int | None]] = []
+        self.rows: list[int] = []
+
+    def start(self, stage: str, total: int | None, unit: str) -> None:
+        """Keeps a stage."""
+        assert unit == "rows"
+        self.stages.append((stage, total))
+
+    def advance(self, done: int, unit: str) -> None:
+        """Keeps how many rows more are done."""
+        assert unit == "rows"
+        self.rows.append(done)
+
+
+def test_duckdb_tells_how_far_it_is(tmp_path: Path) -> None:
+    rows, base = 2_000_000, tmp_path / "lake.duckdb"
+    with duckdb.connect(base) as link:
+        people = f"SELECT i % 2 AS sex, hash(i) % 90 AS age, true AS y FROM range({rows}) r(i)"
+        link.execute(f"CREATE TABLE people AS {people}")
+    slow = "SELECT * FROM people WHERE md5(md5(md5(md5(age::VARCHAR)))) <> ''"
+    address = f"duckdb:///{base}?query={slow}"
+    heard = Heard()
+    fairaudit.audit(AGES, address, progress=heard)
+    assert heard.stages[-1][1] == rows
+    assert 0 < sum(heard.rows) <= rows
+    assert len({done for done in heard.rows if done}) > 1
 
 
 ENDLESS = "SELECT 'f' AS sex, 20.5 AS age, true AS y FROM range(1000000000000) WHERE range % 7 = 8"

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -138,8 +140,8 @@ def test_a_table_is_named_with_its_schema(
     @contextmanager
     def with_table(data: Database) -> Iterator[dialects.LimitedQuery]:
         with dialects._spark(data) as ask:
-            ask("CREATE DATABASE lake", None)
-            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None)
+            ask("CREATE DATABASE lake", None, None)
+            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
             yield ask
 
     dialect = replace(dialects._SPARK, connect=with_table)
@@ -172,6 +174,24 @@ def test_a_query_ends_with_the_time_limit(spark: str) -> None:
     with pytest.raises(DataError, match="did not answer within 1 s"):
         fairaudit.audit(AGES, f"{spark}?query={ENDLESS}", timeout=1)
     assert time.monotonic() - before < 30
+
+
+def test_spark_connect_tells_how_far_it_is() -> None:
+    """Sail sends no such signs: a session stands in for one of Spark's."""
+    session, heard = Mock(), list[float]()
+    stage = SimpleNamespace
+    with dialects._told_by_connect(session, heard.append):
+        (hear,) = session.registerProgressHandler.call_args.args
+        hear(stages=None, inflight_tasks=0, operation_id="", done=False)
+        hear(stages=[], inflight_tasks=0, operation_id="", done=False)
+        of_two = [
+            stage(num_tasks=3, num_completed_tasks=1),
+            stage(num_tasks=1, num_completed_tasks=0),
+        ]
+        hear(stages=of_two, inflight_tasks=1, operation_id="", done=False)
+        session.removeProgressHandler.assert_not_called()
+    session.removeProgressHandler.assert_called_once_with(hear)
+    assert heard == [0.25]
 
 
 def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> None:
