@@ -13,7 +13,7 @@ from pathlib import Path
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.objects import fetch_objects, is_object
-from fairaudit.engine.table_folders import fetch_table, find_table, marks_table
+from fairaudit.engine.table_folders import Place, fetch_table, find_table, marks_table
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
 from fairaudit.inputs import (
     NO_PATH,
@@ -111,7 +111,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
     """The files in a folder whose format is known; of a table with a log, its snapshot."""
     table = find_table(path)
     if table is not None:
-        return [fetch_table(path, entry, table)]
+        return [fetch_table(Place.here(path), entry, table)]
     everything = [found for name in ("*", ".*") for found in _matches(path, ("**", name))]
     _refuse_table_files(f"the folder {entry} holds", everything)
     inside = [found for found in everything if not found.is_dir()]

@@ -15,11 +15,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
-from fairaudit.engine.table_folders import marks_table
+from fairaudit.engine.table_folders import (
+    Place,
+    TableFormat,
+    fetch_table,
+    format_of_table,
+    marks_table,
+)
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.inputs import keep_fetched
 
@@ -55,6 +61,10 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
         raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
     with _told_of(entry):
         store = _open_store(scheme.lower())
+        table = _find_table(store, path)
+        if table is not None:
+            endpoint = _find_endpoint() if scheme.lower() == "s3" else None
+            return [fetch_table(Place(path, f"{scheme}://{path}", store, endpoint), entry, table)]
         return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
 
 
@@ -67,6 +77,25 @@ def refuse_secrets(path: str) -> None:
         raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
 
 
+def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
+    """The format of the table that a folder of a store is; None where it is none."""
+    from pyarrow.fs import FileType
+
+    if glob.has_magic(folder) or store.get_file_info(folder).type != FileType.Directory:
+        return None
+    logs = (_list(store, f"{folder}/{name}") for name in ("_delta_log", "metadata"))
+    return format_of_table(PurePosixPath(info.path) for log in logs for info in log)
+
+
+def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo]) -> None:
+    """Raises `DataError` where objects are of a table with a log, which alone knows its rows."""
+    paths = [PurePosixPath(info.path) for info in files]
+    above = {str(folder) for path in paths for folder in path.parents if folder.name}
+    if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
+        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        raise DataError(what, "name the folder of the table itself")
+
+
 def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> list[FileInfo]:
     """The objects that a path names: one, all of a folder in a known format, or those of a glob."""
     from pyarrow.fs import FileType
@@ -76,9 +105,7 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
         return [found]
     if found.type == FileType.Directory:
         everything = _list(store, path)
-        if any(marks_table(PurePosixPath(info.path)) for info in everything):
-            what = f"{entry} holds a table of Delta or Iceberg: its files are not all rows"
-            raise DataError(what, "copy the folder here, and name that")
+        _refuse_table_files(store, f"the folder {entry} holds", everything)
         inside = [info for info in everything if not info.base_name.startswith((".", "~"))]
         known = [info for info in inside if format_of(Path(info.base_name))]
         if len(known) < len(inside):
@@ -99,6 +126,7 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
     ]
     if not matches:
         raise NothingToAudit(f"the glob {entry} matches no object", "check the pattern")
+    _refuse_table_files(store, f"the glob {entry} finds files of", matches)
     return matches
 
 
@@ -145,7 +173,9 @@ def _open_store(scheme: str) -> FileSystem:
     from pyarrow import fs
 
     if scheme == "s3":
-        return fs.S3FileSystem(**_s3_options())
+        # What Arrow may not take from the environment by itself.
+        endpoint = _find_endpoint()
+        return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
         if scheme in {"gs", "gcs"}:
             return fs.GcsFileSystem(retry_time_limit=_PATIENCE)
@@ -159,10 +189,9 @@ def _open_store(scheme: str) -> FileSystem:
         raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
 
 
-def _s3_options() -> dict[str, Any]:
-    """What Arrow does not take from the environment by itself: another endpoint."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    return {"endpoint_override": endpoint} if endpoint else {}
+def _find_endpoint() -> str | None:
+    """That of a store of another maker than Amazon."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
 
 
 @contextmanager

@@ -9,15 +9,18 @@ import errno
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.inputs import keep_fetched
 from fairaudit.memory import ran_out
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 _METADATA = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
@@ -37,20 +40,67 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The folder of a table, here or in a store.
+
+    `path` is what its file system calls it, `address` what a library is told. `endpoint` is that of
+    a store of another maker.
+    """
+
+    path: str
+    address: str
+    store: FileSystem | None = field(default=None, repr=False)
+    endpoint: str | None = None
+
+    @classmethod
+    def here(cls, folder: Path) -> Place:
+        """A folder of this machine."""
+        return cls(str(folder), str(folder.resolve()))
+
+    def metadata_files(self) -> list[str]:
+        """The names of the files that describe an Iceberg table, one for each change."""
+        from pyarrow.fs import FileSelector
+
+        below = FileSelector(f"{self.path}/metadata", allow_not_found=True)
+        return [info.base_name for info in self._files.get_file_info(below)]
+
+    def read(self, name: str) -> str:
+        """What a small file of it says."""
+        with self._files.open_input_stream(f"{self.path}/{name}") as stream:
+            return str(stream.read().decode())
+
+    @property
+    def _files(self) -> FileSystem:
+        from pyarrow.fs import LocalFileSystem
+
+        return self.store or LocalFileSystem()
+
+
+@dataclass(frozen=True, slots=True)
 class TableFormat:
     """A format of tables: its title, its extra with the module of its library, how it is opened."""
 
     title: str
     extra: str
     module: str
-    open: Callable[[Path], Snapshot]
+    open: Callable[[Place], Snapshot]
 
 
 def find_table(folder: Path) -> TableFormat | None:
     """The format of the table that a folder is; None where it is none. Raises `OSError`."""
-    if (folder / "_delta_log").is_dir():
-        return _DELTA
-    return _ICEBERG if _metadata_files(folder) else None
+    below = folder / "metadata"
+    log = [folder / "_delta_log"] if (folder / "_delta_log").is_dir() else []
+    return format_of_table([*log, *(below.iterdir() if below.is_dir() else [])])
+
+
+def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
+    """The format of the table whose folder holds these files; None where it is none."""
+    for path in files:
+        if "_delta_log" in {path.name, path.parent.name}:
+            return _DELTA
+        if marks_table(path):
+            return _ICEBERG
+    return None
 
 
 def marks_table(path: PurePath) -> bool:
@@ -59,7 +109,7 @@ def marks_table(path: PurePath) -> bool:
     return is_metadata or path.parent.name == "_delta_log"
 
 
-def fetch_table(folder: Path, name: str, form: TableFormat) -> Path:
+def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     """A file with the rows of the table as it is now, which reports name with the snapshot's id.
 
     Raises `UsageError` where the library is not installed, `DataError` where it cannot read it.
@@ -70,9 +120,9 @@ def fetch_table(folder: Path, name: str, form: TableFormat) -> Path:
         what = f"{name}: {form.module}, which reads tables of {form.title}, is not installed"
         raise UsageError(what, f"pip install 'fairaudit-cli[{form.extra}]'") from error
     with _told_of(name, form):
-        snapshot = form.open(folder)
+        snapshot = form.open(place)
         origin = f"{name} ({form.title}, snapshot {snapshot.id})"
-        state = f"{folder.resolve()} {snapshot.made}"
+        state = f"{place.address} {snapshot.made}"
         return keep_fetched(origin, state, "table.parquet", lambda path: _write(path, snapshot))
 
 
@@ -88,10 +138,12 @@ def _write(path: Path, snapshot: Snapshot) -> None:
     os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
 
 
-def _open_delta(folder: Path) -> Snapshot:
+def _open_delta(place: Place) -> Snapshot:
     from deltalake import DeltaTable
 
-    table = DeltaTable(folder)
+    # What else it takes from the environment, it finds there by itself.
+    is_plain = place.endpoint is not None and place.endpoint.startswith("http://")
+    table = DeltaTable(place.address, storage_options={"allow_http": "true"} if is_plain else None)
 
     def open_rows() -> tuple[Any, Iterator[Any]]:
         data = table.to_pyarrow_dataset()
@@ -100,10 +152,13 @@ def _open_delta(folder: Path) -> Snapshot:
     return Snapshot(str(table.version()), table.history(1)[0]["timestamp"], open_rows)
 
 
-def _open_iceberg(folder: Path) -> Snapshot:
+def _open_iceberg(place: Place) -> Snapshot:
     from pyiceberg.table import StaticTable
 
-    table = StaticTable.from_metadata(str(_latest_metadata(folder).absolute()))
+    options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
+    table = StaticTable.from_metadata(
+        f"{place.address}/metadata/{_latest_metadata(place)}", options
+    )
     now = table.current_snapshot()
 
     def open_rows() -> tuple[Any, Iterator[Any]]:
@@ -115,37 +170,32 @@ def _open_iceberg(folder: Path) -> Snapshot:
     return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
 
 
-def _metadata_files(folder: Path) -> list[Path]:
-    """The descriptions of an Iceberg table, one for each change; none where it is no such table."""
-    below = folder / "metadata"
-    if not below.is_dir():
-        return []
-    return [path for path in below.iterdir() if marks_table(path)]
-
-
-def _latest_metadata(folder: Path) -> Path:
+def _latest_metadata(place: Place) -> str:
     """The description that holds now: that of the hint, else of the highest number.
 
     Raises `DataError` where two have that number: which one a catalog took is not told here.
     """
-    files = _metadata_files(folder)
-    hint = folder / "metadata" / "version-hint.text"
-    if hint.is_file():
-        said = hint.read_text().strip()
-        named = {said, f"{said}.metadata.json", f"v{said}.metadata.json"}
-        latest = [path for path in files if path.name in named]
+    names = place.metadata_files()
+    files = [name for name in names if _METADATA.fullmatch(name)]
+    if "version-hint.text" in names:
+        said = place.read("metadata/version-hint.text").strip()
+        latest = [
+            name
+            for name in files
+            if name in {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
+        ]
     else:
-        numbers = {path: _read_number(path) for path in files}
-        latest = [path for path in files if numbers[path] == max(numbers.values())]
+        numbers = {name: _read_number(name) for name in files}
+        latest = [name for name in files if numbers[name] == max(numbers.values())]
     if len(latest) != 1:
-        what = f"{folder}: which metadata of this table of Iceberg is the latest is not clear"
+        what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
         raise DataError(what, "export the table as Parquet from its catalog")
     return latest[0]
 
 
-def _read_number(path: Path) -> int:
+def _read_number(name: str) -> int:
     """The number of a description; they count up, with or without zeros before them."""
-    found = _METADATA.fullmatch(path.name)
+    found = _METADATA.fullmatch(name)
     assert found is not None
     return int(found[1])
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import re
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -47,11 +51,32 @@ class Store:
 def server() -> Iterator[str]:
     """The address of the server, for all tests here."""
     reason = "S3 on loopback needs moto: pip install 'moto[s3,server]' boto3"
-    moto_server = pytest.importorskip("moto.server", reason=reason)
-    running = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    yield "http://{}:{}".format(*running.get_host_and_port())
-    running.stop()
+    pytest.importorskip("moto.server", reason=reason)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # In a process of its own: a library that asks it may hold this one meanwhile.
+    line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            wait_for(port)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            running.kill()
+
+
+def wait_for(port: int) -> None:
+    """Returns once somebody listens at a port of loopback."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 @pytest.fixture
@@ -214,10 +239,65 @@ def test_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("log", ["_delta_log/0.json", "metadata/v1.metadata.json"])
 def test_a_table_in_a_store_is_not_read_as_loose_files(store: Store, log: str) -> None:
-    store.put(f"t/{log}", "{}")
-    store.put("t/stale.csv", TEXT)
-    with pytest.raises(DataError, match="holds a table of Delta or Iceberg"):
-        people("s3://lake/t")
+    store.put(f"up/t/{log}", "{}")
+    store.put("up/t/stale.csv", TEXT)
+    with pytest.raises(DataError, match="the folder s3://lake/up holds a table of Delta or Ice"):
+        people("s3://lake/up")
+    for pattern in ("t/*.csv", "*/stale.csv", "**/*.csv"):
+        with pytest.raises(DataError, match="finds files of a table of Delta or Iceberg"):
+            people(f"s3://lake/up/{pattern}")
+    with pytest.raises(DataError, match="cannot read this table of"):
+        people("s3://lake/up/t")
+    # What is named by itself is read.
+    assert people("s3://lake/up/t/stale.csv") == 5
+
+
+ROWS = pl.read_csv(StringIO(TEXT)).to_arrow()
+MORE = ROWS.slice(0, 2)
+
+
+def test_a_delta_table_in_a_store_is_its_snapshot(store: Store) -> None:
+    library = pytest.importorskip("deltalake", reason="pip install deltalake")
+    plain = {"allow_http": "true"}
+    for rows, mode in ((ROWS, "append"), (MORE, "append")):
+        library.write_deltalake("s3://lake/loans", rows, mode=mode, storage_options=plain)
+    result = fairaudit.audit(SPEC, "s3://lake/loans")
+    assert result.provenance.rows == 7
+    assert [file.path for file in result.provenance.files] == [
+        "s3://lake/loans (Delta, snapshot 1)"
+    ]
+    # The files of the versions before stay in the folder.
+    library.write_deltalake("s3://lake/loans", MORE, mode="overwrite", storage_options=plain)
+    keys = [found["Key"] for found in store.client.list_objects_v2(Bucket="lake")["Contents"]]
+    assert len([key for key in keys if key.endswith(".parquet")]) == 3
+    assert people("s3://lake/loans/") == 2
+
+
+def test_an_iceberg_table_in_a_store_is_its_latest_snapshot(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="pip install sqlalchemy")
+    sql = pytest.importorskip("pyiceberg.catalog.sql", reason="pip install pyiceberg")
+    place = {"warehouse": "s3://lake/warehouse", "s3.endpoint": server}
+    catalog = sql.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", **place)
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.loans", schema=ROWS.schema)
+    table.append(ROWS)
+    table.append(MORE)
+    now = table.current_snapshot().snapshot_id
+    result = fairaudit.audit(SPEC, table.location())
+    assert result.provenance.rows == 7
+    (file,) = result.provenance.files
+    assert file.path == f"{table.location()} (Iceberg, snapshot {now})"
+    table.overwrite(MORE)
+    assert people(table.location()) == 2
+    below = table.location().removeprefix("s3://lake/") + "/metadata/"
+    names = [
+        path.rpartition("/")[2]
+        for path in (log.metadata_file for log in table.metadata.metadata_log)
+    ]
+    store.put(f"{below}version-hint.text", names[-2].removesuffix(".metadata.json"))
+    assert people(table.location()) == 5
 
 
 @pytest.fixture
