@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
@@ -178,15 +179,51 @@ def _open_store(scheme: str) -> FileSystem:
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
         if scheme in {"gs", "gcs"}:
-            return fs.GcsFileSystem(retry_time_limit=_PATIENCE)
-        account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
-        if account is None:
-            what = "an address of Azure needs the name of the storage account"
-            raise UsageError(what, "AZURE_STORAGE_ACCOUNT_NAME has it")
-        return fs.AzureFileSystem(account, account_key=os.environ.get("AZURE_STORAGE_ACCOUNT_KEY"))
+            return fs.GcsFileSystem(retry_time_limit=_PATIENCE, **_find_emulator())
+        return fs.AzureFileSystem(**_find_azure())
     except (ImportError, AttributeError) as error:
         what = f"this build of pyarrow cannot read {scheme}://"
         raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
+
+
+def _find_emulator() -> dict[str, Any]:
+    """What stands in for Google's store, where the environment names it."""
+    host = os.environ.get("STORAGE_EMULATOR_HOST")
+    if not host:
+        return {}
+    scheme, _, authority = host.rpartition("://")
+    return {"endpoint_override": authority, "scheme": scheme or "http", "anonymous": True}
+
+
+def _find_azure() -> dict[str, str]:
+    """The storage account of Azure, and who may read it if the environment says so.
+
+    A connection string comes before the variables of its parts.
+    """
+    text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
+    found = {
+        "account_name": ("AccountName", "AZURE_STORAGE_ACCOUNT_NAME"),
+        "account_key": ("AccountKey", "AZURE_STORAGE_ACCOUNT_KEY"),
+        "sas_token": ("SharedAccessSignature", "AZURE_STORAGE_SAS_TOKEN"),
+    }
+    options = {
+        option: value
+        for option, (name, variable) in found.items()
+        if (value := parts.get(name) or os.environ.get(variable))
+    }
+    if "account_name" not in options:
+        what = "an address of Azure needs the name of the storage account"
+        hint = "AZURE_STORAGE_ACCOUNT_NAME has it, or AZURE_STORAGE_CONNECTION_STRING"
+        raise UsageError(what, hint)
+    if "BlobEndpoint" in parts:
+        endpoint = urlsplit(parts["BlobEndpoint"])
+        # Arrow writes the account before what begins with a dot, and behind all else.
+        authority = endpoint.netloc.removeprefix(options["account_name"])
+        for kind in ("blob", "dfs"):
+            options |= {f"{kind}_storage_authority": authority}
+            options |= {f"{kind}_storage_scheme": endpoint.scheme}
+    return options
 
 
 def _find_endpoint() -> str | None:
