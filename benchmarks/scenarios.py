@@ -108,7 +108,7 @@ def _rival(  # a program and its keys
 
 def _engines(keys: tuple[str, ...], *more: str) -> tuple[Program, ...]:
     return (
-        _rival("DuckDB, GROUP BY CUBE", "duckdb_cube.py", "duckdb", keys, *more),
+        _rival("DuckDB, one GROUP BY", "duckdb_cube.py", "duckdb", keys, *more),
         _rival("Polars, streaming", "polars_cube.py", "polars", keys, *more),
     )
 
