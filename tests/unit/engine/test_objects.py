@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -52,36 +53,41 @@ def server() -> Iterator[str]:
     """The address of the server, for all tests here."""
     reason = "S3 on loopback needs moto: pip install 'moto[s3,server]' boto3"
     pytest.importorskip("moto.server", reason=reason)
-    port = free_port()
     # In a process of its own: a library that asks it may hold this one meanwhile.
-    line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        try:
-            wait_for(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            running.kill()
+    line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
+    with serving(lambda port: [*line, str(port)]) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+@contextmanager
+def serving(line_of: Callable[[int], list[str]]) -> Iterator[int]:
+    """The port of loopback at which a server answers that is started by a command line."""
+    silent = subprocess.DEVNULL
+    for _ in range(5):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = int(free.getsockname()[1])
+        with subprocess.Popen(line_of(port), stdout=silent, stderr=silent) as server:
+            try:
+                if _answers(port, server):
+                    yield port
+                    return
+            finally:
+                server.kill()
+    pytest.fail(f"no server begins: {line_of(0)}")
 
 
-def wait_for(port: int) -> None:
-    """Returns once somebody listens at a port of loopback."""
+def _answers(port: int, server: subprocess.Popen[bytes]) -> bool:
+    """Whether a server answers; one that has ended does not, since another had its port."""
     end = time.monotonic() + 60
-    while True:
+    while time.monotonic() < end and server.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()
         except OSError:
-            if time.monotonic() > end:
-                raise
             time.sleep(0.05)
         else:
-            return
+            return server.poll() is None
+    return False
 
 
 @pytest.fixture

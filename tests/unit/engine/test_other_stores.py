@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from pyarrow import fs
-from test_objects import SPEC, TEXT, free_port, parquet, people, render, wait_for
+from test_objects import SPEC, TEXT, parquet, people, render, serving
 
 import fairaudit
 from fairaudit import inputs
@@ -29,13 +28,10 @@ def google() -> Iterator[dict[str, str]]:
     """The environment that leads to a server of its own."""
     if find_spec("gcp_storage_emulator") is None:
         pytest.skip("gcp-storage-emulator is not installed")
-    port = free_port()
-    options = ["--host=127.0.0.1", f"--port={port}", "--in-memory", "--default-bucket=lake"]
+    options = ["--host=127.0.0.1", "--in-memory", "--default-bucket=lake"]
     line = [sys.executable, "-m", "gcp_storage_emulator", "start", *options]
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        wait_for(port)
+    with serving(lambda port: [*line, f"--port={port}"]) as port:
         yield {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"}
-        server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +40,12 @@ def azure() -> Iterator[dict[str, str]]:
     program = os.environ.get("AZURITE") or shutil.which("azurite-blob")
     if program is None or not Path(program).exists():
         pytest.skip("Azurite is not installed: npm install azurite, AZURITE=…/azurite-blob")
-    port = free_port()
     # Arrow's client is newer than what it knows.
-    options = ["--silent", "--skipApiVersionCheck", "--inMemoryPersistence"]
-    line = [program, *options, "--blobPort", str(port)]
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        wait_for(port)
+    line = [program, "--silent", "--skipApiVersionCheck", "--inMemoryPersistence", "--blobPort"]
+    with serving(lambda port: [*line, str(port)]) as port:
         endpoint = f"http://127.0.0.1:{port}/{ACCOUNT}"
         text = f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};"
         yield {"AZURE_STORAGE_CONNECTION_STRING": text}
-        server.kill()
 
 
 @pytest.fixture(params=["gs", "az"])
