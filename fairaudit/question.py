@@ -206,7 +206,7 @@ def _read_draws(spec: Spec) -> Draws | None:
     """The draws of the posterior, where a metric is of them."""
     if spec.draws is None or not _asks_for_draws(spec):
         return None
-    from fairaudit.engine.opening import begin_pass
+    from fairaudit.engine.sources import begin_pass
 
     with begin_pass(()):  # asks for room, before Polars is loaded
         from fairaudit.engine.posterior_files import read_draws

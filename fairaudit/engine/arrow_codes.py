@@ -12,14 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.engine.partial_counts import Codes, Level
+from fairaudit.engine.partial_counts import Codes, Level, NotServed
 from fairaudit.plan import MISSING, Edge, Key, Plan, is_finite_number
 
 _MOST_LEVELS = 2**16
-
-
-class NotServed(Exception):
-    """This file is for the other route."""
 
 
 class KeyCoder(ABC):

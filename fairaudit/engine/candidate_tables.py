@@ -15,16 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.cube import Ints
-from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.partial_counts import Codes, Level, Measures, PartialCounts
+from fairaudit.engine.partial_counts import Codes, Column, Level, Measures, NotServed, PartialCounts
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, Search
 from fairaudit.raw_keys import RawKey
-
-Column = tuple[Codes, tuple[Level, ...]]
-"""The codes of a batch, and the level that each stands for."""
 
 MOST_CELLS = 2**24
 """The room for the tables of one thread."""

@@ -136,7 +136,8 @@ def of_few_levels(
     """The columns that have few levels in the first rows; None where this cannot tell."""
     import pyarrow as pa
 
-    from fairaudit.engine.arrow_codes import NotServed, different
+    from fairaudit.engine.arrow_codes import different
+    from fairaudit.engine.partial_counts import NotServed
 
     missing = {"", *tokens}
     levels: dict[str, set[str]] = {name: set() for name in names}

@@ -1,14 +1,21 @@
-"""A table of cells that the native kernel fills: how many rows each has, and exact sums."""
+"""Tables of cells that the native kernel fills: how many rows each has, and exact sums."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import WEIGHT_SCALES
-from fairaudit.engine.partial_counts import Measures, check_people
-from fairaudit.plan import Plan
+from fairaudit.engine.partial_counts import Measures, NotServed, TableCounts, check_people
+from fairaudit.plan import Key, Plan
+from fairaudit.raw_keys import RawKey
+
+if TYPE_CHECKING:
+    from fairaudit.engine.key_levels import KeyLevels
 
 
 class CellTable:
@@ -65,3 +72,54 @@ class CellTable:
         errors = self.error / WEIGHT_SCALES[0], 0.0
         sums = (weights, nothing), (squares, nothing)
         return Measures(rows, rows, *sums, self.largest, errors)
+
+
+class Cells(NamedTuple):
+    """A table by the keys of those numbers: how far apart the cells of two levels are, and sums."""
+
+    keys: Sequence[int]
+    sizes: Sequence[int]
+    strides: Sequence[int]
+    table: CellTable
+
+    @classmethod
+    def empty(
+        cls, keys: Sequence[int], levels: Sequence[KeyLevels], most: int, *, has_sums: bool
+    ) -> Cells:
+        """No rows yet; raises `NotServed` for more cells than `most`, or for none."""
+        sizes = [len(levels[number].levels) for number in keys]
+        strides: list[int] = []
+        size = 1
+        # As `unravel_index` has it, the last key changes fastest.
+        for number in reversed(sizes):
+            strides.insert(0, size)
+            size *= number
+        if not 0 < size <= most:
+            raise NotServed
+        return cls(keys, sizes, strides, CellTable(size, has_sums=has_sums))
+
+    def occurring(self) -> tuple[Ints, tuple[NDArray[np.intp], ...]]:
+        """The cells that some row is in, and the places of their levels by key."""
+        cells = np.flatnonzero(self.table.rows)
+        return cells, np.unravel_index(cells, tuple(self.sizes))
+
+
+def raw_key(key: Key, known: KeyLevels, codes: NDArray[np.intp]) -> RawKey:
+    """A key by the levels that some row has: a dictionary may hold more."""
+    levels = [*known.levels]
+    if key.edges is not None:
+        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
+    used, places = np.unique(codes, return_inverse=True)
+    return RawKey(key, places, tuple(levels[place] for place in used.tolist()))
+
+
+def side_tables(
+    tables: Sequence[Cells], plan: Plan, levels: Sequence[KeyLevels]
+) -> TableCounts | None:
+    """The tables beside the cells; None where there are none."""
+    if not tables:
+        return None
+    names = {key: tuple(known.levels) for key, known in zip(plan.every_key, levels, strict=True)}
+    cells = tuple(table.occurring()[0] for table in tables)
+    people = tuple(table.table.rows[used] for table, used in zip(tables, cells, strict=True))
+    return TableCounts(names, cells, people)

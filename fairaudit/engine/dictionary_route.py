@@ -21,13 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fairaudit.engine.arrow_codes import KeyCoder, NotServed, make_coder, scores
+from fairaudit.engine.arrow_codes import KeyCoder, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
-from fairaudit.engine.opening import thread_count
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
-from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts, places
+from fairaudit.engine.partial_counts import Codes, Column, Level, NotServed, PartialCounts, places
 from fairaudit.engine.scores import ScoreCounter
-from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.sources import SourceFile, thread_count
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError

@@ -15,10 +15,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from fairaudit.engine.columns import columns_read
+from fairaudit.engine.columns import (
+    columns_read,
+    find_difference,
+    find_repeated,
+    refuse_different,
+)
 from fairaudit.engine.contract import FRAME_NAME, Frame
 from fairaudit.engine.numbers import Batch
-from fairaudit.engine.repeated_columns import find_difference, find_repeated, refuse
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
@@ -106,7 +110,7 @@ def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tupl
         copies = [read_column(str(place), columns[place]) for place in places]
         row = find_difference(pl.DataFrame(copies).lazy())
         if row is not None:
-            raise refuse(name, f"{FRAME_NAME}, row {row}")
+            raise refuse_different(name, f"{FRAME_NAME}, row {row}")
     by_name = {name: columns[header.index(name)] for name in header}
     return _of_columns(by_name, by_name.__getitem__, plans)[0], header
 

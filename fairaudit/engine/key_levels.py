@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.engine.arrow_codes import NotServed, make_coder
+from fairaudit.engine.arrow_codes import make_coder
 from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
 from fairaudit.engine.parquet_pages import (
     Buffer,
@@ -24,7 +24,7 @@ from fairaudit.engine.parquet_pages import (
     dictionary_page,
     read_bytes,
 )
-from fairaudit.engine.partial_counts import Level
+from fairaudit.engine.partial_counts import Level, NotServed
 from fairaudit.engine.sources import SourceFile
 from fairaudit.plan import MISSING, Key, Plan
 

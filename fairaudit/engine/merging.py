@@ -91,10 +91,10 @@ def _table_levels(
 ) -> dict[Key, tuple[str | None, ...]]:
     """The levels of the texts that tables beside the cells have, those of the cells as they are."""
     levels = {key.key: key.levels for key in keys}
-    parts = [part.tables for part in counts if part.tables is not None]
+    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
     for key in plan.table_keys:
         if key not in levels:
-            texts = {level for part in parts for level in part.levels[key]}
+            texts = {level for part in parts for level in part.used_levels(key, plan.tables)}
             known = [level for level in texts if isinstance(level, str)]
             levels[key] = (*sorted(known), *([None] if None in texts else []))
     return {key: levels[key] for key in plan.table_keys if key.edges is None}
@@ -120,10 +120,8 @@ def _merge_tables(
     for number, keys in enumerate(plan.tables):
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
         for part, lookup in zip(parts, lookups, strict=True):
-            part_codes = np.unravel_index(
-                part.cells[number], tuple(len(part.levels[key]) for key in keys)
-            )
-            columns = [lookup[key][code] for key, code in zip(keys, part_codes, strict=True)]
+            part_codes = zip(keys, part.codes(number, keys), strict=True)
+            columns = [lookup[key][code] for key, code in part_codes]
             codes.append(np.stack(columns, axis=1))
         people = [np.zeros(0, dtype=np.int64), *(part.people[number] for part in parts)]
         yield RawTable(keys, np.concatenate(codes), np.concatenate(people))

@@ -23,10 +23,9 @@ from typing import IO, NamedTuple, TypeAlias
 from fairaudit.engine import kernel
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of, whole
-from fairaudit.engine.opening import thread_count
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
-from fairaudit.engine.sources import SourceFile, open_bytes
+from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan, is_finite_number, united
 from fairaudit.progress import Progress

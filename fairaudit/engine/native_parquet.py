@@ -18,11 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.counts import TINY
-from fairaudit.engine.arrow_codes import NotServed
-from fairaudit.engine.cell_table import CellTable
+from fairaudit.engine.cell_table import Cells, CellTable, raw_key, side_tables
 from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, key_levels, numbers
-from fairaudit.engine.native_cells import Cells, raw_key, side_tables
-from fairaudit.engine.opening import thread_count
 from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.parquet_pages import (
     MOST_BYTES,
@@ -32,8 +29,8 @@ from fairaudit.engine.parquet_pages import (
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.partial_counts import NotServed, PartialCounts
+from fairaudit.engine.sources import SourceFile, thread_count
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress

@@ -1,16 +1,19 @@
-"""Parquet files as an input format: columns, checks, and a lazy frame of their rows."""
+"""Parquet files as an input format: columns, checks, and a lazy frame of their rows.
+
+Folders named `year=2026` above a file are columns of it, too, as Hive has them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.parquet import check_pages, read_layout
-from fairaudit.engine.partitions import copy_with, read_partitions
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.inputs import find_origin
@@ -20,6 +23,12 @@ from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive calls the folder of rows that have no value."""
+
+_BATCH = 65_536
+"""So many rows are in memory at once while a file is copied."""
 
 
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
@@ -32,7 +41,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
         with pq.ParquetFile(file.path) as opened:
             schema = opened.schema_arrow
             types = {column.name: str(column.type) for column in schema}
-            above = read_partitions(find_origin(file.path))
+            above = _read_partitions(find_origin(file.path))
             # What a file holds itself is what counts.
             partitions = {name: text for name, text in above.items() if name not in types}
             return replace(
@@ -66,7 +75,7 @@ def check_file(
     records = file.layout.rows
     added = {name: text for name, text in file.partitions.items() if name in wanted}
     if added:
-        file = copy_with(file, [*own], added, copies)
+        file = _copy_with(file, [*own], added, copies)
     return CheckedFile(file, records)
 
 
@@ -91,3 +100,53 @@ def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) 
 def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
     """None: its rows are no lines."""
     return None
+
+
+def _read_partitions(path: str) -> dict[str, str | None]:
+    """The columns that the folders right above a file spell, the outermost first, as text.
+
+    >>> _read_partitions("s3://lake/loans/year=2026/month=05/x.parquet")
+    {'year': '2026', 'month': '05'}
+    """
+    found: list[tuple[str, str | None]] = []
+    for folder in PurePosixPath(path).parent.parts[::-1]:
+        name, sign, value = folder.partition("=")
+        if not name or not sign:
+            break
+        found.append((unquote(name), None if value == _NULL else unquote(value)))
+    return dict(found[::-1])
+
+
+def _copy_with(
+    file: SourceFile, columns: Sequence[str], added: Mapping[str, str | None], copies: Copies
+) -> SourceFile:
+    """A Parquet file as a copy that holds these columns of it, and others of one value each.
+
+    Raises `DataError` where there is no space for it, or the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field(name, pa.string()) for name in added]
+    try:
+        out, path = copies.new()
+        with pq.ParquetFile(file.path) as opened:
+            kept = [field for field in opened.schema_arrow if field.name in {*columns}]
+            schema = pa.schema([*kept, *fields])
+            with pq.ParquetWriter(out, schema) as writer:
+                for batch in opened.iter_batches(_BATCH, columns=[field.name for field in kept]):
+                    values = [
+                        pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
+                        for text in added.values()
+                    ]
+                    arrays = [*(batch.column(field.name) for field in kept), *values]
+                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        out.flush()
+    except pa.ArrowException as error:
+        why = "not a Parquet file, or damaged or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+    except OSError as error:
+        what = f"{file.file.path}: no space for a copy with the columns of its folders"
+        hint = f"{error.strerror or error}: free some, or point TMPDIR to another disk"
+        raise DataError(what, hint) from error
+    return replace(file, path=path, layout=read_layout(path, file.file.path))

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from fairaudit.engine.arrow_codes import NotServed
 from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header, read_at
+from fairaudit.engine.partial_counts import NotServed
 
 Buffer: TypeAlias = Any
 """Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""

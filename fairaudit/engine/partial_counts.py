@@ -38,6 +38,10 @@ LARGEST_COUNT = 2.0**53 - 1
 MOST_PEOPLE = 2**62
 
 
+class NotServed(Exception):
+    """This file is for another route."""
+
+
 def check_people(people: int) -> None:
     """Raises `DataError` where counts add up to more than 64 bits hold."""
     if people >= MOST_PEOPLE:
@@ -96,6 +100,19 @@ class TableCounts:
     levels: Mapping[Key, tuple[Level, ...]]
     cells: tuple[Ints, ...]
     people: tuple[Ints, ...]
+
+    def codes(self, number: int, keys: Sequence[Key]) -> tuple[Ints, ...]:
+        """The places of the levels of each key in the cells of a table."""
+        return np.unravel_index(self.cells[number], tuple(len(self.levels[key]) for key in keys))
+
+    def used_levels(self, key: Key, tables: Sequence[tuple[Key, ...]]) -> set[Level]:
+        """The levels of a key that somebody has: a dictionary may hold more."""
+        used = (
+            self.codes(number, keys)[keys.index(key)]
+            for number, keys in enumerate(tables)
+            if key in keys
+        )
+        return {self.levels[key][place] for places in used for place in np.unique(places).tolist()}
 
 
 @dataclass(frozen=True, slots=True)

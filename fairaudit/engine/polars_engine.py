@@ -17,13 +17,12 @@ from fairaudit.counts import CountedFile, Counts
 from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
-from fairaudit.engine.columns import check_columns
+from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
-from fairaudit.engine.opening import begin_pass, check_file, open_file
 from fairaudit.engine.routes import count_by_route
-from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
@@ -88,8 +87,6 @@ def _refuse_repeated(
     """Raises `DataError` where columns of one name, which are read as one, differ in a row."""
     for file, ready in zip(files, checked, strict=True):
         if len({*file.header}) < len(file.header):
-            from fairaudit.engine.repeated_columns import check_repeated
-
             check_repeated(plan, file, ready.source)
 
 

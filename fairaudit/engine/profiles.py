@@ -16,10 +16,9 @@ import polars as pl
 
 from fairaudit.engine.formats import format_of
 from fairaudit.engine.numbers import own
-from fairaudit.engine.opening import begin_pass, open_file
 from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
-from fairaudit.engine.sources import inspect_file, open_bytes
+from fairaudit.engine.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import is_finite_number
 from fairaudit.spec import CsvFormat

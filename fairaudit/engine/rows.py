@@ -14,12 +14,11 @@ import numpy as np
 import polars as pl
 
 from fairaudit.counts import Counts
-from fairaudit.engine.derived_columns import add_columns
+from fairaudit.engine.derived_columns import add_columns, category
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import collect, filtered, level_of
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.engine.scan import checked_rule
-from fairaudit.engine.strata import category
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import MISSING, RowPlan
 from fairaudit.progress import Progress

@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 from fairaudit.engine.arrow_codes import texts
-from fairaudit.engine.candidate_tables import CandidateTables, Column
+from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.numbers import as_text, own
-from fairaudit.engine.partial_counts import Codes, PartialCounts
+from fairaudit.engine.partial_counts import Codes, Column, PartialCounts
 from fairaudit.engine.text_codes import TextCoder
 from fairaudit.plan import MISSING, Key, Plan, Search
 

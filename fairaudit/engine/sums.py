@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from fairaudit.counts import TINY, WEIGHT_SCALES
 from fairaudit.cube import Ints
-from fairaudit.engine.arrow_codes import NotServed, floats
+from fairaudit.engine.arrow_codes import floats
 from fairaudit.engine.partial_counts import (
     LARGE,
     LARGEST_COUNT,
     SQUARE_ROOTS,
     Measures,
+    NotServed,
 )
 from fairaudit.plan import Plan
 

@@ -29,9 +29,14 @@ from fairaudit.rows.consistency import (
     consistency,
     widen,
 )
-from fairaudit.rows.lipschitz import MOST_IN_PAIRS, choose_people, steep_pairs
 from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
+from fairaudit.rows.pairs import (
+    MOST_IN_PAIRS,
+    choose_people,
+    differing_pairs,
+    differing_pairs_between,
+    steep_pairs,
+)
 from fairaudit.rows.space import locate
 from fairaudit.sampling import ASKED_SEED, hash_rows
 from fairaudit.stats import proportions

@@ -34,7 +34,6 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axes import Axis, Findings, cluster_codes
-from fairaudit.recode.described import Described, describe
 from fairaudit.recode.expectations import (
     find_absent_levels,
     refuse_missing,
@@ -56,7 +55,13 @@ from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.rows import audited_rows
 from fairaudit.recode.scores import AttributeNumbers, Distribution, Recoding, attribute_numbers
-from fairaudit.recode.side_cubes import feature_recodings, not_known, table_cubes
+from fairaudit.recode.side_cubes import (
+    Described,
+    describe,
+    feature_recodings,
+    not_known,
+    table_cubes,
+)
 from fairaudit.result import Searched
 from fairaudit.spec import MissingPolicy, Spec, search_spec
 

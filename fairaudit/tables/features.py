@@ -11,8 +11,8 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.histogram import Histogram, quantile
 from fairaudit.recode import Cubes
-from fairaudit.recode.described import Described
 from fairaudit.recode.scores import Distribution
+from fairaudit.recode.side_cubes import Described
 from fairaudit.result import FeatureRow
 
 

@@ -26,8 +26,8 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
 from fairaudit.raw_rows import BUDGET
-from fairaudit.rows.lipschitz import choose_people, find_steepest_pair
 from fairaudit.rows.neighbours import find_neighbours
+from fairaudit.rows.pairs import choose_people, find_steepest_pair
 from fairaudit.rows.situation import find_twins
 from fairaudit.rows.space import locate
 from fairaudit.spec import MetricRequest, Spec

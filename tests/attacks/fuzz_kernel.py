@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairaudit.engine import native_parquet
-from fairaudit.engine.opening import begin_pass, open_file
+from fairaudit.engine.sources import begin_pass, open_file
 from fairaudit.plan import Edge, Key, Plan
 from fairaudit.progress import SILENT
 from fairaudit.spec import CsvFormat

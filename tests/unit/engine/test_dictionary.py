@@ -240,3 +240,22 @@ def test_a_level_that_no_row_has_is_no_level(tmp_path: Path) -> None:
     path = write(tmp_path / "1.parquet", a=["x", "y"], b=[1, 3], c=[True, True], y=[1, 0])
     cells = count_data(plan(specs.of_mapping(SPEC)), path)
     assert [key.levels for key in cells.keys] == [("x", "y"), ("1", "3"), ("true",), ("0", "1")]
+
+
+def test_no_table_beside_the_cells_has_a_level_that_no_row_has(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    codes = pa.DictionaryArray.from_arrays([0, 2] * 20, ["x", "nobody", "z"])
+    pq.write_table(pa.table({"a": codes, "b": ["u", "v"] * 20, "y": [1, 0, 0, 1] * 10}), path)
+    spec = {
+        "columns": {
+            "protected": ["b"],
+            "features": ["a"],
+            "decision": {"column": "y", "positive": 1, "negative": 0},
+        },
+        "metrics": ["selection_rate"],
+        "subgroups": {"over": "all", "rates": ["selection_rate"]},
+    }
+    for counts in by_both_routes(spec, path):
+        assert {key.column: levels for key, levels in counts.table_levels.items()} == {
+            "a": ("x", "z"), "b": ("u", "v"), "y": ("0", "1")
+        }  # fmt: skip
