@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import UNKNOWN
+from fairaudit.engine.columns import filter_columns
 from fairaudit.engine.sources import SourceFile
 from fairaudit.plan import Plan, Search
 
@@ -30,15 +31,15 @@ FIRST_ROWS = 50_000
 TOO_MANY = f"over {MOST_LEVELS} levels"
 
 
-def fitness(
-    search: Search, headers: Sequence[Sequence[str]], filtered_by: Collection[str] = ()
-) -> dict[str, str | None]:
+def fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> dict[str, str | None]:
     """Why each column can be no candidate, whatever it holds; None where it may be one.
 
     Columns that the spec names, be it in its filter, are not there at all.
     """
     repeated = {name for header in headers for name, times in Counter(header).items() if times > 1}
     every = dict.fromkeys(name for header in headers for name in header)
+
+    named = {*search.taken, *filter_columns(plan)}
 
     def why(name: str) -> str | None:
         if not name.strip():
@@ -49,7 +50,7 @@ def fitness(
             return "several columns of that name"
         return None if all(name in header for header in headers) else "not in every file"
 
-    return {name: why(name) for name in every if name not in {*search.taken, *filtered_by}}
+    return {name: why(name) for name in every if name not in named}
 
 
 def with_candidates(
@@ -83,13 +84,11 @@ def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]
 
     `headers` are those of the files, in which a column may stand twice.
     """
-    from fairaudit.engine import filter as filters
     from fairaudit.engine.numbers import has_levels
 
     if plan.search is None:
         return plan
-    filtered_by = filters.parse(plan.filter).columns if plan.filter else ()
-    fit = fitness(plan.search, headers, filtered_by)
+    fit = fitness(plan, plan.search, headers)
     for name in [name for name, why in fit.items() if why is None]:
         kinds = [batch.schema[name] for batch in batches if not has_levels(batch.schema[name])]
         fit[name] = f"{kinds[0]} has no levels" if kinds else None
@@ -116,18 +115,10 @@ def _with_few_levels(
 
 def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
     """The levels of a column, missing ones left out; of very many, some."""
+    from fairaudit.engine.numbers import texts_of
+
     different = column.unique().head(MOST_LEVELS + len(tokens) + 3)
-    return {level for level in _as_texts(different).to_list() if level} - {*tokens}
-
-
-def _as_texts(column: pl.Series) -> pl.Series:
-    """The values of a column as levels are written; NaN is missing."""
-    import polars as pl
-
-    from fairaudit.engine.numbers import as_text
-
-    value = column.fill_nan(None) if column.dtype.is_float() else column
-    return pl.select(as_text(pl.lit(value), value.dtype)).to_series()
+    return {level for level in texts_of(different).to_list() if level} - {*tokens}
 
 
 def of_few_levels(

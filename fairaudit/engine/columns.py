@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairaudit.disclosure import Notice, Subjects
@@ -16,6 +17,8 @@ from fairaudit.spec import Text
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairaudit.engine.filter import Filter
+
 
 def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     """Every column that is needed but not there, or twice in a Parquet file; notices of the rest.
@@ -24,7 +27,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     """
     faults: list[Fault] = []
     notices: list[Notice] = []
-    texts = dict.fromkeys([*plan.texts, *_filter_columns(plan.filter)])
+    texts = dict.fromkeys([*plan.texts, *_filter_texts(plan)])
     needed = {text.value for text in texts}
     for file in sources:
         repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
@@ -58,7 +61,7 @@ def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
     if any(plan.search for plan in plans):
         # Which of them become candidates is told by their values.
         return {*header}
-    texts = (text for plan in plans for text in (*plan.texts, *_filter_columns(plan.filter)))
+    texts = (text for plan in plans for text in (*plan.texts, *_filter_texts(plan)))
     return {text.value for text in texts}
 
 
@@ -75,13 +78,24 @@ def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) ->
             yield Notice(what, Subjects.NOBODY)
 
 
-def _filter_columns(text: Text | None) -> list[Text]:
-    """The columns that a filter looks at, each at the filter's place."""
-    if text is None:
-        return []
+def parse_filter(plan: Plan) -> Filter | None:
+    """The filter of a plan; whether it suits the data is seen where rows are counted."""
+    if plan.filter is None:
+        return None
     from fairaudit.engine import filter as filters
 
-    return [Text(name, text.path, text.place, text.source) for name in filters.parse(text).columns]
+    return filters.parse(plan.filter)
+
+
+def filter_columns(plan: Plan) -> frozenset[str]:
+    """The columns that the filter of a plan looks at."""
+    rule = parse_filter(plan)
+    return frozenset() if rule is None else rule.columns
+
+
+def _filter_texts(plan: Plan) -> list[Text]:
+    """The same, each at the filter's place."""
+    return [replace(plan.filter, value=name) for name in filter_columns(plan) if plan.filter]
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:
@@ -106,6 +120,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
         return
     import polars as pl
 
+
     names = [str(place) for place in range(len(file.header))]
     frame = pl.scan_csv(
         checked.path,
@@ -124,6 +139,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 def find_difference(frame: pl.LazyFrame) -> int | None:
     """The first row (from 1) whose values are not all equal; None where all are."""
     import polars as pl
+
 
     first, *others = frame.collect_schema().names()
     is_unequal = pl.any_horizontal(pl.col(first).ne_missing(pl.col(name)) for name in others)

@@ -116,15 +116,6 @@ def count_groups(
     return counts if isinstance(counts, PartialCounts) else None
 
 
-def rule_of(plan: Plan) -> Filter | None:
-    """The filter of a plan, parsed; it is held against the columns where rows are counted."""
-    if plan.filter is None:
-        return None
-    from fairaudit.engine import filter as filters
-
-    return filters.parse(plan.filter)
-
-
 def join(
     rule: Filter | None, grouping: Grouping, given: Sequence[Table | None]
 ) -> PartialCounts | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import polars as pl
 
 from fairaudit import names
-from fairaudit.engine.columns import columns_read
+from fairaudit.engine.columns import columns_read, filter_columns
 from fairaudit.engine.contract import Database
 from fairaudit.engine.dialects import Dialect, Told, dialect_of
 from fairaudit.engine.numbers import Batch, own
@@ -78,7 +78,7 @@ class Table:
 
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
-        columns = {column, *_filtered(plan), *([plan.count] if plan.count else [])}
+        columns = {column, *filter_columns(plan), *([plan.count] if plan.count else [])}
         every = columns_read([plan], [*self.schema])
         return self._read_groups(plan, every if plan.is_derived else columns, {})
 
@@ -204,17 +204,10 @@ def _cut_alone(plan: Plan) -> dict[str, Key]:
             cut[key.column] = Key(key.column, tuple(sorted(edges)))
     others = {key.column for key in plan.every_key if key.edges is None}
     others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
-    others |= {text.value for text in plan.texts if text.path == "filter"} | _filtered(plan)
+    others |= filter_columns(plan)
     derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
     others |= {text.value for derivation in derivations for text in derivation.texts}
     return {name: key for name, key in cut.items() if name not in others}
-
-
-def _filtered(plan: Plan) -> set[str]:
-    from fairaudit.engine.scan import rule_of
-
-    rule = rule_of(plan)
-    return set() if rule is None else {*rule.columns}
 
 
 def _literal(number: str, kind: str) -> str:

@@ -81,8 +81,7 @@ def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.
 
 def _level(column: str, numbers: Numbers) -> pl.Expr:
     """A column as its levels are written."""
-    dtype, value = numbers.batch.schema[column], pl.col(column)
-    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
+    return as_text(pl.col(column), numbers.batch.schema[column])
 
 
 def _age(age: Age, numbers: Numbers) -> pl.Expr:
@@ -178,7 +177,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     frame = batch.frame.with_columns(
         score.alias(own(f"{name} {number}"))
         for name, model in models.items()
-        for number, score in enumerate(_score(model, batch, numbers))
+        for number, score in enumerate(_score(model, numbers))
     )
     frame = frame.with_columns(_place(name, model).alias(name) for name, model in models.items())
     frame = frame.with_columns(
@@ -190,20 +189,19 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     return replace(batch, frame=frame, schema=schema)
 
 
-def category(column: str, batch: Batch, numbers: Numbers) -> pl.Expr:
+def category(column: str, numbers: Numbers) -> pl.Expr:
     """The level of a categorical feature as a text, null where it is missing."""
-    dtype, value = batch.schema[column], pl.col(column)
-    level = as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
+    level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 
 
-def _score(model: StrataModel | None, batch: Batch, numbers: Numbers) -> Iterator[pl.Expr]:
+def _score(model: StrataModel | None, numbers: Numbers) -> Iterator[pl.Expr]:
     """The linear scores of a model."""
     if isinstance(model, PropensityModel):
-        yield _sum_up(model.score, model.features, batch, numbers)
+        yield _sum_up(model.score, model.features, numbers)
     elif model is not None:
         for distance in model.distances:
-            yield _sum_up(distance, model.features, batch, numbers)
+            yield _sum_up(distance, model.features, numbers)
 
 
 def _place(name: str, model: StrataModel | None) -> pl.Expr:
@@ -224,14 +222,14 @@ def _place(name: str, model: StrataModel | None) -> pl.Expr:
     return place
 
 
-def _sum_up(score: LinearScore, features: FeatureScale, batch: Batch, numbers: Numbers) -> pl.Expr:
+def _sum_up(score: LinearScore, features: FeatureScale, numbers: Numbers) -> pl.Expr:
     """A linear score of the features; null where one is missing, or of a level it does not know."""
     total = pl.lit(score.intercept)
     for scale, slope in zip(features.numbers, score.slopes, strict=True):
         value = numbers.value(scale.column).cast(pl.Float64)
         total = total + slope * ((value - scale.mean) / scale.deviation)
     for known, points in zip(features.categories, score.points, strict=True):
-        level = category(known.column, batch, numbers)
+        level = category(known.column, numbers)
         total = total + _look_up(level, known.levels, points)
     return total
 

@@ -96,11 +96,12 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A parsed filter: its expression, its columns, and those of them read as numbers.
+    """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
 
     `ordered` are pairs of columns compared by order with each other, as texts or as numbers.
     """
 
+    text: Text
     expression: pl.Expr
     columns: frozenset[str]
     numeric: frozenset[str]
@@ -181,7 +182,7 @@ def _checked(text: Text, expression: pl.Expr, root: _Node) -> Filter:
         for call in calls
         if call.name in _ORDER and all(side.kind is _Kind.COLUMN for side in call.inner)
     ]
-    return Filter(expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs))
+    return Filter(text, expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs))
 
 
 def _faults(node: _Node) -> Iterator[str]:

@@ -21,8 +21,8 @@ from types import ModuleType
 from typing import IO, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel
-from fairaudit.engine.columns import columns_read
-from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, rule_of, whole
+from fairaudit.engine.columns import columns_read, parse_filter
+from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, whole
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
@@ -194,7 +194,7 @@ class _Work:
         """The same, and their counts; None where a line is not plain, or they are not served."""
         if not _is_added_up(plan):
             return self._count_groups(plan)
-        rule, names = rule_of(plan), plan.search.candidates if plan.search else ()
+        rule, names = parse_filter(plan), plan.search.candidates if plan.search else ()
         cells = Grouping.of(plan, rule)
         groupings = [cells, *(cells.beside(name) for name in names)]
         run = self._run([self._terms(grouping) for grouping in groupings])

@@ -181,8 +181,15 @@ def is_text(dtype: pl.DataType) -> bool:
 
 
 def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """A value as a level is written; a time of the day with its fraction, which a cast drops."""
+    """A value as a level is written: NaN is missing, a time of the day has its fraction."""
+    if dtype.is_float():
+        value = value.fill_nan(None)
     return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)
+
+
+def texts_of(column: pl.Series) -> pl.Series:
+    """The values of a column as levels are written."""
+    return pl.select(as_text(pl.lit(column), column.dtype)).to_series()
 
 
 def own(name: str) -> str:

@@ -97,7 +97,7 @@ def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
     sources = [checked.source for checked in ready]
     headers = [file.header for file in sources]
     if not plan.filter and all(file.layout is not None for file in sources):
-        fit = fitness(plan.search, headers)
+        fit = fitness(plan, plan.search, headers)
         names = [name for name, why in fit.items() if why is None]
         few = of_few_levels(names, sources, plan.tokens)
         if few is not None:

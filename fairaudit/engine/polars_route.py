@@ -12,7 +12,7 @@ import polars as pl
 from fairaudit.arrays import Ints
 from fairaudit.counts import TINY, WEIGHT_SCALES
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own
+from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own, texts_of
 from fairaudit.engine.partial_counts import (
     LARGE,
     SQUARE_ROOTS,
@@ -27,7 +27,6 @@ from fairaudit.errors import DataError, SpecError
 from fairaudit.plan import MISSING, Key, Plan, SumName
 from fairaudit.progress import SILENT, Progress
 from fairaudit.raw_keys import RawKey
-from fairaudit.spec import Text
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
@@ -85,7 +84,7 @@ def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
     for name in plan.adding.columns:
         yield numbers.fixed(name).alias(own(f"fixed {name}"))
     for name in plan.search.candidates if plan.search else ():
-        yield _candidate(name, batch).alias(own(f"candidate {name}"))
+        yield as_text(pl.col(name), batch.schema[name]).alias(own(f"candidate {name}"))
     if batch.apart:
         yield pl.col(own("file"))
 
@@ -155,7 +154,7 @@ def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return pass_on
 
 
-def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
+def check_filter(batch: Batch, plan: Plan, rule: Filter) -> None:
     """Raises `SpecError` where the filter cannot be applied to the columns of a batch."""
     for pair in rule.ordered:
         if all(batch.schema[name] == pl.String and name not in rule.numeric for name in pair):
@@ -163,16 +162,16 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter, text: Text) -> None:
                 f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
             )
-            raise SpecError([text.fault(message)])
+            raise SpecError([rule.text.fault(message)])
     empty = pl.LazyFrame(schema=dict(batch.schema))
     try:
         filtered_rows = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
         dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
-        raise SpecError([text.fault(message)]) from error
+        raise SpecError([rule.text.fault(message)]) from error
     if dtype != pl.Boolean:
-        raise SpecError([text.fault(f"a filter is true or false; this one gives {dtype}")])
+        raise SpecError([rule.text.fault(f"a filter is true or false; this one gives {dtype}")])
 
 
 def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
@@ -227,18 +226,11 @@ def kept_by(
     frame = pl.DataFrame(columns)
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     try:
-        if plan.filter:
-            check_filter(numbers.batch, plan, rule, plan.filter)
+        check_filter(numbers.batch, plan, rule)
         kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
     except (pl.exceptions.PolarsError, SpecError):
         return None
     return kept.cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def _candidate(name: str, batch: Batch) -> pl.Expr:
-    """A column that is searched, as the texts of its levels; NaN is missing."""
-    dtype, value = batch.schema[name], pl.col(name)
-    return as_text(value.fill_nan(None) if dtype.is_float() else value, dtype)
 
 
 def _weights() -> list[pl.Expr]:
@@ -375,7 +367,7 @@ def _raw_key(key: Key, column: pl.Series) -> RawKey:
     if key.edges is not None:
         codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
         return RawKey(key, codes)
-    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
+    text = texts_of(column)
     levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
     # A column of clusters has millions of levels: they are ranked, not looked up one by one.
     codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1

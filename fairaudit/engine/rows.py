@@ -16,7 +16,7 @@ import polars as pl
 from fairaudit.counts import Counts
 from fairaudit.engine.derived_columns import add_columns, category
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
-from fairaudit.engine.polars_route import collect, filtered, level_of
+from fairaudit.engine.polars_route import collect, filtered, interval
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.engine.scan import checked_rule
 from fairaudit.errors import DataError, Seek
@@ -75,7 +75,7 @@ def _read_batch(
     rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
     columns = [
         *_keys(batch, counts, numbers),
-        *_features(batch, collected.plan.similarity, numbers),
+        *_features(collected.plan.similarity, numbers),
         *(
             numbers.value(name).cast(pl.Float64).alias(own(f"score {name}"))
             for name in collected.plan.scores
@@ -129,15 +129,14 @@ def _passed(
 def _keys(batch: Batch, counts: Counts, numbers: Numbers) -> Iterator[pl.Expr]:
     """The levels of each key as they were counted: texts, or numbers of intervals."""
     for number, key in enumerate(counts.plan.keys):
-        level = level_of(key, batch, numbers)
         if key.edges is None:
-            level = as_text(level, batch.schema[key.column])
+            level = as_text(pl.col(key.column), batch.schema[key.column])
         else:
-            level = level.cast(pl.Int64).fill_null(MISSING)
+            level = interval(key, batch, numbers).cast(pl.Int64).fill_null(MISSING)
         yield level.alias(own(f"key{number}"))
 
 
-def _features(batch: Batch, columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]:
+def _features(columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]:
     """The features of each row, null where one is missing, and which numbers are none."""
     for text in columns.numeric:
         value = numbers.value(text.value).cast(pl.Float64)
@@ -145,7 +144,7 @@ def _features(batch: Batch, columns: SimilarityColumns, numbers: Numbers) -> Ite
         yield (~is_sound).alias(own(f"bad {text.value}"))
         yield value.alias(own(f"feature {text.value}"))
     for text in columns.categorical:
-        yield category(text.value, batch, numbers).alias(own(f"feature {text.value}"))
+        yield category(text.value, numbers).alias(own(f"feature {text.value}"))
 
 
 def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[Text]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from fairaudit.engine import filter as filters
 from fairaudit.engine import polars_route
+from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
@@ -46,15 +46,10 @@ def count_batch(
 
 def checked_rule(batch: Batch, plan: Plan) -> Filter | None:
     """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
-    rule = rule_of(plan)
-    if rule and plan.filter:
-        polars_route.check_filter(batch, plan, rule, plan.filter)
+    rule = parse_filter(plan)
+    if rule is not None:
+        polars_route.check_filter(batch, plan, rule)
     return rule
-
-
-def rule_of(plan: Plan) -> Filter | None:
-    """The filter of a plan, parsed."""
-    return filters.parse(plan.filter) if plan.filter else None
 
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
@@ -64,16 +59,16 @@ def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     frame = batch.frame.with_row_index(_ROW, offset=1)
     schema = {_ROW: pl.UInt32(), **batch.schema}
     batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
-    rule = rule_of(plan)
     try:
-        return _find_row(batch, plan, rule, seek)
+        return _find_row(batch, plan, seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
 
 
-def _find_row(batch: Batch, plan: Plan, rule: Filter | None, seek: Seek) -> int | None:
+def _find_row(batch: Batch, plan: Plan, seek: Seek) -> int | None:
     """The least `_ROW` of those that the filter keeps and that hold a sought value."""
     held = _holds(batch, plan, seek).alias(own("held"))
+    rule = parse_filter(plan)
     kept = pl.lit(value=True) if rule is None else rule.expression
     row = (
         batch.frame.select(_ROW, held, *polars_route.filtered(rule, Numbers(batch, plan)))
@@ -89,10 +84,7 @@ def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
     """Whether a row holds one of the sought values; a missing one under any of its tokens."""
     if seek.numeric:
         return ~_is_number(batch, plan, seek.column)
-    value = pl.col(seek.column)
-    if batch.schema[seek.column].is_float():
-        value = value.fill_nan(None)
-    text = as_text(value, batch.schema[seek.column])
+    text = as_text(pl.col(seek.column), batch.schema[seek.column])
     held = text.is_in([value for value in seek.values if value is not None])
     if None not in seek.values:
         return held

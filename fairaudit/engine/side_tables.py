@@ -11,7 +11,7 @@ import pyarrow as pa
 from fairaudit.engine.arrow_codes import texts
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.numbers import as_text, own
+from fairaudit.engine.numbers import own, texts_of
 from fairaudit.engine.partial_counts import Codes, Column, PartialCounts
 from fairaudit.engine.text_codes import TextCoder
 from fairaudit.plan import MISSING, Key, Plan, Search
@@ -51,8 +51,7 @@ class KeyCodes:
 
 def _coded(column: pl.Series) -> pa.Array:
     """A column of levels as the dictionary of their texts."""
-    text = pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-    return text.alias("").cast(pl.Categorical).to_arrow()
+    return texts_of(column).alias("").cast(pl.Categorical).to_arrow()
 
 
 class CandidateCounter:

@@ -19,17 +19,17 @@ from fairaudit.engine.partial_counts import Codes, Level
 
 Words = NDArray[np.uint64]
 
-BITS = 12
-SHIFT = np.uint64(64 - BITS)
+_BITS = 12
+_SHIFT = np.uint64(64 - _BITS)
 
-NOBODY = np.uint64(2**64 - 1)
+_NOBODY = np.uint64(2**64 - 1)
 """The word of no text: such bytes are no UTF-8, such a length is none."""
 
-FACTORS = [np.uint64(pow(0x9E3779B97F4A7C15, power, 2**64) | 1) for power in range(1, 65)]
+_FACTORS = [np.uint64(pow(0x9E3779B97F4A7C15, power, 2**64) | 1) for power in range(1, 65)]
 """Multipliers to try in turn: always the same, so that equal data take an equal way."""
 
-SECOND = [np.uint64(pow(0xC2B2AE3D27D4EB4F, power, 2**64) | 1) for power in range(1, 9)]
-"""What further words of a text are multiplied with before they are joined with the first."""
+_SECOND = np.uint64(0xC2B2AE3D27D4EB4F)
+"""What the second word of a text is multiplied with before it is joined with the first."""
 
 _INLINE = 12
 _LENGTH = np.uint64(2**32 - 1)
@@ -43,10 +43,10 @@ class TextCoder:
         self._most = most
         self._short = True
         self._known: dict[str, int] = {}
-        self._first = np.full(1, NOBODY)
-        self._second = np.full(1, NOBODY)
-        self._factor = FACTORS[0]
-        self._places = np.zeros(2**BITS, dtype=np.intp)
+        self._first = np.full(1, _NOBODY)
+        self._second = np.full(1, _NOBODY)
+        self._factor = _FACTORS[0]
+        self._places = np.zeros(2**_BITS, dtype=np.intp)
 
     def codes(self, column: pl.Series) -> Codes | None:
         """The codes of a chunk by `levels` as they are then; None where there are too many."""
@@ -98,21 +98,21 @@ class TextCoder:
         if (known.str.len_bytes() > _INLINE).any():
             return False
         first, second = _views(known.rechunk().to_arrow(compat_level=pl.CompatLevel.newest()))
-        for factor in FACTORS:
+        for factor in _FACTORS:
             self._factor = factor
             places = self._hashed(first, second)
             if len(np.unique(places)) == len(places):
-                self._places = np.zeros(2**BITS, dtype=np.intp)
+                self._places = np.zeros(2**_BITS, dtype=np.intp)
                 self._places[places] = np.arange(1, len(places) + 1)
-                self._first = np.concatenate([[NOBODY], first])
-                self._second = np.concatenate([[NOBODY], second])
+                self._first = np.concatenate([[_NOBODY], first])
+                self._second = np.concatenate([[_NOBODY], second])
                 return True
         return False
 
     def _hashed(self, first: Words, second: Words) -> NDArray[np.intp]:
-        mixed = first ^ second * SECOND[0]
+        mixed = first ^ second * _SECOND
         mixed *= self._factor
-        mixed >>= SHIFT
+        mixed >>= _SHIFT
         return mixed.view(np.intp)
 
 
