@@ -90,6 +90,12 @@ class RawWeights:
         """The most that rounding took away from a weight."""
         return self.errors[self._fine]
 
+    def take(self, cells: Ints) -> RawWeights:
+        """Those of some of the cells."""
+        return replace(
+            self, weights=_take_pair(self.weights, cells), squares=_take_pair(self.squares, cells)
+        )
+
     def gather(self, index: Ints, size: int) -> RawWeights:
         """Those of joined cells; `index` is the new cell of each."""
         return replace(
@@ -107,6 +113,13 @@ class RawWeights:
             max(part.largest for part in parts),
             (max(part.errors[0] for part in parts), max(part.errors[1] for part in parts)),
         )
+
+
+def _take_pair(
+    pair: tuple[Sequence[int], Sequence[int]], cells: Ints
+) -> tuple[list[int], list[int]]:
+    coarse, fine = ([values[cell] for cell in cells.tolist()] for values in pair)
+    return coarse, fine
 
 
 def _gather_pair(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairaudit.cube import Ints
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.partial_counts import Codes, Column, Level, Measures, NotServed, PartialCounts
+from fairaudit.engine.partial_counts import Codes, Column, Level, NotServed, PartialCounts
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan, Search
@@ -216,7 +216,7 @@ class CandidateTables:
             levels = tuple(level for owned, level in names if owned == number)
             places = np.cumsum(owner == number) - 1
             raw = RawKey(self._plan.beside(name).keys[-1], places[row[own]], levels)
-            part = PartialCounts((*keys, raw), kept, _part(measures, own))
+            part = PartialCounts((*keys, raw), kept, measures.take(own))
             self._closed[name].append(part)
 
 
@@ -351,20 +351,3 @@ def _finer(sums: Sums, plan: Plan) -> Sums:
         return sums.finer()
     except NotServed:
         return Exact(plan)
-
-
-def _part(measures: Measures, cells: Ints) -> Measures:
-    """The measures of some of the cells."""
-
-    def both(sums: tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
-        first, second = ([values[i] for i in cells.tolist()] if values else [] for values in sums)
-        return first, second
-
-    return Measures(
-        measures.rows[cells],
-        measures.people[cells],
-        both(measures.weights),
-        both(measures.squares),
-        measures.largest_weight,
-        measures.weight_errors,
-    )

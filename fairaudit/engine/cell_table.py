@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import WEIGHT_SCALES
+from fairaudit.counts import WEIGHT_SCALES, RawWeights
 from fairaudit.engine.partial_counts import Measures, NotServed, TableCounts, check_people
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_keys import RawKey
@@ -71,7 +71,7 @@ class CellTable:
         weights, squares = (self.exact_sums(cells, number) for number in (0, 1))
         errors = self.error / WEIGHT_SCALES[0], 0.0
         sums = (weights, nothing), (squares, nothing)
-        return Measures(rows, rows, *sums, self.largest, errors)
+        return Measures(rows, rows, RawWeights(*sums, self.largest, errors))
 
 
 class Cells(NamedTuple):

@@ -120,7 +120,6 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
         return
     import polars as pl
 
-
     names = [str(place) for place in range(len(file.header))]
     frame = pl.scan_csv(
         checked.path,
@@ -139,7 +138,6 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 def find_difference(frame: pl.LazyFrame) -> int | None:
     """The first row (from 1) whose values are not all equal; None where all are."""
     import polars as pl
-
 
     first, *others = frame.collect_schema().names()
     is_unequal = pl.any_horizontal(pl.col(first).ne_missing(pl.col(name)) for name in others)

@@ -9,9 +9,7 @@ asked; any other file is left to the Polars route, with equal counts.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +24,7 @@ from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
 from fairaudit.engine.partial_counts import Codes, Column, Level, NotServed, PartialCounts, places
 from fairaudit.engine.scores import ScoreCounter
-from fairaudit.engine.sources import SourceFile, thread_count
+from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
@@ -73,15 +71,7 @@ def count(
     if not tasks:
         return {}
     work = _Work(tasks, plan, progress)
-    threads = min(thread_count(), len(tasks))
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for done in [pool.submit(work.run) for _ in range(threads)]:
-            done.result()
-    finally:
-        # After an interruption, or a fault, nobody waits for the row groups that are left.
-        work.stopped = True
-        pool.shutdown(wait=False, cancel_futures=True)
+    work.run()
     return {name: parts for name, parts in work.found.items() if name not in work.refused}
 
 
@@ -130,22 +120,18 @@ def _columns(plan: Plan) -> list[str]:
     return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *candidates]))
 
 
-class _Work:
+class _Work(SharedWork[_Task]):
     """Row groups that several threads share; what each thread counted in each file."""
 
     def __init__(self, tasks: Sequence[_Task], plan: Plan, progress: Progress) -> None:
+        super().__init__(tasks, progress)
         self.found: dict[str, list[PartialCounts]] = {}
-        self.refused: set[str] = set()
-        self.stopped = False
-        self._tasks = iter(tasks)
         self._plan = plan
-        self._progress = progress
-        self._lock = threading.Lock()
 
-    def run(self) -> None:
+    def run_thread(self) -> None:
         """Counts one row group after the other; each thread reads by a handle of its own."""
         counter: _Counter | None = None
-        while (task := self._next()) is not None:
+        while (task := self.next_job()) is not None:
             if task.file.name in self.refused:
                 continue
             try:
@@ -156,7 +142,7 @@ class _Work:
                     if self.stopped:
                         return
                     counter.add(batch)
-                self._progress.advance(task.file.layout.groups[task.group].rows, "rows")
+                self.progress.advance(task.file.layout.groups[task.group].rows, "rows")
             except NotServed:
                 self.refused.add(task.file.name)
                 counter = None
@@ -167,13 +153,9 @@ class _Work:
                 raise DataError.unreadable(task.file.name, why) from error
         self._keep(counter)
 
-    def _next(self) -> _Task | None:
-        with self._lock:
-            return None if self.stopped else next(self._tasks, None)
-
     def _keep(self, counter: _Counter | None) -> None:
         if counter is not None:
-            with self._lock:
+            with self.lock:
                 self.found.setdefault(counter.file.name, []).extend(counter.counted())
 
 

@@ -73,12 +73,7 @@ def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | Non
     """The sums of weights and of their squares; None without weights."""
     if not plan.weight:
         return None
-    weights = RawWeights.join(
-        [
-            RawWeights(part.weights, part.squares, part.largest_weight, part.weight_errors)
-            for part in measures
-        ]
-    )
+    weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
     weight = weights.weight
     if sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
         what = "the weights add up to more than 64 bits hold"

@@ -9,9 +9,7 @@ scores, searches and any other file are left to the other routes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple
 
@@ -30,7 +28,7 @@ from fairaudit.engine.parquet_pages import (
     value_pages,
 )
 from fairaudit.engine.partial_counts import NotServed, PartialCounts
-from fairaudit.engine.sources import SourceFile, thread_count
+from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
@@ -90,15 +88,7 @@ def count(
     if not jobs:
         return {}
     work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
-    threads = min(thread_count(), len(jobs))
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for done in [pool.submit(work.run) for _ in range(threads)]:
-            done.result()
-    finally:
-        # After an interruption, or a fault, nobody waits for the row groups that are left.
-        work.stopped = True
-        pool.shutdown(wait=False, cancel_futures=True)
+    work.run()
     return {
         file.name: [file.counted(plan)]
         for file in served
@@ -154,23 +144,19 @@ def _jobs(file: _File) -> Iterator[_Job]:
             groups, rows = [], 0
 
 
-class _Work:
+class _Work(SharedWork[_Job]):
     """Jobs that several threads share."""
 
     def __init__(
         self, kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
     ) -> None:
-        self.refused: set[str] = set()
-        self.stopped = False
+        super().__init__(jobs, progress)
         self._kernel = kernel
-        self._jobs = iter(jobs)
-        self._progress = progress
         self._is_weighted = is_weighted
-        self._lock = threading.Lock()
 
-    def run(self) -> None:
+    def run_thread(self) -> None:
         """Does one job after the other."""
-        while (job := self._next()) is not None:
+        while (job := self.next_job()) is not None:
             try:
                 self._count(job)
             except NotServed:
@@ -190,8 +176,8 @@ class _Work:
                 if self.stopped or file.name in self.refused:
                     return
                 self._count_group(file, number, descriptor, own)
-                self._progress.advance(file.groups[number].rows, "rows")
-        with self._lock:
+                self.progress.advance(file.groups[number].rows, "rows")
+        with self.lock:
             for cells, table in zip((file.cells, *file.tables), own, strict=True):
                 cells.table.add(table)
 
@@ -222,7 +208,3 @@ class _Work:
                 raise NotServed
             table.largest, table.error = map(max, (table.largest, table.error), counted)
             measure = None  # it is of the cells alone
-
-    def _next(self) -> _Job | None:
-        with self._lock:
-            return None if self.stopped else next(self._jobs, None)

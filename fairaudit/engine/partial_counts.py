@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.counts import RawWeights
 from fairaudit.errors import DataError
 from fairaudit.histogram import Bins
 from fairaudit.plan import Key, SumName
@@ -50,14 +51,16 @@ def check_people(people: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the cells of some files add up to, [C]; weights as exact integers at both scales."""
+    """What the cells of some files add up to, [C]; weights where the plan has any."""
 
     rows: Ints
     people: Ints
-    weights: tuple[Sequence[int], Sequence[int]] = ((), ())
-    squares: tuple[Sequence[int], Sequence[int]] = ((), ())
-    largest_weight: float = 0.0
-    weight_errors: tuple[float, float] = (0.0, 0.0)
+    weights: RawWeights | None = None
+
+    def take(self, cells: Ints) -> Measures:
+        """Those of some of the cells."""
+        weights = None if self.weights is None else self.weights.take(cells)
+        return Measures(self.rows[cells], self.people[cells], weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
+from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.routes import count_by_route
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from fairaudit.engine.databases import Table
     from fairaudit.engine.numbers import Batch
 
-Value = TypeVar("Value")
 Name = TypeVar("Name")
 
 
@@ -148,10 +148,8 @@ def _count_in_one_pass(
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
         parts_of, route = count_by_route(plan, ready, progress, apart=False)
-        parts = [_raise_error(part) for parts in parts_of.values() for part in parts]
-        files = [checked.source for checked in ready]
-        counts = _with_medians(merge_counts(plan, parts, ready, route), files)
-        counts = _with_rows(counts, files, progress)
+        parts = [part for several in parts_of.values() for part in several]
+        counts = _merge(plan, parts, ready, route, progress)
     except FairauditError as error:
         if len(members) == 1:
             return dict.fromkeys(members, error)
@@ -160,6 +158,27 @@ def _count_in_one_pass(
             outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
         return outcomes
     return dict.fromkeys(members, counts)
+
+
+def _merge(
+    plan: Plan,
+    parts: Iterable[PartialCounts | DataError],
+    ready: Sequence[CheckedFile],
+    route: str,
+    progress: Progress,
+    batch: Batch | None = None,
+) -> Counts:
+    """The counts of all parts, with what further passes find; raises the first error among them."""
+    sound = [_raise_error(part) for part in parts]
+    data = [checked.source for checked in ready] if batch is None else batch
+    counts = _with_medians(merge_counts(plan, sound, ready, route), data)
+    return _with_rows(counts, data, progress)
+
+
+def _raise_error(part: PartialCounts | DataError) -> PartialCounts:
+    if isinstance(part, DataError):
+        raise part
+    return part
 
 
 def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
@@ -226,10 +245,7 @@ def _count_apart(
     for checked in ready:
         name = checked.source.file.path
         try:
-            parts = [_raise_error(part) for part in parts_of[name]]
-            counts = merge_counts(plan, parts, [checked], route)
-            counts = _with_medians(counts, [checked.source])
-            outcomes[name] = _with_rows(counts, [checked.source], progress)
+            outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
         except FairauditError as error:
             outcomes[name] = error
     return outcomes
@@ -253,11 +269,10 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
         batch, rows, header = frames.read_frame(data, plans)
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
-        plan = choose([batch], plan, [file.header])
-        counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
+        plan = choose([batch], plan, [header])
+        parts = scan.count_batch(batch, plan).values()
         route = "Polars streaming over a frame"
-        merged = merge_counts(plan, counted, [CheckedFile(file, rows)], route)
-        counts = _with_rows(_with_medians(merged, batch), batch, SILENT)
+        counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
@@ -276,9 +291,9 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> Outcome:
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
             batch = table.group(plan, progress)
-            counted = [_raise_error(part) for part in scan.count_batch(batch, plan).values()]
-            merged = merge_counts(plan, counted, [CheckedFile(file, table.rows)], table.route)
-            counts = _with_medians(merged, batch)
+            parts = scan.count_batch(batch, plan).values()
+            ready = [CheckedFile(file, table.rows)]
+            counts = _merge(plan, parts, ready, table.route, progress, batch)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
@@ -339,13 +354,9 @@ def find_cuts(
     if isinstance(data, Database):
         with _open_table(data) as table:
             check_columns(plan, [_describe(data.name, tuple(table.schema))])
-            return {
-                quantile: cut
-                for quantile in quantiles
-                for cut in _find_cuts(table.values(plan, quantile[0]), plan, [quantile]).values()
-            }
+            return _find_cuts(lambda column: table.values(plan, column), plan, quantiles)
     with _open_columns(plan, data, progress) as (opened, _):
-        return _find_cuts(opened, plan, quantiles)
+        return _find_cuts(lambda _: opened, plan, quantiles)
 
 
 def find_parts(
@@ -388,19 +399,14 @@ def _open_columns(
 
 
 def _find_cuts(
-    data: Sequence[SourceFile] | Batch, plan: Plan, wanted: Sequence[Quantile]
+    data_of: Callable[[str], Sequence[SourceFile] | Batch], plan: Plan, wanted: Sequence[Quantile]
 ) -> dict[Quantile, Cut]:
+    """The quantiles of columns, each of the data that has it."""
     from fairaudit.engine import quantiles
 
     cuts_found: dict[Quantile, Cut] = {}
     for column in dict.fromkeys(column for column, _ in wanted):
         shares = [share for name, share in wanted if name == column]
-        cuts = quantiles.cuts(data, plan, column, shares)
+        cuts = quantiles.cuts(data_of(column), plan, column, shares)
         cuts_found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
     return cuts_found
-
-
-def _raise_error(counts: Value | FairauditError) -> Value:
-    if isinstance(counts, FairauditError):
-        raise counts
-    return counts

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import TINY, WEIGHT_SCALES
+from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own, texts_of
 from fairaudit.engine.partial_counts import (
@@ -333,14 +333,6 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
 
 
 def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
-    def both(name: str) -> tuple[list[int], list[int]]:
-        if not plan.weight:
-            return [], []
-        return counts[own(f"{name}0")].to_list(), counts[own(f"{name}1")].to_list()
-
-    def largest(name: str) -> float:
-        return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
-
     people = counts[own("people")].to_list()
     check_people(sum(people))
     return PartialCounts(
@@ -349,18 +341,23 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
         ),
         kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         measures=Measures(
-            rows=counts[own("rows")].to_numpy(),
-            people=np.array(people, dtype=np.int64),
-            weights=both("weight"),
-            squares=both("squares"),
-            largest_weight=largest("largest") if plan.weight else 0.0,
-            weight_errors=(
-                largest("error0") / WEIGHT_SCALES[0] if plan.weight else 0.0,
-                largest("error1") / WEIGHT_SCALES[1] if plan.weight else 0.0,
-            ),
+            counts[own("rows")].to_numpy(),
+            np.array(people, dtype=np.int64),
+            _weights_of(counts) if plan.weight else None,
         ),
         amounts=_amounts_of(counts, plan),
     )
+
+
+def _weights_of(counts: pl.DataFrame) -> RawWeights:
+    def both(name: str) -> tuple[list[int], list[int]]:
+        return counts[own(f"{name}0")].to_list(), counts[own(f"{name}1")].to_list()
+
+    def largest(name: str) -> float:
+        return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
+
+    errors = largest("error0") / WEIGHT_SCALES[0], largest("error1") / WEIGHT_SCALES[1]
+    return RawWeights(both("weight"), both("squares"), largest("largest"), errors)
 
 
 def _raw_key(key: Key, column: pl.Series) -> RawKey:

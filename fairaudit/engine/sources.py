@@ -8,11 +8,14 @@ from __future__ import annotations
 import io
 import os
 import re
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Generic, TypeVar
 
 from fairaudit import memory
 from fairaudit.engine.copies import Copies
@@ -29,6 +32,8 @@ from fairaudit.result import DataFile
 from fairaudit.spec import CsvFormat
 
 _THREADS = "POLARS_MAX_THREADS"
+
+Job = TypeVar("Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,38 @@ def thread_count() -> int:
     """As many threads as Polars takes: the machine's, or as its variable says."""
     setting = os.environ.get(_THREADS, "")
     return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1
+
+
+class SharedWork(ABC, Generic[Job]):
+    """Jobs that several threads share; who finds that a file is not served refuses it."""
+
+    def __init__(self, jobs: Sequence[Job], progress: Progress) -> None:
+        self.refused: set[str] = set()
+        self.stopped = False
+        self.lock = threading.Lock()
+        self.progress = progress
+        self._threads = min(thread_count(), len(jobs))
+        self._jobs = iter(jobs)
+
+    def run(self) -> None:
+        """Does all jobs; raises what stopped a thread."""
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            for done in [pool.submit(self.run_thread) for _ in range(self._threads)]:
+                done.result()
+        finally:
+            # After an interruption, or a fault, nobody waits for the jobs that are left.
+            self.stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    @abstractmethod
+    def run_thread(self) -> None:
+        """What each thread does: one job after the other."""
+
+    def next_job(self) -> Job | None:
+        """The next job that nobody has taken; None after the last one, or once it is stopped."""
+        with self.lock:
+            return None if self.stopped else next(self._jobs, None)
 
 
 def check_file(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.counts import TINY, WEIGHT_SCALES
+from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.arrow_codes import floats
 from fairaudit.engine.partial_counts import (
@@ -190,9 +190,8 @@ class _Weighted(Sums):
     def _measures(self, rows: Ints, weights: list[int], squares: list[int]) -> Measures:
         nothing = [0] * len(weights)
         error = self._error / WEIGHT_SCALES[0]
-        return Measures(
-            rows, rows, (weights, nothing), (squares, nothing), self._largest, (error, 0.0)
-        )
+        sums = (weights, nothing), (squares, nothing)
+        return Measures(rows, rows, RawWeights(*sums, self._largest, (error, 0.0)))
 
 
 class _Decimals(_Weighted):
@@ -319,17 +318,14 @@ class Exact(Sums):
         """The cells that occur, and what they add up to."""
         cells = np.flatnonzero(self._arrays[0])
         rows, people, *sums = (array[cells] for array in self._arrays)
-        coarse, fine, coarse_squares, fine_squares = (array.tolist() for array in sums)
-        weighted = bool(self._plan.weight)
-        first, second = self._errors
-        return cells, Measures(
-            rows.astype(np.int64),
-            people.astype(np.int64),
-            (coarse, fine) if weighted else ((), ()),
-            (coarse_squares, fine_squares) if weighted else ((), ()),
-            self._largest,
-            (first / WEIGHT_SCALES[0], second / WEIGHT_SCALES[1]),
-        )
+        weights = None
+        if self._plan.weight:
+            coarse, fine, coarse_squares, fine_squares = (array.tolist() for array in sums)
+            errors = self._errors[0] / WEIGHT_SCALES[0], self._errors[1] / WEIGHT_SCALES[1]
+            weights = RawWeights(
+                (coarse, fine), (coarse_squares, fine_squares), self._largest, errors
+            )
+        return cells, Measures(rows.astype(np.int64), people.astype(np.int64), weights)
 
     def _weights(self, weights: NDArray[np.float64]) -> list[NDArray[np.object_]]:
         """Weights and their squares at both scales, as the Polars route takes them."""

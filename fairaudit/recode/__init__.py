@@ -6,7 +6,7 @@ Nothing disappears here without a line in the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -105,10 +105,10 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     for axis in axes:
         refuse_missing(axis, counts)
     added = amounts(counts, spec)
-    clusters = cluster_codes(counts)
-    cube = _cube(counts, axes, added, clusters)
+    cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
+    cube = cells.cube()
     refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
-    left_out = _left_out(counts, axes, added, clusters, cube.ledger)
+    left_out = cells.left_out(cube.ledger)
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
@@ -133,20 +133,10 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         searched_cubes,
         columns,
         left_out,
-        _people_one_by_one(counts, axes),
+        cells.people_one_by_one(),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
     )
-
-
-def _people_one_by_one(counts: Counts, axes: Sequence[Axis]) -> Rows | None:
-    """The audited people with the cell of each; None where no measure looks at single people."""
-    if counts.rows_read is None:
-        return None
-    stays, _, _ = _stays(counts, axes)
-    places = np.full(len(stays), -1, dtype=np.int64)
-    places[stays] = distinct_rows(_codes(_kept(axes))[stays])[1]
-    return audited_rows(counts, counts.rows_read, places)
 
 
 def build_axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
@@ -176,7 +166,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
         axes += number_axes(table, needed)
         candidate = candidate_axis(table.keys[-1])
         # In the order of the whole cube, so that each row leaves for the same reason.
-        cubes[name] = _cube(table, [*axes, candidate], {})
+        cubes[name] = _Cells.of(table, [*axes, candidate]).cube()
     return cubes
 
 
@@ -227,135 +217,132 @@ def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
         )
 
 
-def _cube(
-    counts: Counts,
-    axes: Sequence[Axis],
-    added: Mapping[AmountName, Amount],
-    clusters: Ints | None = None,
-) -> Cube:
-    ledger, stays = _ledger(counts, axes)
-    if not stays.any() or not counts.people[stays].sum():
-        raise NothingToAudit(
-            f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
-            f"{sum(line.rows for line in ledger.dropped):,} dropped",
-            "check the filter, and `missing:` in the spec",
-            uncounted="no row is left to audit",
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Raw cells by their audited columns: which stay, and why others leave.
+
+    `why` is the number of a reason, a column with its rule, or -1; a row leaves for its first.
+    """
+
+    counts: Counts
+    axes: Sequence[Axis]
+    stays: Marks
+    why: Ints
+    reasons: tuple[tuple[str, str], ...]
+    added: Mapping[AmountName, Amount] = field(default_factory=dict)
+    clusters: Ints | None = None
+
+    @classmethod
+    def of(cls, counts: Counts, axes: Sequence[Axis]) -> _Cells:
+        """The cells with what becomes of them, without what is added up in them."""
+        stays = counts.kept == 1
+        why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
+        for axis in axes:
+            as_missing = f"missing ({axis.rule}: {axis.policy.value})"
+            for marks, reason in (
+                (axis.leaves_as_missing, as_missing),
+                (axis.leaves_by_value, OTHERS_DROPPED),
+            ):
+                gone = stays & marks
+                if gone.any():
+                    why[gone] = len(reasons)
+                    reasons.append((axis.column, reason))
+                    stays = stays & ~gone
+        return cls(counts, axes, stays, why, tuple(reasons))
+
+    def cube(self) -> Cube:
+        """The cells that stay; raises `NothingToAudit` where nobody is in them."""
+        ledger = self._ledger()
+        if not self.stays.any() or not self.counts.people[self.stays].sum():
+            raise NothingToAudit(
+                f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
+                f"{sum(line.rows for line in ledger.dropped):,} dropped",
+                "check the filter, and `missing:` in the spec",
+                uncounted="no row is left to audit",
+            )
+        return self._gather(ledger, self.stays, self._codes())
+
+    def left_out(self, ledger: Ledger) -> LeftOut | None:
+        """The cells that the filter does not remove and the cube does not hold; None without."""
+        counts, kept = self.counts, self.counts.kept == 1
+        nobody = kept & (counts.people == 0) & (counts.rows > 0)
+        if not ledger.dropped and not ledger.undecided and not nobody.any():
+            return None
+        by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
+        as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
+        return LeftOut(
+            keys=tuple(axis.key for axis in _kept(self.axes)),
+            codes=self._codes(),
+            people=counts.people,
+            seen=counts.kept != 0,
+            counted=self.stays,
+            why=np.where(counts.kept == -1, len(self.reasons), self.why),
+            reasons=(*self.reasons, ("the filter", "cannot decide")),
+            others=kept & by_value & ~as_missing,
+            gather=partial(self._gather, ledger),
         )
-    return _gathered(counts, axes, added, clusters, ledger, stays)
 
+    def people_one_by_one(self) -> Rows | None:
+        """The audited people with the cell of each; None where no measure looks at them."""
+        if self.counts.rows_read is None:
+            return None
+        places = np.full(len(self.stays), -1, dtype=np.int64)
+        places[self.stays] = distinct_rows(self._codes()[self.stays])[1]
+        return audited_rows(self.counts, self.counts.rows_read, places)
 
-def _gathered(
-    counts: Counts,
-    axes: Sequence[Axis],
-    added: Mapping[AmountName, Amount],
-    clusters: Ints | None,
-    ledger: Ledger,
-    stays: Marks,
-    codes: NDArray[np.int32] | None = None,
-) -> Cube:
-    """The cube of some cells, by the codes of their axes or by those that are given."""
+    def _gather(self, ledger: Ledger, stays: Marks, codes: NDArray[np.int32]) -> Cube:
+        """The cube of some cells, by codes of their axes."""
+        counts = self.counts
 
-    def staying(total: Sum) -> Sum:
-        return Sum(total.values[stays], total.scale)
+        def staying(total: Sum) -> Sum:
+            return Sum(total.values[stays], total.scale)
 
-    kept_axes = _kept(axes)
-    codes = _codes(kept_axes) if codes is None else codes
-    return Cube.gather(
-        [axis.key for axis in kept_axes],
-        codes[stays],
-        counts.rows[stays],
-        counts.people[stays],
-        ledger,
-        counts.weight and staying(counts.weight),
-        counts.squares and staying(counts.squares),
-        {name: amount.transform(lambda n: n[stays], staying) for name, amount in added.items()},
-        None if clusters is None else clusters[stays],
-    )
+        return Cube.gather(
+            [axis.key for axis in _kept(self.axes)],
+            codes[stays],
+            counts.rows[stays],
+            counts.people[stays],
+            ledger,
+            counts.weight and staying(counts.weight),
+            counts.squares and staying(counts.squares),
+            {
+                name: amount.transform(lambda n: n[stays], staying)
+                for name, amount in self.added.items()
+            },
+            None if self.clusters is None else self.clusters[stays],
+        )
+
+    def _codes(self) -> NDArray[np.int32]:
+        codes = np.stack([axis.codes for axis in _kept(self.axes)], axis=1).astype(np.int32)
+        return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
+
+    def _ledger(self) -> Ledger:
+        """Where every row went."""
+        counts, aside = self.counts, []
+        dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
+        for axis in self.axes:
+            unknown = self.stays & axis.missing
+            if unknown.any():
+                aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
+        return Ledger(
+            read=counts.read,
+            counted=int(counts.rows[self.stays].sum()),
+            people=int(counts.people[self.stays].sum()),
+            filtered=int(counts.rows[counts.kept == 0].sum()),
+            undecided=int(counts.rows[counts.kept == -1].sum()),
+            dropped=(*dropped, *_list_hidden(counts)),
+            set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
+        )
+
+    def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
+        rows, people = self.counts.rows[marks], self.counts.people[marks]
+        return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
 
 
 def _kept(axes: Sequence[Axis]) -> list[Axis]:
     """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
     groupings = {Role.PROTECTED, Role.STRATUM}
     return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
-
-
-def _codes(axes: Sequence[Axis]) -> NDArray[np.int32]:
-    codes = np.stack([axis.codes for axis in axes], axis=1).astype(np.int32)
-    return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
-
-
-def _left_out(
-    counts: Counts,
-    axes: Sequence[Axis],
-    added: Mapping[AmountName, Amount],
-    clusters: Ints | None,
-    ledger: Ledger,
-) -> LeftOut | None:
-    """The cells that the filter does not remove and the cube does not hold; None without such."""
-    kept = counts.kept == 1
-    nobody = kept & (counts.people == 0) & (counts.rows > 0)
-    if not ledger.dropped and not ledger.undecided and not nobody.any():
-        return None
-    stays, why, reasons = _stays(counts, axes)
-    why[counts.kept == -1] = len(reasons)
-    reasons.append(("the filter", "cannot decide"))
-    by_value = np.any([axis.leaves_by_value for axis in axes], axis=0)
-    as_missing = np.any([axis.leaves_as_missing for axis in axes], axis=0)
-    return LeftOut(
-        keys=tuple(axis.key for axis in _kept(axes)),
-        codes=_codes(_kept(axes)),
-        people=counts.people,
-        seen=counts.kept != 0,
-        counted=stays,
-        why=why,
-        reasons=tuple(reasons),
-        others=kept & by_value & ~as_missing,
-        gather=partial(_gathered, counts, axes, added, clusters, ledger),
-    )
-
-
-def _stays(counts: Counts, axes: Sequence[Axis]) -> tuple[Marks, Ints, list[tuple[str, str]]]:
-    """Which cells stay, and why others leave: the number of a column with its reason, or -1.
-
-    Each row leaves for its first reason only.
-    """
-    stays = counts.kept == 1
-    why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
-    for axis in axes:
-        as_missing = f"missing ({axis.rule}: {axis.policy.value})"
-        for marks, reason in (
-            (axis.leaves_as_missing, as_missing),
-            (axis.leaves_by_value, OTHERS_DROPPED),
-        ):
-            gone = stays & marks
-            if gone.any():
-                why[gone] = len(reasons)
-                reasons.append((axis.column, reason))
-                stays = stays & ~gone
-    return stays, why, reasons
-
-
-def _ledger(counts: Counts, axes: Sequence[Axis]) -> tuple[Ledger, Marks]:
-    """Where every row went, and which cells stay."""
-    stays, why, reasons = _stays(counts, axes)
-    filtered = int(counts.rows[counts.kept == 0].sum())
-    undecided = int(counts.rows[counts.kept == -1].sum())
-    dropped = [_line(counts, why == number, *reason) for number, reason in enumerate(reasons)]
-    aside = []
-    for axis in axes:
-        unknown = stays & axis.missing
-        if unknown.any():
-            aside.append(_line(counts, unknown, axis.column, _what_becomes(axis)))
-    ledger = Ledger(
-        read=counts.read,
-        counted=int(counts.rows[stays].sum()),
-        people=int(counts.people[stays].sum()),
-        filtered=filtered,
-        undecided=undecided,
-        dropped=(*dropped, *_list_hidden(counts)),
-        set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
-    )
-    return ledger, stays
 
 
 def _list_hidden(counts: Counts) -> Iterator[LedgerLine]:
@@ -377,9 +364,3 @@ def _what_becomes(axis: Axis) -> str:
             return "not known: left out wherever this column is used"
         case _:
             return "not known: counted wherever this column is not needed"
-
-
-def _line(counts: Counts, marks: Marks, column: str, reason: str) -> LedgerLine:
-    return LedgerLine(
-        int(counts.rows[marks].sum()), int(counts.people[marks].sum()), column, reason
-    )
