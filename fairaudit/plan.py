@@ -172,6 +172,14 @@ class Plan:
         """The keys of the cells, and then those that only tables beside them have."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
+    def missing_words(self, column: str) -> tuple[str, ...]:
+        """The words that mean missing in a column that is read as a number."""
+        return "", *self.tokens, *self.unknown.get(column, ())
+
+    def missing_numbers(self, column: str) -> list[float]:
+        """Those of them that are numbers themselves, such as -999."""
+        return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
+
     def beside(self, candidate: str) -> Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""
         keys = (*self.search.keys, Key(candidate)) if self.search else ()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.engine.partial_counts import Codes, Level, NotServed
-from fairaudit.plan import MISSING, Edge, Key, Plan, is_finite_number
+from fairaudit.plan import MISSING, Edge, Key, Plan
 
 _MOST_LEVELS = 2**16
 
@@ -37,23 +37,18 @@ class KeyCoder(ABC):
 def make_coder(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
     """The coder of a key whose column is of that type; raises `NotServed` where there is none."""
     if key.edges is not None:
-        if _is_number(kind) and not _means_missing_by_number(key, plan):
+        if _is_number(kind) and not plan.missing_numbers(key.column):
             return _Intervals(key.edges)
     elif pa.types.is_boolean(kind):
         return _Truths()
     elif _is_whole(kind):
         return _Integers()
     elif _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
-        return _Texts()
+        return DictionaryTexts()
     raise NotServed
 
 
-def texts() -> KeyCoder:
-    """The codes of texts that come as Arrow's dictionaries."""
-    return _Texts()
-
-
-class _Texts(KeyCoder):
+class DictionaryTexts(KeyCoder):
     """Texts by the dictionary of each row group: its own levels come first, those of others after.
 
     So its codes need no translation; whoever counts by them brings what was counted into line.
@@ -201,12 +196,6 @@ def _is_number(kind: pa.DataType) -> bool:
 def _is_whole(kind: pa.DataType) -> bool:
     """Whether it is an integer that 64 bits with a sign hold."""
     return bool(pa.types.is_integer(kind) and not pa.types.is_uint64(kind))
-
-
-def _means_missing_by_number(key: Key, plan: Plan) -> bool:
-    """Whether a declared word for missing, such as -999, is a number itself."""
-    words = [*plan.tokens, *plan.unknown.get(key.column, ())]
-    return any(is_finite_number(word) for word in words)
 
 
 def _numbers(array: pa.Array) -> NDArray[Any]:

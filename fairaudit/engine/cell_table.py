@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Ints
 from fairaudit.counts import WEIGHT_SCALES, RawWeights
 from fairaudit.engine.partial_counts import Measures, NotServed, TableCounts, check_people
-from fairaudit.plan import Key, Plan
-from fairaudit.raw_keys import RawKey
+from fairaudit.plan import Plan
 
 if TYPE_CHECKING:
     from fairaudit.engine.key_levels import KeyLevels
@@ -102,15 +101,6 @@ class Cells(NamedTuple):
         """The cells that some row is in, and the places of their levels by key."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))
-
-
-def raw_key(key: Key, known: KeyLevels, codes: NDArray[np.intp]) -> RawKey:
-    """A key by the levels that some row has: a dictionary may hold more."""
-    levels = [*known.levels]
-    if key.edges is not None:
-        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
-    used, places = np.unique(codes, return_inverse=True)
-    return RawKey(key, places, tuple(levels[place] for place in used.tolist()))
 
 
 def side_tables(

@@ -10,30 +10,18 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 _MOST_OPEN = 100
 """So many copies are made before more files than usual may be open at once."""
 
 
-class Copies:
+class Copies(contextlib.ExitStack):
     """Where copies of data are made; they last until it is closed."""
 
     def __init__(self) -> None:
-        self._kept = contextlib.ExitStack()
+        super().__init__()
         self._count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._kept.close()
 
     def new(self) -> tuple[IO[bytes], Path]:
         """A new file to write to, and the path by which others read it."""
@@ -41,15 +29,15 @@ class Copies:
         if self._count == _MOST_OPEN:
             _raise_limit()
         nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
-        self._kept.callback(_close, nameless)
+        self.callback(_close, nameless)
         # Opened by this path it is read from its beginning, by any process of ours.
         path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
         if path.exists():
             return nameless, path
         number, name = tempfile.mkstemp(prefix="fairaudit-", suffix=".csv")
         named = os.fdopen(number, "wb")
-        self._kept.callback(Path(name).unlink, missing_ok=True)
-        self._kept.callback(_close, named)
+        self.callback(Path(name).unlink, missing_ok=True)
+        self.callback(_close, named)
         return named, Path(name)
 
 

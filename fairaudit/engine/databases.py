@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
@@ -25,7 +26,7 @@ from fairaudit.engine.contract import Database
 from fairaudit.engine.dialects import Dialect, Told, dialect_of
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
-from fairaudit.plan import Key, Plan, is_finite_number
+from fairaudit.plan import Key, Plan
 from fairaudit.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -130,12 +131,12 @@ class Table:
         column, dtype = self.dialect.quoted(key.column), self.schema[key.column]
         kind = "REAL" if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
-        words = ["", *plan.tokens, *plan.unknown.get(key.column, ())]
-        apart = [f"{number} = {_literal(word, kind)}" for word in words if is_finite_number(word)]
+        words = plan.missing_numbers(key.column)
+        apart = [f"{number} = {_literal(word, kind)}" for word in words]
         if dtype in _FLOATS and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
         steps = [
-            f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(str(edge.value), kind)} "
+            f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)} "
             "THEN 1 ELSE 0 END"
             for edge in key.edges or ()
         ]
@@ -210,7 +211,7 @@ def _cut_alone(plan: Plan) -> dict[str, Key]:
     return {name: key for name, key in cut.items() if name not in others}
 
 
-def _literal(number: str, kind: str) -> str:
+def _literal(number: float | Decimal, kind: str) -> str:
     return f"CAST('{float(number)!r}' AS {kind})"
 
 

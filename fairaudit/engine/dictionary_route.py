@@ -17,12 +17,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from fairaudit.engine.arrow_codes import KeyCoder, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
-from fairaudit.engine.partial_counts import Codes, Column, Level, NotServed, PartialCounts, places
+from fairaudit.engine.partial_counts import (
+    Codes,
+    Column,
+    Level,
+    NotServed,
+    PartialCounts,
+    places,
+    raw_key,
+)
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.engine.sums import sums_of
@@ -30,7 +37,6 @@ from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
 from fairaudit.plan import Key, Plan
 from fairaudit.progress import Progress
-from fairaudit.raw_keys import RawKey
 
 _BATCH = 2**17
 """Rows at a time: their codes stay in the cache of a core."""
@@ -275,7 +281,7 @@ class _Counter:
         cells, measures = self._sums.close()
         codes = np.unravel_index(cells, tuple(map(len, self._levels)))
         keys = (
-            _raw_key(key, levels, key_codes)
+            raw_key(key, levels, key_codes)
             for (key, _), levels, key_codes in zip(self._coders, self._levels, codes, strict=True)
         )
         kept = np.ones(len(cells), dtype=np.int64)
@@ -328,11 +334,3 @@ class _Search:
     def counted(self) -> dict[str, list[PartialCounts] | None]:
         """What was counted of each candidate; None where it has too many levels."""
         return self._crossing.counted()
-
-
-def _raw_key(key: Key, levels: tuple[Level, ...], codes: NDArray[np.intp]) -> RawKey:
-    if key.edges is not None:
-        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
-    # A dictionary may hold levels that no row has; they are none of the data's.
-    used, codes = np.unique(codes, return_inverse=True)
-    return RawKey(key, codes, tuple(levels[code] for code in used.tolist()))

@@ -27,7 +27,7 @@ from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
 from fairaudit.errors import DataError
-from fairaudit.plan import Plan, is_finite_number, united
+from fairaudit.plan import Plan, united
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
 
@@ -127,8 +127,7 @@ def _is_added_up(plan: Plan) -> bool:
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # A word for what is missing may look like a number: weights and counts are read in C.
     number = plan.weight or plan.count
-    words = [*plan.tokens, *plan.unknown.get(number, ())] if number else []
-    is_clear = not any(map(is_finite_number, words))
+    is_clear = number is None or not plan.missing_numbers(number)
     return is_clear and not (measured or plan.tables or plan.is_derived)
 
 

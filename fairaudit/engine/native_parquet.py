@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.counts import TINY
-from fairaudit.engine.cell_table import Cells, CellTable, raw_key, side_tables
+from fairaudit.engine.cell_table import Cells, CellTable, side_tables
 from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, key_levels, numbers
 from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.parquet_pages import (
@@ -27,7 +27,7 @@ from fairaudit.engine.parquet_pages import (
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.partial_counts import NotServed, PartialCounts
+from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.plan import Plan
@@ -57,7 +57,8 @@ class _File(NamedTuple):
     def counted(self, plan: Plan) -> PartialCounts:
         """The cells that occur."""
         cells, codes = self.cells.occurring()
-        keys = tuple(map(raw_key, plan.keys, self.keys, codes))
+        levels = (tuple(key.levels) for key in self.keys)
+        keys = tuple(map(raw_key, plan.keys, levels, codes))
         measures = self.cells.table.measures(plan, cells)
         tables = side_tables(self.tables, plan, self.keys)
         return PartialCounts(keys, np.ones(len(cells), np.int64), measures, tables=tables)

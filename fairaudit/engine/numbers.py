@@ -12,7 +12,7 @@ import polars as pl
 
 from fairaudit.engine.partial_counts import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
-from fairaudit.plan import ADDED_SCALE, Plan, is_finite_number
+from fairaudit.plan import ADDED_SCALE, Plan
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
@@ -60,10 +60,9 @@ class Numbers:
     def value(self, column: str) -> pl.Expr:
         """The column as a number; null where it is missing or none; Float32 stays Float32."""
         dtype = self.batch.schema[column]
-        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
-            text = pl.when(~text.is_in(missing)).then(text)
+            text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
             if self.plan.format.decimal == ",":
                 # A point may be one of thousands or of decimals: such a text is no number.
                 text = pl.when(~text.str.contains(".", literal=True)).then(text)
@@ -76,7 +75,7 @@ class Numbers:
             )
         number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
         number = number.fill_nan(None)
-        words = [float(word) for word in missing if is_finite_number(word)]
+        words = self.plan.missing_numbers(column)
         return pl.when(~number.is_in(words)).then(number) if words else number
 
     def sound_value(self, column: str) -> pl.Expr:
@@ -124,7 +123,7 @@ class Numbers:
         if not is_text(self.batch.schema[column]):
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()
-        missing = ["", *self.plan.tokens, *self.plan.unknown.get(column, ())]
+        missing = self.plan.missing_words(column)
         is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
         return text.is_null() | text.is_in(missing) | is_nan | value.is_not_null()
 

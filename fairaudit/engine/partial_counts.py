@@ -135,6 +135,14 @@ class PartialCounts:
     candidate_tables: Mapping[str, Sequence[PartialCounts] | None] = field(default_factory=dict)
 
 
+def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKey:
+    """A key by the levels that some row has: a dictionary may hold more."""
+    if key.edges is not None:
+        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
+    used, found = np.unique(codes, return_inverse=True)
+    return RawKey(key, found, tuple(levels[place] for place in used.tolist()))
+
+
 def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:
     """Where each of the old levels stands among the new ones, which hold them all."""
     place_of = {level: place for place, level in enumerate(new)}

@@ -149,17 +149,11 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         schema = file.reader.read_schema(file)
         key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
-    return [
-        _batch([source for source, _ in group], group[0][1], separator, apart=apart)
-        for group in grouped.values()
-    ]
-
-
-def _batch(
-    files: Sequence[SourceFile], schema: Mapping[str, pl.DataType], separator: str, *, apart: bool
-) -> Batch:
-    paths = [file.path for file in files]
-    column = own("file") if apart else None
-    frame = files[0].reader.scan_files(paths, separator, column)
-    names = tuple(file.file.path for file in files)
-    return Batch(frame, schema, names, tuple(map(str, paths)), apart)
+    read = []
+    for group in grouped.values():
+        files, schema = [file for file, _ in group], group[0][1]
+        paths = [file.path for file in files]
+        frame = files[0].reader.scan_files(paths, separator, own("file") if apart else None)
+        names = tuple(file.file.path for file in files)
+        read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
+    return read

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 import pyarrow as pa
 
-from fairaudit.engine.arrow_codes import texts
+from fairaudit.engine.arrow_codes import DictionaryTexts
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.numbers import own, texts_of
@@ -31,7 +31,7 @@ class KeyCodes:
         self._names = {
             key: own(f"key{number}") for number, key in enumerate(plan.every_key) if key in keys
         }
-        self._axes = {key: texts() for key in self._names if key.edges is None}
+        self._axes = {key: DictionaryTexts() for key in self._names if key.edges is None}
 
     def coded(self, rows: pl.DataFrame) -> dict[Key, pa.Array]:
         """The texts of a chunk as dictionaries: threads may look them up side by side."""

@@ -34,7 +34,6 @@ from fairaudit.rows.pairs import (
     MOST_IN_PAIRS,
     choose_people,
     differing_pairs,
-    differing_pairs_between,
     steep_pairs,
 )
 from fairaudit.rows.space import locate
@@ -174,7 +173,7 @@ def _causal(table: GroupTable, z: int, compared: Marks) -> Mean:
     people = people[(group[people] != NOWHERE) & compared[group[people]]]
     profile = locate(rows.features).profile[people]
     outcome, n = rows.outcome[people], rows.n[people]
-    return differing_pairs_between(profile, outcome, group[people], n, rows.share)
+    return differing_pairs(profile, outcome, n, rows.share, group[people])
 
 
 def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:

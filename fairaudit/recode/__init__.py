@@ -27,9 +27,8 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure import Notice
 from fairaudit.errors import NothingToAudit, SpecError
-from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
@@ -39,11 +38,8 @@ from fairaudit.recode.expectations import (
     refuse_missing,
     refuse_nothing,
     refuse_unexpected,
-    tell_absent_values,
-    tell_hidden,
-    tell_idle_filter,
-    tell_rows_of_counts,
 )
+from fairaudit.recode.expectations import notices as row_notices
 from fairaudit.recode.groups import (
     candidate_axis,
     group_axis,
@@ -55,6 +51,7 @@ from fairaudit.recode.left_out import notices as left_out_notices
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.rows import audited_rows
 from fairaudit.recode.scores import AttributeNumbers, Distribution, Recoding, attribute_numbers
+from fairaudit.recode.scores import notices as score_notices
 from fairaudit.recode.side_cubes import (
     Described,
     describe,
@@ -112,13 +109,10 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
-        *tell_idle_filter(counts, spec),
-        *tell_absent_values(counts, spec),
-        *tell_rows_of_counts(counts),
-        *tell_hidden(counts),
+        *row_notices(counts, spec),
         *findings.notices,
         *left_out_notices(left_out, counts, spec),
-        *_oddities(spec, scores),
+        *score_notices(spec, scores),
         *added_notices(added),
         *not_known(tables, features),
     )
@@ -184,37 +178,6 @@ def _distributions(
     if spec.label is not None and spec.label.has_classes:
         label = Recoding.of_column(spec.label, axis_of, counts)
     return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
-
-
-def _oddities(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
-    """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
-    for column in dict.fromkeys(
-        outcome.score.value for outcome in spec.predictions if outcome.score
-    ):
-        if spec.weight is not None:
-            what = f"{column}: the score of a weighted sample is not summarised yet"
-            yield Notice(what, Subjects.NOBODY)
-        elif column in scores:
-            yield from _oddities_of(column, scores[column].histogram((), ()))
-
-
-def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
-    # Of single scores, which no cell of the cube tells.
-    if everybody.moments is None and everybody.people.any():
-        yield Notice(
-            f"{column}: no mean and no deviation: scores are added up at six and nine "
-            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
-            Subjects.NEVER,
-        )
-    people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
-    outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
-    if outside and 2 * outside < int(people.sum()):
-        lie = "score lies" if outside == 1 else "scores lie"
-        yield Notice(
-            f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
-            "probability",
-            Subjects.NEVER,
-        )
 
 
 @dataclass(frozen=True, slots=True)

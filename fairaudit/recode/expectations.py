@@ -68,7 +68,15 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
         )
 
 
-def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
+def notices(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """What is odd about the rows: of the filter, of counts side by side, of what sites hide."""
+    yield from _tell_idle_filter(counts, spec)
+    yield from _tell_absent_values(counts, spec)
+    yield from _tell_rows_of_counts(counts)
+    yield from _tell_hidden(counts)
+
+
+def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice where the filter refuses no row: it may not say what is meant."""
     if spec.filter is None or counts.rows[counts.kept == 0].sum():
         return
@@ -77,7 +85,7 @@ def tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
     yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
 
 
-def tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
+def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """Notices on texts that the filter compares an audited column with and that no row has."""
     counted = {key.column for key in counts.plan.keys if not key.is_cut}
     for compared in _COMPARED.finditer(spec.filter.value if spec.filter is not None else ""):
@@ -94,7 +102,7 @@ def tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
                 yield Notice(f"{column}: {what}", Subjects.ANYBODY)
 
 
-def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
+def _tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
     """A notice where each row of the data holds several counts, and stands for as many rows."""
     count = counts.plan.rows_of_each
     if count > 1:
@@ -102,7 +110,7 @@ def tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
         yield Notice(what, Subjects.NOBODY)
 
 
-def tell_hidden(counts: Counts) -> Iterator[Notice]:
+def _tell_hidden(counts: Counts) -> Iterator[Notice]:
     """A notice where sites took people out of their counts before they sent them."""
     people = sum(cells.people for cells in counts.hidden)
     if people:

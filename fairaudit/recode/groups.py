@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +47,7 @@ def group_axis(
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        names = _level_names(attribute, raw_key, spec.missing, findings)
+        names = _Levels(attribute, spec.missing, findings).name(raw_key)
         levels = tuple(sorted({name for name in names if name is not None}))
         findings.notices += notice_oddities(attribute, levels, spec.missing)
         if spec.filter is None:
@@ -141,200 +141,169 @@ def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Int
     return [*names, None], with_missing_last(raw_key), labels
 
 
-def _level_names(
-    attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
-) -> list[str | None]:
-    """The audited level of each raw level; None where it is not known."""
-    levels_read = _read_levels(attribute, raw_key, missing, findings)
-    known = [level for level in levels_read if level is not None]
-    unknown = _missing_words(attribute, missing, known)
-    if UNKNOWN in known and UNKNOWN not in unknown:
-        findings.faults.append(
-            attribute.column.fault(
-                f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name of "
-                f"those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the data"
-            )
-        )
-    findings.notices += _describe_labels(attribute, known, findings)
-    for word in attribute.unknown:
-        hint = did_you_mean(word, known)
-        if hint and _stored(word, known) not in known:
-            what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
-            findings.notices.append(Notice(what, Subjects.NOBODY))
-    known = [level for level in known if level not in unknown]
-    names = _Names.of(attribute, known)
-    target = {
-        names.resolve(text, attribute, findings): name
-        for name, levels in (attribute.merge or {}).items()
-        for text in levels
-    }
-    kept: set[str] | None = None
-    if attribute.keep is not None:
-        merged = {*(attribute.merge or {})}
-        kept = merged | {
-            names.resolve(text, attribute, findings)
-            for text in attribute.keep
-            if text.value not in merged
-        }
-
-    def audited(level: str | None) -> str | None:
-        if level is None or level in unknown:
-            return None
-        label = names.label_of[level]
-        name = target.get(label, label)
-        return attribute.other if kept is not None and name not in kept else name
-
-    return [audited(level) for level in levels_read]
-
-
-def _read_levels(
-    attribute: Protected, raw_key: RawKey, missing: Missing, findings: Findings
-) -> list[str | None]:
-    """The levels as they are stored; those of combined columns as the rules of the spec say."""
-    if isinstance(attribute.derivation, Combination):
-        return _combine_levels(attribute, attribute.derivation, raw_key, missing, findings)
-    return [_trim(level, attribute) for level in raw_key.levels]
-
-
-def _trim(level: str | None, attribute: Protected) -> str | None:
-    return level.strip() if level is not None and attribute.trim else level
-
-
-def _missing_words(attribute: Protected, missing: Missing, known: Sequence[str]) -> set[str]:
-    """The levels that mean that nothing is known."""
-    words = {_stored(word, known) for word in attribute.unknown}
-    by_label = {
-        _stored(code, known)
-        for code, label in attribute.labels.items()
-        if label in words and label not in known
-    }
-    return {"", *missing.tokens, *words, *by_label}
-
-
-def _combine_levels(
-    attribute: Protected,
-    combination: Combination,
-    raw_key: RawKey,
-    missing: Missing,
-    findings: Findings,
-) -> list[str | None]:
-    """The level of each combination: of the first rule that fits, of all columns without rules.
-
-    Where a rule hangs on a level that is missing, so does the combination: None.
-    """
-    names = [text.value for text in combination.texts]
-    rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
-    columns: dict[str, list[str | None]] = {}
-    for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
-        stored = [None if part == ABSENT else _trim(part, attribute) for part in parts]
-        known = [part for part in stored if part is not None]
-        words = _missing_words(attribute, missing, known)
-        columns[name] = [None if part in words else part for part in stored]
-    rules = {
-        level: {
-            name: {_find_part(text, columns[name], name, attribute, findings) for text in texts}
-            for name, texts in needed.items()
-        }
-        for level, needed in attribute.rules.items()
-    }
-
-    def combine(row: int) -> str | None:
-        parts = {name: levels[row] for name, levels in columns.items()}
-        if not rules:
-            known = [part for part in parts.values() if part is not None]
-            return ", ".join(known) if len(known) == len(parts) else None
-        for level, needed in rules.items():
-            fits = [
-                None if parts[name] is None else parts[name] in levels
-                for name, levels in needed.items()
-            ]
-            if all(fits):
-                return level
-            if None in fits and False not in fits:
-                return None
-        return attribute.other
-
-    return [combine(row) for row in range(len(rows))]
-
-
-def _find_part(
-    text: Text,
-    levels: Iterable[str | None],
-    column: str,
-    attribute: Protected,
-    findings: Findings,
-) -> str:
-    """A level of a combined column that a rule names.
-
-    One that does not occur is a fault; where a codebook says what may occur, a notice.
-    """
-    known = sorted({level for level in levels if level is not None})
-    stored = _stored(text.value, known)
-    if stored not in known:
-        hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
-        what = f"no level {quoted(text.value)} in {column}{hint}"
-        if attribute.codebook is None:
-            what += " (`levels:` lists levels that may be absent)"
-            findings.faults.append(text.fault(what))
-        else:
-            findings.notices.append(Notice(f"{attribute.name}: {what}", Subjects.NOBODY))
-    return stored
-
-
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """What the known levels of a column are called: by their labels, where a spec gives them."""
+class _Levels:
+    """How the levels of a column are read: its attribute, what means missing, what is found."""
 
-    label_of: dict[str, str]
+    attribute: Protected
+    missing: Missing
+    findings: Findings
 
-    @classmethod
-    def of(cls, attribute: Protected, known: Sequence[str]) -> _Names:
-        """Each known level with its label, or as it is stored where it has none."""
+    def name(self, raw_key: RawKey) -> list[str | None]:
+        """The audited level of each raw level; None where it is not known."""
+        attribute, findings = self.attribute, self.findings
+        levels_read = self.read(raw_key)
+        known = [level for level in levels_read if level is not None]
+        unknown = self._missing_words(known)
+        if UNKNOWN in known and UNKNOWN not in unknown:
+            findings.faults.append(
+                attribute.column.fault(
+                    f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
+                    f"of those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the "
+                    "data"
+                )
+            )
+        findings.notices += self._describe_labels(known)
+        for word in attribute.unknown:
+            hint = did_you_mean(word, known)
+            if hint and _stored(word, known) not in known:
+                what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
+                findings.notices.append(Notice(what, Subjects.NOBODY))
+        known = [level for level in known if level not in unknown]
         stored = {_stored(code, known): label for code, label in attribute.labels.items()}
-        return cls({level: stored.get(level, level) for level in known})
+        label_of = {level: stored.get(level, level) for level in known}
+        target = {
+            self._resolve(text, label_of): name
+            for name, levels in (attribute.merge or {}).items()
+            for text in levels
+        }
+        kept: set[str] | None = None
+        if attribute.keep is not None:
+            merged = {*(attribute.merge or {})}
+            kept = merged | {
+                self._resolve(text, label_of) for text in attribute.keep if text.value not in merged
+            }
 
-    def resolve(self, text: Text, attribute: Protected, findings: Findings) -> str:
+        def audited(level: str | None) -> str | None:
+            if level is None or level in unknown:
+                return None
+            name = target.get(label_of[level], label_of[level])
+            return attribute.other if kept is not None and name not in kept else name
+
+        return [audited(level) for level in levels_read]
+
+    def read(self, raw_key: RawKey) -> list[str | None]:
+        """The levels as they are stored; those of combined columns as the rules of the spec say."""
+        if isinstance(self.attribute.derivation, Combination):
+            return self._combine(self.attribute.derivation, raw_key)
+        return [self._trim(level) for level in raw_key.levels]
+
+    def _trim(self, level: str | None) -> str | None:
+        return level.strip() if level is not None and self.attribute.trim else level
+
+    def _missing_words(self, known: Sequence[str]) -> set[str]:
+        """The levels that mean that nothing is known."""
+        words = {_stored(word, known) for word in self.attribute.unknown}
+        by_label = {
+            _stored(code, known)
+            for code, label in self.attribute.labels.items()
+            if label in words and label not in known
+        }
+        return {"", *self.missing.tokens, *words, *by_label}
+
+    def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
+        """The level of each combination: of the first rule that fits, without rules of all columns.
+
+        Where a rule hangs on a level that is missing, so does the combination: None.
+        """
+        names = [text.value for text in combination.texts]
+        rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
+        columns: dict[str, list[str | None]] = {}
+        for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
+            stored = [None if part == ABSENT else self._trim(part) for part in parts]
+            words = self._missing_words([part for part in stored if part is not None])
+            columns[name] = [None if part in words else part for part in stored]
+        rules = {
+            level: {
+                name: {self._find_part(text, columns[name], name) for text in texts}
+                for name, texts in needed.items()
+            }
+            for level, needed in self.attribute.rules.items()
+        }
+
+        def combine(row: int) -> str | None:
+            parts = {name: levels[row] for name, levels in columns.items()}
+            if not rules:
+                known = [part for part in parts.values() if part is not None]
+                return ", ".join(known) if len(known) == len(parts) else None
+            for level, needed in rules.items():
+                fits = [
+                    None if parts[name] is None else parts[name] in levels
+                    for name, levels in needed.items()
+                ]
+                if all(fits):
+                    return level
+                if None in fits and False not in fits:
+                    return None
+            return self.attribute.other
+
+        return [combine(row) for row in range(len(rows))]
+
+    def _find_part(self, text: Text, levels: Iterable[str | None], column: str) -> str:
+        """A level of a combined column that a rule names.
+
+        One that does not occur is a fault; where a codebook says what may occur, a notice.
+        """
+        known = sorted({level for level in levels if level is not None})
+        stored = _stored(text.value, known)
+        if stored not in known:
+            hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
+            what = f"no level {quoted(text.value)} in {column}{hint}"
+            if self.attribute.codebook is None:
+                what += " (`levels:` lists levels that may be absent)"
+                self.findings.faults.append(text.fault(what))
+            else:
+                what = f"{self.attribute.name}: {what}"
+                self.findings.notices.append(Notice(what, Subjects.NOBODY))
+        return stored
+
+    def _resolve(self, text: Text, label_of: Mapping[str, str]) -> str:
         """What the level is called that a recoding names by its code or its label.
 
         One that does not occur is a fault, unless a codebook says that it may.
         """
-        label = self.label_of.get(_stored(text.value, self.label_of), text.value)
-        labels = {*self.label_of.values()}
-        if label not in labels and attribute.codebook is None:
+        label = label_of.get(_stored(text.value, label_of), text.value)
+        labels = {*label_of.values()}
+        if label not in labels and self.attribute.codebook is None:
             hint = did_you_mean(text.value, labels) or f"; there are {listing(sorted(labels))}"
-            what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
-            findings.faults.append(
-                text.fault(f"{what} (`levels:` lists levels that may be absent)")
-            )
+            what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
+            more = "`levels:` lists levels that may be absent"
+            self.findings.faults.append(text.fault(f"{what} ({more})"))
         return label
 
+    def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
+        """Notices on a label that is another level, and on codes that do not occur.
 
-def _describe_labels(
-    attribute: Protected, known: Sequence[str], findings: Findings
-) -> Iterator[Notice]:
-    """Notices on a label that is another level, and on codes that do not occur.
-
-    A codebook expects such codes. Two labels of one level are a fault.
-    """
-    codes_of: dict[str, list[str]] = {}
-    for code in attribute.labels:
-        codes_of.setdefault(_stored(code, known), []).append(code)
-    for codes in codes_of.values():
-        if len({attribute.labels[code] for code in codes}) > 1:
-            what = f"{listing(codes)} of `labels` are one level of {attribute.name}: name it once"
-            findings.faults.append(attribute.column.fault(what))
-    for code, label in attribute.labels.items():
-        stored = _stored(code, known)
-        if label != stored in known and label in known and label not in codes_of:
-            what = (
-                f"{attribute.name}: {quoted(stored)} joins the level {quoted(label)} by its label"
-            )
+        A codebook expects such codes. Two labels of one level are a fault.
+        """
+        attribute = self.attribute
+        codes_of: dict[str, list[str]] = {}
+        for code in attribute.labels:
+            codes_of.setdefault(_stored(code, known), []).append(code)
+        for codes in codes_of.values():
+            if len({attribute.labels[code] for code in codes}) > 1:
+                what = f"{listing(codes)} of `labels` are one level of {attribute.name}: "
+                self.findings.faults.append(attribute.column.fault(f"{what}name it once"))
+        for code, label in attribute.labels.items():
+            stored = _stored(code, known)
+            if label != stored in known and label in known and label not in codes_of:
+                what = f"{quoted(stored)} joins the level {quoted(label)} by its label"
+                yield Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
+        absent = [code for level, codes in codes_of.items() if level not in known for code in codes]
+        if absent and attribute.codebook is None:
+            verb = "does" if len(absent) == 1 else "do"
+            what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
             yield Notice(what, Subjects.NOBODY)
-    absent = [code for level, codes in codes_of.items() if level not in known for code in codes]
-    if absent and attribute.codebook is None:
-        verb = "does" if len(absent) == 1 else "do"
-        what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
-        yield Notice(what, Subjects.NOBODY)
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
@@ -342,7 +311,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
-    levels = _read_levels(attribute, raw_key, missing, Findings())
+    levels = _Levels(attribute, missing, Findings()).read(raw_key)
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
     declared = {"", None, *(_stored(word, known) for word in words)}

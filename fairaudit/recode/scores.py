@@ -20,7 +20,8 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
-from fairaudit.histogram import TOO_SMALL, Histogram, Moments
+from fairaudit.disclosure import Notice, Subjects
+from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
 from fairaudit.raw_scores import RawHistogram, RawScores
 from fairaudit.recode.axes import DROP, Axis
 from fairaudit.spec import Outcome, Protected, Spec
@@ -235,4 +236,35 @@ def attribute_numbers(
         middle = (scores.bins.low + scores.bins.high) / 2
         yield AttributeNumbers(
             attribute.name, outcome.name, middle[there], hits[there], people[there]
+        )
+
+
+def notices(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
+    """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
+    for column in dict.fromkeys(
+        outcome.score.value for outcome in spec.predictions if outcome.score
+    ):
+        if spec.weight is not None:
+            what = f"{column}: the score of a weighted sample is not summarised yet"
+            yield Notice(what, Subjects.NOBODY)
+        elif column in scores:
+            yield from _oddities_of(column, scores[column].histogram((), ()))
+
+
+def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
+    # Of single scores, which no cell of the cube tells.
+    if everybody.moments is None and everybody.people.any():
+        yield Notice(
+            f"{column}: no mean and no deviation: scores are added up at six and nine "
+            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
+            Subjects.NEVER,
+        )
+    people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
+    outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
+    if outside and 2 * outside < int(people.sum()):
+        lie = "score lies" if outside == 1 else "scores lie"
+        yield Notice(
+            f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
+            "probability",
+            Subjects.NEVER,
         )

@@ -30,29 +30,20 @@ _CHUNK = 200
 
 
 def differing_pairs(
-    profile: Ints, outcome: Floats, n: Ints | None = None, share: float = 1.0
+    profile: Ints,
+    outcome: Floats,
+    n: Ints | None = None,
+    share: float = 1.0,
+    group: Ints | None = None,
 ) -> Mean:
     """The share of pairs of equal people whose outcomes differ, and its variance over people.
 
-    Each entry stands for `n` people (1); `share` of the profiles are here.
+    Each entry stands for `n` people (1); `share` of the profiles are here. With a `group` for each,
+    pairs of people of different groups.
 
     >>> differing_pairs(np.array([0, 0, 0, 1]), np.array([1.0, 0.0, 0.0, 1.0])).value
     0.6666666666666666
     """
-    return _share(profile, outcome, None, n, share)
-
-
-def differing_pairs_between(
-    profile: Ints, outcome: Floats, group: Ints, n: Ints | None = None, share: float = 1.0
-) -> Mean:
-    """The same of pairs of people of different groups."""
-    return _share(profile, outcome, group, n, share)
-
-
-def _share(
-    profile: Ints, outcome: Floats, group: Ints | None, n: Ints | None, share: float
-) -> Mean:
-    """Of pairs of one profile and different groups; of any two people without groups."""
     if not len(profile):
         return NOTHING
     n = np.ones(len(profile), dtype=np.int64) if n is None else n

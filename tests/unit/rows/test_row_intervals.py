@@ -11,7 +11,7 @@ from fairaudit.arrays import Floats
 from fairaudit.features import Features
 from fairaudit.rows.consistency import Mean, consistency
 from fairaudit.rows.neighbours import find_neighbours
-from fairaudit.rows.pairs import differing_pairs, differing_pairs_between
+from fairaudit.rows.pairs import differing_pairs
 from fairaudit.rows.situation import twin_difference
 from fairaudit.stats import proportions
 
@@ -41,7 +41,7 @@ def of_pairs(draw: np.random.Generator, n: int, kind: str) -> Mean:
     if kind == "equals":
         return differing_pairs(profile, outcome)
     if kind == "groups":
-        return differing_pairs_between(profile, outcome, group)
+        return differing_pairs(profile, outcome, group=group)
     sides = (np.flatnonzero(group == side) for side in (0, 1))
     members, others = sides
     return twin_difference(features_of(profile[:, None].astype(float)), outcome, members, others)
@@ -98,7 +98,7 @@ def test_intervals_allow_for_the_profiles_that_were_left_out(kind: str, share: f
         if kind == "equals":
             means.append(differing_pairs(profile, outcome, share=share))
         elif kind == "groups":
-            means.append(differing_pairs_between(profile, outcome, group, share=share))
+            means.append(differing_pairs(profile, outcome, group=group, share=share))
         else:
             features = features_of(profile[:, None].astype(float))
             members, others = (np.flatnonzero(group == side) for side in (0, 1))
