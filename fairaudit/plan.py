@@ -172,6 +172,11 @@ class Plan:
         """The keys of the cells, and then those that only tables beside them have."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The columns that its search looks at, where it has one."""
+        return () if self.search is None else self.search.candidates
+
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
         return "", *self.tokens, *self.unknown.get(column, ())

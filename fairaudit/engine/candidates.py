@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.cube import UNKNOWN
 from fairaudit.engine.columns import filter_columns
-from fairaudit.engine.sources import SourceFile
+from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.plan import Plan, Search
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FIRST_ROWS = 50_000
 TOO_MANY = f"over {MOST_LEVELS} levels"
 
 
-def fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> dict[str, str | None]:
+def _fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> dict[str, str | None]:
     """Why each column can be no candidate, whatever it holds; None where it may be one.
 
     Columns that the spec names, be it in its filter, are not there at all.
@@ -53,7 +53,7 @@ def fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> dic
     return {name: why(name) for name in every if name not in named}
 
 
-def with_candidates(
+def _with_candidates(
     plan: Plan, search: Search, fit: Mapping[str, str | None], few: Collection[str]
 ) -> Plan:
     """The plan with its candidates: of the columns that fit, those of few levels."""
@@ -79,6 +79,23 @@ def why_dropped(search: Search, levels: Mapping[str, Iterable[str | None]]) -> d
     return reasons
 
 
+def choose_in_files(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
+    """The plan with the candidates of its search, where it has one, by the first rows of files."""
+    if plan.search is None:
+        return plan
+    sources = [checked.source for checked in ready]
+    headers = [file.header for file in sources]
+    if not plan.filter and all(file.layout is not None for file in sources):
+        fit = _fitness(plan, plan.search, headers)
+        names = [name for name, why in fit.items() if why is None]
+        few = _of_few_levels(names, sources, plan.tokens)
+        if few is not None:
+            return _with_candidates(plan, plan.search, fit, few)
+    from fairaudit.engine import scan
+
+    return choose(scan.batches(sources, plan.format.separator), plan, headers)
+
+
 def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]]) -> Plan:
     """The plan with the candidates of its search, by the first rows of the batches.
 
@@ -88,13 +105,13 @@ def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]
 
     if plan.search is None:
         return plan
-    fit = fitness(plan, plan.search, headers)
+    fit = _fitness(plan, plan.search, headers)
     for name in [name for name, why in fit.items() if why is None]:
         kinds = [batch.schema[name] for batch in batches if not has_levels(batch.schema[name])]
         fit[name] = f"{kinds[0]} has no levels" if kinds else None
     names = [name for name, why in fit.items() if why is None]
     few = _with_few_levels(names, batches, plan.tokens)
-    return with_candidates(plan, plan.search, fit, few)
+    return _with_candidates(plan, plan.search, fit, few)
 
 
 def _with_few_levels(
@@ -121,7 +138,7 @@ def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
     return {level for level in texts_of(different).to_list() if level} - {*tokens}
 
 
-def of_few_levels(
+def _of_few_levels(
     names: Sequence[str], sources: Sequence[SourceFile], tokens: Sequence[str]
 ) -> list[str] | None:
     """The columns that have few levels in the first rows; None where this cannot tell."""

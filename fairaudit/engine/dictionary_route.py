@@ -116,14 +116,14 @@ def _make_coders(schema: pa.Schema, plan: Plan, keys: Iterable[Key]) -> list[tup
 
 
 def _candidates(plan: Plan) -> list[Key]:
-    return [Key(name) for name in plan.search.candidates] if plan.search else []
+    return [Key(name) for name in plan.candidates]
 
 
 def _columns(plan: Plan) -> list[str]:
     """Every column to read, each once."""
     measured = [name for name in (plan.count, plan.weight) if name is not None]
-    candidates = plan.search.candidates if plan.search else ()
-    return list(dict.fromkeys([*(key.column for key in plan.every_key), *measured, *candidates]))
+    keys = (key.column for key in plan.every_key)
+    return list(dict.fromkeys([*keys, *measured, *plan.candidates]))
 
 
 class _Work(SharedWork[_Task]):
@@ -174,8 +174,7 @@ class _Counter:
         self._reader = pq.ParquetFile(
             file.path, metadata=file.meta, read_dictionary=names, pre_buffer=False
         )
-        candidates = plan.search.candidates if plan.search else ()
-        self._names = [name for name in names if name not in candidates]
+        self._names = [name for name in names if name not in plan.candidates]
         all_coders = _make_coders(self._reader.schema_arrow, plan, plan.every_key)
         self._coders, self._table_coders = (
             all_coders[: len(plan.keys)],

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairaudit.counts import CountedFile, Counts, RawSearch, RawWeights
+from fairaudit.counts import Counts, RawSearch, RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.candidates import why_dropped
 from fairaudit.engine.partial_counts import (
@@ -56,9 +56,7 @@ def merge_counts(
         rows=rows,
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
-        sources=tuple(
-            CountedFile(checked.source.file, checked.records, checked.blank) for checked in ready
-        ),
+        sources=tuple(checked.counted for checked in ready),
         route=route,
         weights=_merge_weights(plan, measures),
         scores=dict(_merge_scores(plan, keys, parts)),

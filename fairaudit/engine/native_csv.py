@@ -117,7 +117,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 def _serves(plan: Plan, file: SourceFile) -> bool:
     """Whether the columns that it reads can be told apart, and the kernel may look at them."""
-    is_small = plan.search is None or len(plan.search.candidates) <= _MOST_CANDIDATES
+    is_small = len(plan.candidates) <= _MOST_CANDIDATES
     has_names = len({*file.header}) == len(file.header)
     return bool(plan.keys) and has_names and is_small and not (plan.models or plan.cluster)
 
@@ -193,7 +193,7 @@ class _Work:
         """The same, and their counts; None where a line is not plain, or they are not served."""
         if not _is_added_up(plan):
             return self._count_groups(plan)
-        rule, names = parse_filter(plan), plan.search.candidates if plan.search else ()
+        rule, names = parse_filter(plan), plan.candidates
         cells = Grouping.of(plan, rule)
         groupings = [cells, *(cells.beside(name) for name in names)]
         run = self._run([self._terms(grouping) for grouping in groupings])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.engine.candidates import choose, fitness, of_few_levels, with_candidates
+from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
 from fairaudit.engine.files import find_files, name_file
@@ -62,7 +62,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             for number, plan in [*sound.items()]:
                 try:
                     _refuse_repeated(plan, files, checked)
-                    sound[number] = _with_candidates(plan, checked)
+                    sound[number] = choose_in_files(plan, checked)
                 except FairauditError as error:
                     del sound[number]
                     outcomes[number] = error
@@ -88,24 +88,6 @@ def _refuse_repeated(
     for file, ready in zip(files, checked, strict=True):
         if len({*file.header}) < len(file.header):
             check_repeated(plan, file, ready.source)
-
-
-def _with_candidates(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
-    """The plan with the candidates of its search, where it has one, by the first rows."""
-    if plan.search is None:
-        return plan
-    sources = [checked.source for checked in ready]
-    headers = [file.header for file in sources]
-    if not plan.filter and all(file.layout is not None for file in sources):
-        fit = fitness(plan, plan.search, headers)
-        names = [name for name, why in fit.items() if why is None]
-        few = of_few_levels(names, sources, plan.tokens)
-        if few is not None:
-            return with_candidates(plan, plan.search, fit, few)
-    from fairaudit.engine import scan
-
-    batches = scan.batches(sources, plan.format.separator)
-    return choose(batches, plan, headers)
 
 
 def _group_plans(
@@ -235,7 +217,7 @@ def _count_apart(
     try:
         if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
             return _count_one_by_one(plan, ready, progress)
-        plan = _with_candidates(plan, ready)
+        plan = choose_in_files(plan, ready)
         parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
     except FairauditError as error:
         if len(ready) == 1:
@@ -389,13 +371,7 @@ def _open_columns(
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
-        yield (
-            [checked.source for checked in ready],
-            tuple(
-                CountedFile(checked.source.file, checked.records, checked.blank)
-                for checked in ready
-            ),
-        )
+        yield [file.source for file in ready], tuple(file.counted for file in ready)
 
 
 def _find_cuts(

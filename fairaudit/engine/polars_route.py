@@ -50,7 +50,7 @@ def count(
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     search = None
-    if plan.search is not None and plan.search.candidates:
+    if plan.search is not None and plan.candidates:
         from fairaudit.engine.side_tables import CandidateCounter  # noqa: PLC0415  # as below
 
         search = CandidateCounter(plan, plan.search)
@@ -83,7 +83,7 @@ def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
         yield numbers.value(column).cast(pl.Float64).alias(own(f"score{number}"))
     for name in plan.adding.columns:
         yield numbers.fixed(name).alias(own(f"fixed {name}"))
-    for name in plan.search.candidates if plan.search else ():
+    for name in plan.candidates:
         yield as_text(pl.col(name), batch.schema[name]).alias(own(f"candidate {name}"))
     if batch.apart:
         yield pl.col(own("file"))

@@ -7,7 +7,7 @@ values where they are few, else by finer bins.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -88,8 +88,7 @@ class _Values:
         """The smallest value with so large a share of the people at or below it."""
         wanted = -(-share.numerator * self.people // share.denominator)
         if self._coarse is None:
-            bins = pl.col("value").map_batches(_bins, pl.Int64, is_elementwise=True)
-            self._coarse = self._grouped(self._frame, bins)
+            self._coarse = self._grouped(self._frame, _place(_bins))
         return self.within(*_bin_of(self._coarse, 0, wanted), wanted)
 
     def within(self, low: float, high: float, below: int, wanted: int) -> float:
@@ -108,12 +107,9 @@ class _Values:
         """The people in the parts of a span; of all values the parts are bins."""
         everybody, low, high = self._sum(pl.lit(value=True)), span.low, span.high
         if low is None or high is None:
-            part = pl.col("value").map_batches(_bins, pl.Int64, is_elementwise=True)
-            below, groups = 0, self._grouped(self._frame, part)
+            below, groups = 0, self._grouped(self._frame, _place(_bins))
         else:
-            part = pl.col("value").map_batches(
-                partial(_parts_between, low=low, high=high), pl.Int64, is_elementwise=True
-            )
+            part = _place(partial(_parts_between, low=low, high=high))
             inside = self._frame.filter(pl.col("value").is_between(low, high))
             below, groups = self._sum(pl.col("value") < low), self._grouped(inside, part)
         columns = groups.select(
@@ -148,19 +144,21 @@ def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float,
     return float(parts["low"][number - 1]), float(parts["high"][number - 1]), reached[number - 1]
 
 
+def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
+    """The number of the part of each value."""
+    return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
+
+
 def _bins(values: pl.Series) -> pl.Series:
     return pl.Series(bins_of(values.to_numpy()))
 
 
 def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
     """A data frame is a batch already; each file becomes one."""
-    batches = [data] if isinstance(data, Batch) else [_batch(source, plan) for source in data]
-    return [add_columns(batch, plan) for batch in batches]
-
-
-def _batch(file: SourceFile, plan: Plan) -> Batch:
-    (batch,) = batches([file], plan.format.separator)
-    return batch
+    if isinstance(data, Batch):
+        return [add_columns(data, plan)]
+    separator = plan.format.separator
+    return [add_columns(batch, plan) for file in data for batch in batches([file], separator)]
 
 
 def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:

@@ -89,12 +89,10 @@ def _read_batch(
     )
     keys = [own(f"key{number}") for number in range(len(plan.keys))]
     bad = [own(f"bad {text.value}") for text in collected.plan.similarity.numeric]
-    taken = [own("row"), own("kept"), *keys, *bad]
-    taken += [own(f"feature {text.value}") for text in collected.plan.similarity.texts]
-    taken += [own(f"score {name}") for name in collected.plan.scores]
-    passed = _passed(places, keys, collected, progress)
-    passed_rows = frame.select(taken).map_batches(
-        passed,
+    held = [own(f"feature {text.value}") for text in collected.plan.similarity.texts]
+    held += [own(f"score {name}") for name in collected.plan.scores]
+    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
+        _passed(places, keys, held, collected, progress),
         projection_pushdown=False,
         predicate_pushdown=False,
         streamable=True,
@@ -104,7 +102,11 @@ def _read_batch(
 
 
 def _passed(
-    places: pl.DataFrame, keys: list[str], collected: RowGroups, progress: Progress
+    places: pl.DataFrame,
+    keys: list[str],
+    held: list[str],
+    collected: RowGroups,
+    progress: Progress,
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()
@@ -118,8 +120,6 @@ def _passed(
             audited = audited.join(places, how="cross")
         with lock:
             _refuse_bad_numbers(audited, collected.plan.similarity.numeric)
-            held = [name for name in audited.columns if name.startswith(own("feature "))]
-            held += [name for name in audited.columns if name.startswith(own("score "))]
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 

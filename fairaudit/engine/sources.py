@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Generic, TypeVar
 
 from fairaudit import memory
+from fairaudit.counts import CountedFile
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import name_file
 from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
@@ -80,6 +81,11 @@ class CheckedFile:
     records: int
     blank: int = 0
     counts: tuple[Plan, PartialCounts] | None = None
+
+    @property
+    def counted(self) -> CountedFile:
+        """What counts say of it."""
+        return CountedFile(self.source.file, self.records, self.blank)
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:

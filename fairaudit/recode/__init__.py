@@ -76,13 +76,13 @@ class Cubes:
     cube: Cube
     notices: tuple[Notice, ...]
     scores: Mapping[str, Distribution]
-    tables: tuple[Cube, ...] = ()
-    searched: Mapping[str, Cube] = field(default_factory=dict)
-    searched_columns: Searched | None = None
-    left_out: LeftOut | None = None
-    rows: Rows | None = None
-    described: tuple[Described, ...] = ()
-    attributes: tuple[AttributeNumbers, ...] = ()
+    tables: tuple[Cube, ...]
+    searched: Mapping[str, Cube]
+    searched_columns: Searched | None
+    left_out: LeftOut | None
+    rows: Rows | None
+    described: tuple[Described, ...]
+    attributes: tuple[AttributeNumbers, ...]
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:

@@ -88,10 +88,10 @@ def is_value(text: str) -> bool:
         return False
 
 
-def listing(levels: Sequence[str], most: int = 10) -> str:
+def listing(levels: Sequence[str]) -> str:
     """Some levels in quotes, at most ten of them."""
-    shown = ", ".join(quoted(level) for level in levels[:most])
-    return f"{shown} and {len(levels) - most} more" if len(levels) > most else shown
+    shown = ", ".join(quoted(level) for level in levels[:10])
+    return f"{shown} and {len(levels) - 10} more" if len(levels) > 10 else shown
 
 
 def notice_oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
