@@ -11,7 +11,6 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -171,6 +170,8 @@ class SharedWork(ABC, Generic[Job]):
 
     def run(self) -> None:
         """Does all jobs; raises what stopped a thread."""
+        from concurrent.futures import ThreadPoolExecutor
+
         pool = ThreadPoolExecutor(self._threads)
         try:
             for done in [pool.submit(self.run_thread) for _ in range(self._threads)]:
