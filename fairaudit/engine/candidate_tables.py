@@ -53,7 +53,7 @@ class CandidateTables:
         self._missing = {"", *plan.tokens}
         self._order = [*range(len(self._names))]
         self._widths = [0] * len(self._names)
-        self._sums: Sums = Exact(plan) if plan.count and plan.weight else sums_of(plan, most)
+        self._sums = sums_of(plan, most)
         self._shape = (0, 0)
         # Half as wide while it is worked out, whole where it points.
         self._cell = np.empty(most, dtype=np.int32)

@@ -182,7 +182,7 @@ class _Counter:
         )
         self._search = _Search(self._reader.schema_arrow, plan) if plan.search else None
         self._sums = sums_of(plan, _BATCH)
-        self._scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
+        self._scores = {column: ScoreCounter(plan, column) for column in plan.scores}
         self._tables = TableCounter(plan) if plan.tables else None
         self._levels: tuple[tuple[Level, ...], ...] = ()
         self._closed: list[PartialCounts] = []

@@ -45,7 +45,7 @@ def count(
         frame = frame.map_batches(_told_to(progress), streamable=True)
     kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
     frame = frame.with_columns(kept.alias(own("kept")))
-    scores = {column: ScoreCounter.of(plan, column) for column in plan.scores}
+    scores = {column: ScoreCounter(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)

@@ -28,23 +28,18 @@ Addends = tuple[Ints, Ints, Ints, Ints]
 
 
 class ScoreCounter:
-    """Counts the scores of batches by several groupings of their keys."""
+    """Counts a score of a plan by several groupings; all scores share the room there is."""
 
-    def __init__(self, groupings: tuple[tuple[Key, ...], ...], most: int) -> None:
+    def __init__(self, plan: Plan, column: str) -> None:
         self.pieces: list[HistogramPart] = []
-        self._groupings = groupings
-        self._most = most
-        self._dense: list[_Dense | None] = [None] * len(groupings)
+        self._groupings = plan.scores[column]
+        self._most = _MOST_HERE // len(plan.scores)
+        self._dense: list[_Dense | None] = [None] * len(self._groupings)
         self._shift = 0
         self._base = 0
         self._low = np.empty(0)
         self._high = np.empty(0)
         self._fits = True
-
-    @classmethod
-    def of(cls, plan: Plan, column: str) -> ScoreCounter:
-        """Counts one of the scores of a plan, which share the room there is."""
-        return cls(plan.scores[column], _MOST_HERE // len(plan.scores))
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
         """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row.

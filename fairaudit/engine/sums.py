@@ -92,6 +92,8 @@ class Sums(ABC):
 
 def sums_of(plan: Plan, most: int) -> Sums:
     """The kind that a plan asks for, for batches of at most so many rows."""
+    if plan.count and plan.weight:
+        return Exact(plan)
     if plan.weight:
         return _Decimals(plan.weight, most, 2)
     return _People(plan.count) if plan.count else Rows()

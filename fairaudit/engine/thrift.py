@@ -24,11 +24,7 @@ _LARGE = 15
 
 
 class Malformed(ValueError):
-    """These bytes are no struct."""
-
-
-class Ended(Malformed):
-    """The bytes end before the struct does."""
+    """These bytes are no struct, or end before it does."""
 
 
 def struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
@@ -36,7 +32,7 @@ def struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
     try:
         return _struct(data, offset, 0)
     except IndexError as error:
-        raise Ended from error
+        raise Malformed from error
 
 
 def _struct(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int]:
@@ -118,7 +114,7 @@ def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
 def _has(data: bytes, offset: int, size: int) -> None:
     """Refuses what is longer than the bytes that are left: an element takes one at least."""
     if size > len(data) - offset:
-        raise Ended
+        raise Malformed
 
 
 def _signed(data: bytes, offset: int) -> tuple[int, int]:
