@@ -11,6 +11,7 @@ import polars as pl
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
+from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own, texts_of
 from fairaudit.engine.partial_counts import (
@@ -25,7 +26,7 @@ from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, SpecError
 from fairaudit.plan import MISSING, Key, Plan, SumName
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import Progress
 from fairaudit.raw_keys import RawKey
 
 _HALF = 30
@@ -33,18 +34,17 @@ _HALF = 30
 
 
 def count(
-    batch: Batch, plan: Plan, rule: Filter | None, progress: Progress = SILENT
+    numbers: Numbers, rule: Filter | None, progress: Progress
 ) -> dict[str, PartialCounts | DataError]:
     """Every combination of the plan's keys in each file of a batch, with its counts.
 
     Where the files are not told apart, all counts are the first one's.
     """
-    numbers = Numbers(batch, plan)
-    frame = batch.frame.select(*_columns(batch, plan, numbers), *filtered(rule, numbers))
+    batch, plan = numbers.batch, numbers.plan
+    frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
     if not progress.silent:
         frame = frame.map_batches(_told_to(progress), streamable=True)
-    kept = pl.lit(1, pl.Int8) if rule is None else rule.expression.cast(pl.Int8)
-    frame = frame.with_columns(kept.alias(own("kept")))
+    frame = frame.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
     scores = {column: ScoreCounter(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
     if scores or tables:
@@ -57,9 +57,9 @@ def count(
         frame = frame.map_batches(search.pass_on, streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("kept"), *([own("file")] if batch.apart else [])]
-    cells = collect(frame.group_by(*by).agg(*_measures(plan, numbers)), batch)
+    cells = collect(frame.group_by(*by).agg(*_measures(numbers)), batch)
     if batch.apart:
-        return _by_file(cells, batch, plan, numbers)
+        return _by_file(cells, numbers)
     numbers.refuse(cells)
     counts = replace(
         _counted(cells, plan),
@@ -70,10 +70,11 @@ def count(
     return {batch.names[0]: counts}
 
 
-def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
+def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """What each row of a batch holds of a plan's keys, numbers and scores."""
+    batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        yield level_of(key, batch, numbers).alias(own(f"key{number}"))
+        yield _level_of(key, numbers).alias(own(f"key{number}"))
     yield from numbers.bad_rows()
     yield batch.rows.alias(own("rows"))
     yield numbers.people.alias(own("people"))
@@ -89,28 +90,26 @@ def _columns(batch: Batch, plan: Plan, numbers: Numbers) -> Iterator[pl.Expr]:
         yield pl.col(own("file"))
 
 
-def _measures(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
+def _measures(numbers: Numbers) -> list[pl.Expr]:
     """What is added up in each cell."""
     return [
         pl.col(own("rows")).sum(),
         pl.col(own("people")).cast(pl.Int128).sum(),
         *(pl.col(name).sum() for name in numbers.counters()),
-        *(_weights() if plan.weight else []),
-        *_amounts(plan, numbers),
+        *(_weights() if numbers.plan.weight else []),
+        *_amounts(numbers),
     ]
 
 
-def _by_file(
-    counts: pl.DataFrame, batch: Batch, plan: Plan, numbers: Numbers
-) -> dict[str, PartialCounts | DataError]:
+def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts | DataError]:
     """The counts of each file; a file without a row has none, one with a bad row its error."""
     parts = counts.partition_by(own("file"), as_dict=True)
     counted: dict[str, PartialCounts | DataError] = {}
-    for path, name in zip(batch.paths, batch.names, strict=True):
+    for path, name in zip(numbers.batch.paths, numbers.batch.names, strict=True):
         part = parts.get((path,), counts.clear())
         try:
             numbers.refuse(part)
-            counted[name] = _counted(part, plan)
+            counted[name] = _counted(part, numbers.plan)
         except DataError as error:
             counted[name] = error
     return counted
@@ -154,18 +153,26 @@ def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return pass_on
 
 
-def check_filter(batch: Batch, plan: Plan, rule: Filter) -> None:
-    """Raises `SpecError` where the filter cannot be applied to the columns of a batch."""
+def checked_rule(numbers: Numbers) -> Filter | None:
+    """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
+    rule = parse_filter(numbers.plan)
+    if rule is not None:
+        _check_filter(rule, numbers)
+    return rule
+
+
+def _check_filter(rule: Filter, numbers: Numbers) -> None:
+    schema = numbers.batch.schema
     for pair in rule.ordered:
-        if all(batch.schema[name] == pl.String and name not in rule.numeric for name in pair):
+        if all(schema[name] == pl.String and name not in rule.numeric for name in pair):
             message = (
                 f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
             )
             raise SpecError([rule.text.fault(message)])
-    empty = pl.LazyFrame(schema=dict(batch.schema))
+    empty = pl.LazyFrame(schema=dict(schema))
     try:
-        filtered_rows = empty.select(*filtered(rule, Numbers(batch, plan))).select(rule.expression)
+        filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
         dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
@@ -174,8 +181,9 @@ def check_filter(batch: Batch, plan: Plan, rule: Filter) -> None:
         raise SpecError([rule.text.fault(f"a filter is true or false; this one gives {dtype}")])
 
 
-def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
     """The level of a key as it is stored, or the number of its interval; null where missing."""
+    batch = numbers.batch
     dtype = batch.schema[key.column]
     if not has_levels(dtype):
         raise DataError(
@@ -187,12 +195,12 @@ def level_of(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
         if dtype.is_float():
             return raw.fill_nan(None)
         return raw.cast(pl.String) if is_text(dtype) else raw
-    return interval(key, batch, numbers)
+    return interval(key, numbers)
 
 
-def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
+def interval(key: Key, numbers: Numbers) -> pl.Expr:
     """How many of the edges of a key a number has passed; null where it is missing."""
-    dtype, value = batch.schema[key.column], numbers.value(key.column)
+    dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
     kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
     code = pl.lit(0, pl.Int16)
     for edge in key.edges or ():
@@ -205,11 +213,10 @@ def interval(key: Key, batch: Batch, numbers: Numbers) -> pl.Expr:
 def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | None:
     """The interval of a key for each text, `MISSING` where it is missing; None where one is bad."""
     frame = pl.DataFrame({key.column: texts}, schema={key.column: pl.String})
-    batch = Batch(frame.lazy(), frame.schema, ("",))
-    numbers = Numbers(batch, plan)
+    numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     if not frame.select(numbers.sound(key.column)).to_series().all():
         return None
-    codes = frame.select(interval(key, batch, numbers)).to_series()
+    codes = frame.select(interval(key, numbers)).to_series()
     return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
 
 
@@ -226,7 +233,7 @@ def kept_by(
     frame = pl.DataFrame(columns)
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     try:
-        check_filter(numbers.batch, plan, rule)
+        _check_filter(rule, numbers)
         kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
     except (pl.exceptions.PolarsError, SpecError):
         return None
@@ -263,7 +270,7 @@ def _weights() -> list[pl.Expr]:
     ]
 
 
-def _amounts(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
+def _amounts(numbers: Numbers) -> list[pl.Expr]:
     """The sums that a plan asks, as integers, each in the parts that it is made of."""
     people = pl.col(own("people")).cast(pl.Int128)
 
@@ -273,7 +280,7 @@ def _amounts(plan: Plan, numbers: Numbers) -> list[pl.Expr]:
 
     return [
         summed(part).alias(own(f"amount{number} {bits}"))
-        for number, name in enumerate(plan.adding.sums)
+        for number, name in enumerate(numbers.plan.adding.sums)
         for bits, part in _parts_of(name).items()
     ]
 
@@ -306,6 +313,11 @@ def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
             for values in zip(*parts, strict=True)
         ]
     return amounts
+
+
+def is_kept(rule: Filter | None) -> pl.Expr:
+    """Whether a filter keeps a row, by its own columns; null where it cannot tell."""
+    return pl.lit(value=True) if rule is None else rule.expression
 
 
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:

@@ -21,8 +21,8 @@ from fairaudit.counts import Median
 from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, own
-from fairaudit.engine.polars_route import collect, filtered
-from fairaudit.engine.scan import batches, checked_rule
+from fairaudit.engine.polars_route import checked_rule, collect, filtered, is_kept
+from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.histogram import bins_of
@@ -163,13 +163,12 @@ def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
 
 def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
     """Value and people of the rows that the filter keeps."""
-    rule = checked_rule(batch, plan)
     numbers = Numbers(batch, plan)
+    rule = checked_rule(numbers)
     value = numbers.value(column).cast(pl.Float64).alias(own("value"))
-    kept = pl.lit(value=True) if rule is None else rule.expression
     return (
         batch.frame.select(value, numbers.people.alias(own("people")), *filtered(rule, numbers))
-        .filter(kept)
+        .filter(is_kept(rule))
         .select(value=own("value"), people=own("people"))
     )
 

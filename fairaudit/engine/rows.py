@@ -16,9 +16,8 @@ import polars as pl
 from fairaudit.counts import Counts
 from fairaudit.engine.derived_columns import add_columns, category
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
-from fairaudit.engine.polars_route import collect, filtered, interval
+from fairaudit.engine.polars_route import checked_rule, collect, filtered, interval, is_kept
 from fairaudit.engine.row_profiles import RowGroups
-from fairaudit.engine.scan import checked_rule
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import MISSING, RowPlan
 from fairaudit.progress import Progress
@@ -72,20 +71,20 @@ def _read_batch(
     """Takes the audited people of the files of a batch; how many rows it has."""
     plan = counts.plan
     batch = add_columns(batch, plan)
-    rule, numbers = checked_rule(batch, plan), Numbers(batch, plan)
+    numbers = Numbers(batch, plan)
+    rule = checked_rule(numbers)
     columns = [
-        *_keys(batch, counts, numbers),
+        *_keys(numbers),
         *_features(collected.plan.similarity, numbers),
         *(
             numbers.value(name).cast(pl.Float64).alias(own(f"score {name}"))
             for name in collected.plan.scores
         ),
     ]
-    kept = pl.lit(value=True) if rule is None else rule.expression
     frame = (
         batch.frame.with_row_index(own("row"), offset=first)
         .select(pl.col(own("row")).cast(pl.Int64), *columns, *filtered(rule, numbers))
-        .with_columns(kept.fill_null(value=False).alias(own("kept")))
+        .with_columns(is_kept(rule).fill_null(value=False).alias(own("kept")))
     )
     keys = [own(f"key{number}") for number in range(len(plan.keys))]
     bad = [own(f"bad {text.value}") for text in collected.plan.similarity.numeric]
@@ -126,13 +125,13 @@ def _passed(
     return pass_on
 
 
-def _keys(batch: Batch, counts: Counts, numbers: Numbers) -> Iterator[pl.Expr]:
+def _keys(numbers: Numbers) -> Iterator[pl.Expr]:
     """The levels of each key as they were counted: texts, or numbers of intervals."""
-    for number, key in enumerate(counts.plan.keys):
+    for number, key in enumerate(numbers.plan.keys):
         if key.edges is None:
-            level = as_text(pl.col(key.column), batch.schema[key.column])
+            level = as_text(pl.col(key.column), numbers.batch.schema[key.column])
         else:
-            level = interval(key, batch, numbers).cast(pl.Int64).fill_null(MISSING)
+            level = interval(key, numbers).cast(pl.Int64).fill_null(MISSING)
         yield level.alias(own(f"key{number}"))
 
 

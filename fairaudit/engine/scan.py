@@ -10,7 +10,6 @@ import polars as pl
 from fairaudit.engine import polars_route
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
-from fairaudit.engine.filter import Filter
 from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
@@ -41,15 +40,8 @@ def count_batch(
     """The counts of the files of a batch by name."""
     batch = add_columns(batch, plan)
     _refuse_ids(batch, plan)
-    return polars_route.count(batch, plan, checked_rule(batch, plan), progress)
-
-
-def checked_rule(batch: Batch, plan: Plan) -> Filter | None:
-    """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
-    rule = parse_filter(plan)
-    if rule is not None:
-        polars_route.check_filter(batch, plan, rule)
-    return rule
+    numbers = Numbers(batch, plan)
+    return polars_route.count(numbers, polars_route.checked_rule(numbers), progress)
 
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
@@ -60,19 +52,18 @@ def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
     schema = {_ROW: pl.UInt32(), **batch.schema}
     batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
     try:
-        return _find_row(batch, plan, seek)
+        return _find_row(Numbers(batch, plan), seek)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
 
 
-def _find_row(batch: Batch, plan: Plan, seek: Seek) -> int | None:
+def _find_row(numbers: Numbers, seek: Seek) -> int | None:
     """The least `_ROW` of those that the filter keeps and that hold a sought value."""
-    held = _holds(batch, plan, seek).alias(own("held"))
-    rule = parse_filter(plan)
-    kept = pl.lit(value=True) if rule is None else rule.expression
+    held = _holds(numbers, seek).alias(own("held"))
+    rule = parse_filter(numbers.plan)
     row = (
-        batch.frame.select(_ROW, held, *polars_route.filtered(rule, Numbers(batch, plan)))
-        .filter(pl.col(own("held")) & kept)
+        numbers.batch.frame.select(_ROW, held, *polars_route.filtered(rule, numbers))
+        .filter(pl.col(own("held")) & polars_route.is_kept(rule))
         .select(pl.col(_ROW).min())
         .collect(engine="streaming")
         .item()
@@ -80,24 +71,24 @@ def _find_row(batch: Batch, plan: Plan, seek: Seek) -> int | None:
     return None if row is None else int(row)
 
 
-def _holds(batch: Batch, plan: Plan, seek: Seek) -> pl.Expr:
+def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
     """Whether a row holds one of the sought values; a missing one under any of its tokens."""
     if seek.numeric:
-        return ~_is_number(batch, plan, seek.column)
-    text = as_text(pl.col(seek.column), batch.schema[seek.column])
+        return ~_is_number(numbers, seek.column)
+    text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
     held = text.is_in([value for value in seek.values if value is not None])
     if None not in seek.values:
         return held
-    is_cut = any(key.column == seek.column and key.edges is not None for key in plan.every_key)
-    number = Numbers(batch, plan).value(seek.column) if is_cut else text
+    keys = numbers.plan.every_key
+    is_cut = any(key.column == seek.column and key.edges is not None for key in keys)
+    number = numbers.value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
 
 
-def _is_number(batch: Batch, plan: Plan, column: str) -> pl.Expr:
+def _is_number(numbers: Numbers, column: str) -> pl.Expr:
     """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
-    numbers = Numbers(batch, plan)
-    is_sound = numbers.sound(column)
-    features = () if plan.rows is None else plan.rows.similarity.numeric
+    is_sound, rows = numbers.sound(column), numbers.plan.rows
+    features = () if rows is None else rows.similarity.numeric
     if column not in {text.value for text in features}:
         return is_sound
     return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
