@@ -294,34 +294,33 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
     return ClusterEntries(row, z * groups + g, y * classes + p, mass, *stratum_and_cluster)
 
 
-@memoize
-def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any, Any, Any, Any]]:  # noqa: ARG001  # what it remembers for
-    return {}
-
-
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
-    """The products of a share's cluster totals, worked out once for each table."""
+    """The products of a share's cluster totals."""
+    strata, _, _, groups = pooled.table.shape
+    hits, mixed, trials, there = _products(pooled.table, over, under)
+    clusters = _clusters_of(pooled, there, strata, groups)
+    return ClusterTotals(hits, mixed, trials, clusters, pooled)
+
+
+@memoize
+def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters, and in which cells a cluster has somebody."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
-    known, key = _known_totals(pooled.table), (over, under)
-    strata, _, _, groups = pooled.table.shape
-    if key not in known:
-        entries = read_entries(pooled.table)
-        shape = (entries.rows, strata * groups)
+    strata, _, _, groups = table.shape
+    entries = read_entries(table)
+    shape = (entries.rows, strata * groups)
 
-        def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
-            mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
-            counted = mass != 0
-            places = (entries.row[counted], entries.column[counted])
-            return sparse.csr_matrix((mass[counted], places), shape=shape)
+    def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+        mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+        counted = mass != 0
+        places = (entries.row[counted], entries.column[counted])
+        return sparse.csr_matrix((mass[counted], places), shape=shape)
 
-        y, n = summed(over), summed(under)
-        there = n.copy()
-        there.data = np.ones_like(there.data)
-        known[key] = y.T @ y, y.T @ n, n.T @ n, there
-    hits, mixed, trials, there = known[key]
-    clusters = _clusters_of(pooled, there, strata, groups)
-    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, pooled)
+    y, n = summed(over), summed(under)
+    there = n.copy()
+    there.data = np.ones_like(there.data)
+    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), there
 
 
 def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types

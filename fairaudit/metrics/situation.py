@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairaudit.arrays import Alpha
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
@@ -22,7 +22,7 @@ from fairaudit.metrics.individual import (
     NEIGHBOURS,
     TOO_FEW,
     choose_asked,
-    measure_groups,
+    value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
@@ -53,11 +53,6 @@ def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
     return Mean(positives / people if people else np.nan, np.nan, people)
 
 
-def _rates(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    value, _, n = measure_groups(counts, parameters, _rate)
-    return value, n
-
-
 _RATE = _People(
     id="selection_rate_of_rows",
     title="Selection rate of those with every feature",
@@ -71,7 +66,7 @@ _RATE = _People(
     requirements=FEATURES,
     listed=False,
     undefined="nobody with every feature",
-    value_of=_rates,
+    value_of=value_by(_rate),
 )
 _TWINS_RATE = replace(
     _RATE,
