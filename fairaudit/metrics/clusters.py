@@ -8,7 +8,7 @@ A simple method for the analysis of clustered binary data, Biometrics 48:577.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -32,15 +32,11 @@ _ALPHA = 0.05
 class PooledClusters:
     """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
 
-    `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
-    counted.
+    `cells` says of each named cell which labels [Y] and which classes [P] it counts.
     """
 
     table: ClusteredTable
-    label: Marks
-    plus: Marks
-    labels: int
-    classes: int
+    cells: Mapping[str, tuple[Marks, Marks]]
     everybody: int = 0
     own: int = 1
     index: Ints | None = None
@@ -59,24 +55,8 @@ class PooledClusters:
 
     def slots(self, cells: Sequence[str]) -> Slots:
         """How often each cell of the table counts in a sum of named cells."""
-        _, size_y, size_p, _ = self.table.shape
-        times = np.zeros((size_y, size_p), dtype=np.int64)
-        known_y, known_p = np.arange(size_y) < self.labels, np.arange(size_p) < self.classes
-        anybody, anything = np.ones_like(known_y), np.ones_like(known_p)
-        masks = {
-            "tp": (self.label, self.plus),
-            "fp": (known_y & ~self.label, self.plus),
-            "fn": (self.label, known_p & ~self.plus),
-            "tn": (known_y & ~self.label, known_p & ~self.plus),
-            "selected": (anybody, self.plus),
-            "rejected": (anybody, known_p & ~self.plus),
-            "positives": (self.label, anything),
-            "negatives": (known_y & ~self.label, anything),
-        }
-        for cell in cells:
-            y, p = masks[cell]
-            times += np.outer(y, p)
-        return tuple(tuple(row) for row in times.tolist())
+        times = sum(np.outer(*self.cells[cell]).astype(np.int64) for cell in cells)
+        return tuple(map(tuple, np.asarray(times).tolist()))
 
     def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
         """The sums of products of cluster totals, for a share of these cells."""
