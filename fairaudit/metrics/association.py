@@ -11,13 +11,14 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL
 from fairaudit.metrics.differential_fairness import class_counts
-from fairaudit.metrics.eligibility import are_comparable, pooled_total
+from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
+from fairaudit.metrics.score_parity import read_scores
+from fairaudit.metrics.scores import DISTRIBUTION
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
-_IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
     "bits."
@@ -32,8 +33,7 @@ def _whole(
     def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
         counts = count_groups(table)
         mass, n = counts.classes, counts.answered
-        enough = minimum.admits(n, pooled_total(table, mass))
-        takes_part = table.eligible & (table.n > 0) & enough
+        takes_part = admit_groups(table, n, minimum, pooled_total(table, mass))
         counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
@@ -79,9 +79,7 @@ def _information_bins(scores: ScoreCounts) -> Ints:
 
 def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
     """People by bin of the score [Z, B, G], of those groups that take part."""
-    scores = count_groups(table).scores
-    if scores is None:
-        raise ValueError("a metric of scores without a histogram")
+    scores, _n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), _information_bins(scores)
     binned = np.stack(
         [
@@ -90,7 +88,6 @@ def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequenc
         ],
         axis=1,
     )
-    takes_part = table.eligible & (table.n > 0) & minimum.admits(people.sum(axis=1))
     return (np.where(takes_part[:, None], binned, 0.0),)
 
 
@@ -101,10 +98,7 @@ def _of_scores(
 
     def read(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
         (counted,) = binned_scores(table, minimum, parameters)
-        scores = count_groups(table).scores
-        assert scores is not None
-        people = np.asarray(scores.people.sum(axis=(1, 2)))
-        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(people))
+        _, people, takes_part = read_scores(table, minimum)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
         defined = are_comparable(takes_part, people)
@@ -158,7 +152,7 @@ _OF_SCORES: Mapping[str, Any] = {
     "information": True,
     "no_interval": BIASED_BY_CHANCE,
     "source": works.ZLIOBAITE,
-    "requirements": frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    "requirements": DISTRIBUTION,
     "undefined": "a score that never varies, or a group without one",
 }
 TABLE_METRICS = (
@@ -168,7 +162,7 @@ TABLE_METRICS = (
         short="MI",
         family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED,
+        caution=IGNORES_THE_LABEL + " " + _BIASED,
         independence=class_counts,
         information=True,
         no_interval=BIASED_BY_CHANCE,
@@ -181,7 +175,7 @@ TABLE_METRICS = (
         short="norm. MI",
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         independence=class_counts,
         information=True,
         no_interval=BIASED_BY_CHANCE,
@@ -197,7 +191,7 @@ TABLE_METRICS = (
         aliases=("numeric_mutual_information",),
         family="independence",
         means="How many bits the binned score tells about the group, and the group about it.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
         "into tenths of the people: finer bins tell more, and are biased more.",
         **_OF_SCORES,
         elsewhere="Of at most twenty values scikit-learn's `mutual_info_score`, divided by ln 2. "
@@ -213,7 +207,7 @@ TABLE_METRICS = (
         family="independence",
         means="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
         "entropy rises.",
         **_OF_SCORES,
         formula="I(b; g) / √(H(b) H(g)), in the bins of `score_mutual_information`",
@@ -227,7 +221,7 @@ TABLE_METRICS = (
         family="independence",
         means="By how much the most over-represented combination of an outcome and a group exceeds "
         "what independence would give, as a share of that.",
-        caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
+        caution=IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
         "combinations that occur too seldom.",
         independence=class_counts,
         no_interval=BIASED_BY_CHANCE,
@@ -285,7 +279,7 @@ TABLE_METRICS = (
         short="V",
         family="independence",
         means="The association of outcome and group on a scale from 0 to 1.",
-        caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
+        caution=IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
         independence=class_counts,
         no_interval=BIASED_BY_CHANCE,
         source=works.CRAMER,
@@ -309,8 +303,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     counts = count_groups(table)
     mass = counts.classes
     n = mass.sum(axis=1)
-    enough = minimum.admits(counts.answered, pooled_total(table, mass))
-    takes_part = table.eligible & (table.n > 0) & enough
+    takes_part = admit_groups(table, counts.answered, minimum, pooled_total(table, mass))
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass / n[:, None]

@@ -13,13 +13,12 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.scores import Ranked
+from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import calibration, distributions
 
-_REQUIREMENTS = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL})
 _EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
 
 
@@ -105,7 +104,7 @@ CALIBRATION_SLOPE = Ranked(
     formula="b of logit P(y = 1 | s) = a + b · logit(s)",
     undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
     "or nobody to count",
-    requirements=_REQUIREMENTS,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.recalibration_slope),
     errors_of=_doubt(calibration.recalibration_slope),
     ends_of=_wald(calibration.recalibration_slope),
@@ -129,7 +128,7 @@ CALIBRATION_INTERCEPT = Ranked(
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
     undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
-    requirements=_REQUIREMENTS,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.recalibration_intercept),
     errors_of=_doubt(calibration.recalibration_intercept),
     ends_of=_wald(calibration.recalibration_intercept),
@@ -160,7 +159,7 @@ HOSMER_LEMESHOW = GoodnessOfFit(
     formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
     undefined="fewer than two parts that expect five positives and five negatives, or a score "
     "outside [0, 1]",
-    requirements=_REQUIREMENTS,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_read(calibration.hosmer_lemeshow),
     errors_of=_doubt(calibration.hosmer_lemeshow),
     freedom_of=lambda counts: _fit_groups(counts, calibration.hosmer_lemeshow).spread,

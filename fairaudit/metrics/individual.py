@@ -16,6 +16,7 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -176,12 +177,11 @@ def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
     if table.rows is None:
         nothing = np.full(shape[0], np.nan)
         nobody = np.zeros(shape, dtype=np.int64)
-        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(nobody))
-        return _CausalMeans(nothing, nothing, nothing, nobody, takes_part)
+        return _CausalMeans(nothing, nothing, nothing, nobody, admit_groups(table, nobody, minimum))
     rows = table.rows
     people = [[rows.n[rows.members(z, g)].sum() for g in range(shape[1])] for z in range(shape[0])]
     n = np.array(people, dtype=np.int64).reshape(shape)
-    takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
+    takes_part = admit_groups(table, n, minimum)
     means = [_causal(table, z, takes_part[z]) for z in range(shape[0])]
     columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T
     return _CausalMeans(columns[0], columns[1], columns[2], n, takes_part)

@@ -12,7 +12,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
@@ -22,7 +22,6 @@ _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
 _NUMBER = frozenset({Requirement.NUMBER})
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
-_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
 FOURTH_POWERS = "that takes fourth powers, which are not added up"
 
 
@@ -92,7 +91,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     means="The mean of the score over the people of the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
 )
 MEAN_SCORE_NEGATIVES = _number_mean(
     _NEGATIVES,
@@ -102,7 +101,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     means="The mean of the score over the people of the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
 )
 MEAN_PREDICTION = _number_mean(
     "value",
@@ -177,7 +176,7 @@ MAE = Formula(
     aliases=("mean_absolute_error",),
     family="accuracy",
     means="The mean size of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " In the unit of the label.",
+    caution=TRUSTS_THE_LABEL + " In the unit of the label.",
     source=works.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
@@ -195,7 +194,7 @@ RMSE = Formula(
     aliases=("root_mean_squared_error",),
     family="accuracy",
     means="The root of the mean square of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
+    caution=TRUSTS_THE_LABEL + " A few large errors decide it.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
     better=Better.LOWER,
@@ -264,7 +263,7 @@ CALIBRATION_IN_THE_LARGE = Formula(
     short="calib. in large",
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
+    caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
     source=works.STEYERBERG,
     better=Better.NEITHER,
     bounds=(None, None),
@@ -300,7 +299,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     title="Mean residual",
     family="accuracy",
     means="The mean of label minus prediction, both 0 or 1.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(-1, 1),
@@ -317,7 +316,7 @@ MEAN_RESIDUAL = FirstOf(
     short="residual",
     family="accuracy",
     means="The mean of label minus prediction: above 0 the group is predicted too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of both signs cancel.",
+    caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(None, None),
@@ -346,7 +345,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     short="outcome (-)",
     family="score",
     means="The mean score of negatives, else the false positive rate.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",

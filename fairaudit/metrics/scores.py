@@ -14,12 +14,11 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
 from fairaudit.metrics.numbers import (
-    _TRUSTS_THE_LABEL,
     CALIBRATION_IN_THE_LARGE,
     FOURTH_POWERS,
     MAE,
@@ -37,9 +36,8 @@ from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, ranks
 
-_DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
-
-_DISTRIBUTION_AND_LABEL = _DISTRIBUTION | {Requirement.LABEL}
+DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
+DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
 
 CALIBRATION_BINS = 10
 """So many bins of equal width the calibration of a score is looked at in."""
@@ -120,7 +118,7 @@ BRIER = Formula(
     aliases=("brier_score",),
     family="accuracy",
     means="The mean square of label minus score.",
-    caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
@@ -128,7 +126,7 @@ BRIER = Formula(
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
     undefined="a score outside [0, 1], or nobody to count",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
 
@@ -167,7 +165,7 @@ AUC = Ranked(
     elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
@@ -207,7 +205,7 @@ AVERAGE_PRECISION = Ranked(
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
     undefined="nobody with a positive label",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
     errors_of=lambda counts: ranks.average_precision_error(
         *_float_sides(counts), ~_scores(counts).single
@@ -247,7 +245,7 @@ SCORE_DISTRIBUTION = Distribution(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(s, g)",
-    requirements=_DISTRIBUTION,
+    requirements=DISTRIBUTION,
     listed=False,
     value_of=_score_people,
 )
@@ -291,7 +289,7 @@ SCORING_RATE = Ranked(
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
-    requirements=_DISTRIBUTION,
+    requirements=DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
     kind=ValueKind.SHARE,
@@ -365,7 +363,7 @@ CALIBRATION_ERROR = Ranked(
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
     undefined="a score outside [0, 1], or nobody to count",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )
