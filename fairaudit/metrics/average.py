@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.arrays import Ends, Floats, Marks
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clusters import (
     FEWEST_CLUSTERS,
@@ -173,14 +173,12 @@ def values_of_average(
     n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else values.ends
 
-    def ends(alpha: Alpha) -> Ends:
-        assert in_strata is not None
-        weighs = weights > 0
-        low, high = (np.where(weighs, end, 0.0) for end in in_strata(alpha))
-        weighed = np.where(weighs, values.value, 0.0)
-        _, low, high = mover.total(weighed, (low, high), np.where(weighs, weights, 0.0))
+    def average_ends(*in_strata: Floats) -> Ends:
+        weighed, low, high, weighs = (
+            np.where(weights > 0, part, 0.0) for part in (values.value, *in_strata, weights)
+        )
+        _, low, high = mover.total(weighed, (low, high), weighs)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
@@ -189,7 +187,7 @@ def values_of_average(
         n,
         n.astype(np.float64),
         strata=replace(values, value=np.where(averages.support, values.value, np.nan)),
-        ends=None if in_strata is None else ends,
+        ends=None if by_clusters else values.map_ends(average_ends),
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
@@ -208,17 +206,11 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
     """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
-    in_strata = values.ends
-
-    def ends(alpha: Alpha) -> Ends:
-        assert in_strata is not None
-        low, high = in_strata(alpha)
-        return np.where(settled, 0.0, low), np.where(settled, 0.0, high)
-
-    value = np.where(settled, 0.0, values.value)
-    return replace(
-        values, value=value, ends=None if in_strata is None else ends, estimates={}, intervals={}
+    ends = values.map_ends(
+        lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
+    value = np.where(settled, 0.0, values.value)
+    return replace(values, value=value, ends=ends, estimates={}, intervals={})
 
 
 def exclude_lone_strata(

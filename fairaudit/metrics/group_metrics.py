@@ -185,6 +185,11 @@ class GroupValues:
             self.intervals[alpha] = np.where(open_, np.nan, low), np.where(open_, np.nan, high)
         return self.intervals[alpha]
 
+    def map_ends(self, change: Callable[[Floats, Floats], Ends]) -> Callable[[Alpha], Ends] | None:
+        """What gives the interval with both ends changed; None where there is none."""
+        ends = self.ends
+        return None if ends is None else lambda alpha: change(*ends(alpha))
+
     @property
     def scaled_n(self) -> Ints:
         """What weighs in an average over strata, as integers, times `scale` under weights."""

@@ -58,25 +58,21 @@ class Ranked(Formula):
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(counts, parameters)
             error = np.nan_to_num(self.errors_of(counts))
-        size = n.astype(np.float64)
-        if self.counts_of is not None:
-            over, under = self.counts_of(counts)
-            return GroupValues(
-                self,
-                value,
-                n,
-                size,
-                over,
-                under,
-                deviation=size * value * (1 - value),
-                error=error,
-                ends=lambda alpha: proportions.share_interval(value, size, alpha),
-                method=proportions.SHARE_INTERVAL,
-            )
-        ends = self.ends(counts, parameters, value, size, None)
-        return GroupValues(self, value, n, size, error=error, ends=ends, method=self.method)
+        values = replace(Formula.compute(self, counts, parameters), error=error)
+        if self.counts_of is None:
+            return values
+        over, under = self.counts_of(counts)
+        value, size = values.value, values.effective_n
+        return replace(
+            values,
+            over=over,
+            under=under,
+            scale=1,
+            deviation=size * value * (1 - value),
+            ends=lambda alpha: proportions.share_interval(value, size, alpha),
+            method=proportions.SHARE_INTERVAL,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Marks
 from fairaudit.metrics.average import (
     StratifiedAverages,
@@ -293,44 +292,28 @@ def _average_to_extreme(
 
 def _beside_every_group(values: GroupValues, g: int) -> GroupValues:
     """The average of one group, aligned with every group."""
-    of_all = values.ends
 
-    def beside_all(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
-        return np.broadcast_to(array[:, g : g + 1], array.shape)
+    def of_group(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
+        return None if array is None else np.broadcast_to(array[:, g : g + 1], array.shape)
 
-    def ends(alpha: Alpha) -> Ends:
-        assert of_all is not None
-        low, high = of_all(alpha)
-        return beside_all(low), beside_all(high)
-
+    in_strata = values.strata and replace(
+        values.strata,
+        **{name: of_group(getattr(values.strata, name)) for name in _OF_EACH_GROUP},
+        deviation=None,
+        ends=None,
+    )
     return GroupValues(
         values.metric,
-        beside_all(values.value),
-        beside_all(values.n),
-        beside_all(values.effective_n),
-        strata=values.strata and _of_column(values.strata, g),
-        ends=None if of_all is None else ends,
+        of_group(values.value),
+        of_group(values.n),
+        of_group(values.effective_n),
+        strata=in_strata,
+        ends=values.map_ends(lambda low, high: (of_group(low), of_group(high))),
         method=values.method,
     )
 
 
-def _of_column(group_values: GroupValues, g: int) -> GroupValues:
-    """The values of one group in the strata, aligned with every group."""
-
-    def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
-        return None if values is None else np.broadcast_to(values[:, g : g + 1], values.shape)
-
-    return replace(
-        group_values,
-        value=beside_all(group_values.value),
-        n=beside_all(group_values.n),
-        effective_n=beside_all(group_values.effective_n),
-        over=beside_all(group_values.over),
-        under=beside_all(group_values.under),
-        weight_sum=beside_all(group_values.weight_sum),
-        deviation=None,
-        ends=None,
-    )
+_OF_EACH_GROUP = ("value", "n", "effective_n", "over", "under", "weight_sum")
 
 
 def _values_of(
