@@ -20,6 +20,7 @@ from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
 """What is added to the name of an interval or a test whose variance is that of clusters."""
@@ -204,6 +205,13 @@ class GroupValues:
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
         return self.metric.is_proportion and self.under is not None
+
+    @property
+    def summary(self) -> Summary | None:
+        """What is known of a mean over people; None of what has no deviation."""
+        if self.deviation is None:
+            return None
+        return Summary(self.value, self.deviation, self.effective_n)
 
     @property
     def trials(self) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ of both sides (MOVER, Zou & Donner 2008).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,9 +42,8 @@ class Scale(StrEnum):
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
-    sides = _sums_of_means(first, second)
-    if sides is not None:
-        return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
+    if not first.binomial and first.summary and second.summary:
+        return Interval(*means.welch(first.summary, second.summary, alpha, moderated=True), "Welch")
     if first.ends is None or second.ends is None:
         return None
     ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
@@ -55,21 +54,9 @@ def of_difference_by_student(
     first: GroupValues, second: GroupValues, alpha: Alpha
 ) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
-    sides = _sums_of_means(first, second)
-    if sides is not None:
-        return Interval(*means.student(*sides, alpha), "Student")
+    if not first.binomial and first.summary and second.summary:
+        return Interval(*means.student(first.summary, second.summary, alpha), "Student")
     return of_difference(first, second, alpha)
-
-
-_TwoMeans: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
-"""Mean, sum of squared deviations and size of both sides."""
-
-
-def _sums_of_means(first: GroupValues, second: GroupValues) -> _TwoMeans | None:
-    if first.deviation is None or second.deviation is None or first.binomial:
-        return None
-    n, m = first.effective_n, second.effective_n
-    return first.value, first.deviation, n, second.value, second.deviation, m
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

@@ -59,7 +59,7 @@ class Ranked(Formula):
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.nan_to_num(self.errors_of(counts))
-        values = replace(Formula.compute(self, counts, parameters), error=error)
+        values = replace(Formula.compute(self, counts, parameters), scale=1, error=error)
         if self.counts_of is None:
             return values
         over, under = self.counts_of(counts)
@@ -68,7 +68,6 @@ class Ranked(Formula):
             values,
             over=over,
             under=under,
-            scale=1,
             deviation=size * value * (1 - value),
             ends=lambda alpha: proportions.share_interval(value, size, alpha),
             method=proportions.SHARE_INTERVAL,
