@@ -17,8 +17,8 @@ from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.pooling import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.share_models import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
 
