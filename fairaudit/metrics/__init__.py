@@ -27,7 +27,6 @@ from fairaudit.metrics.definitions import (
     PREFERENCES,
     Better,
     Bounds,
-    CatalogueEntry,
     Requirement,
 )
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
@@ -127,11 +126,6 @@ _COMPARISONS = {record.id: record for record in COMPARISONS}
 def find_metric(name: str) -> Metric | None:
     """The record of that id or alias; None where there is none."""
     return _BY_NAME.get(name)
-
-
-def find_entry(name: str) -> CatalogueEntry | None:
-    """The record of that name, comparisons included: what can be explained."""
-    return _BY_NAME.get(name) or _COMPARISONS.get(name)
 
 
 def find_comparison(name: str) -> Comparison | None:
@@ -304,7 +298,6 @@ __all__ = [
     "find_comparison",
     "find_comparison_id",
     "find_eligibility",
-    "find_entry",
     "find_group",
     "find_metric",
     "find_participants",

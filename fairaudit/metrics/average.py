@@ -49,25 +49,25 @@ class StratifiedAverages:
 
 def average_strata(
     average: Average,
-    strata: tuple[Group, ...],
+    table: GroupTable,
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
-    known: Marks,
     comparable: Marks,
     everyone: tuple[Floats, Floats] | None = None,
 ) -> StratifiedAverages:
     """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
 
-    Of the `known` strata [Z] those are compared that are `comparable`. `everyone` are the people of
+    Of the known strata [Z] those are compared that are `comparable`. `everyone` are the people of
     both sides whatever their label, where they may weigh.
     """
     (first_values, second_values), (n, m) = values, people
-    first, second = _raw_weights(average, strata, people, everyone or people)
-    first, second = first * known[:, None], second * known[:, None]
+    known = table.known_strata[:, None]
+    weights = _raw_weights(average, table.strata, people, everyone or people)
+    first, second = (weight * known for weight in weights)
     support = (
         (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
     )
-    both_sides = (n + m) * known[:, None]
+    both_sides = (n + m) * known
     with np.errstate(divide="ignore", invalid="ignore"):
         off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
         left_out = np.where(support, 0.0, first / first.sum(axis=0))

@@ -134,11 +134,6 @@ class Sums:
         """The mean of the squares; NaN without people."""
         return self._per_head(self.squares, self.square_scale)
 
-    @property
-    def mean_size(self) -> Floats:
-        """The mean of the absolute values; NaN without people."""
-        return self._per_head(self.magnitude, self.magnitude_scale)
-
     def _per_head(self, sums: Cell, scale: int) -> Floats:
         # Beyond 64 bits sums are Python's integers, which NumPy would divide to objects.
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
@@ -31,35 +31,18 @@ from fairaudit.metrics.definitions import (
 )
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues, ValueKind
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
+from fairaudit.metrics.group_metrics import ValueKind
+from fairaudit.metrics.terms import Parameters, ReferencePolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares(Formula):
-    """The probabilities of all classes of an outcome."""
-
-    kind: ValueKind = ValueKind.CLASSES
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a known outcome, and the probability of each class, [Z, P, G]."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(counts, parameters)
-            shares = counts.classes / counts.classes.sum(axis=1, keepdims=True)
-        return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
+def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Floats]:
+    """The probability of each class, [Z, P, G]."""
+    return {"shares": counts.classes / counts.classes.sum(axis=1, keepdims=True)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderedClasses(Formula):
-    """The people of each class of an outcome, from the lowest class to the highest."""
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a known outcome, and how many have each class, [Z, P, G]."""
-        value, n = self.value_of(counts, parameters)
-        single = np.ones(counts.classes.shape[1], np.bool_)
-        return GroupValues(
-            self, value, n, n.astype(np.float64), scores=counts.classes, single=single
-        )
+def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
+    """How many people have each class, [Z, P, G], from the lowest class to the highest."""
+    return {"scores": counts.classes, "single": np.ones(counts.classes.shape[1], np.bool_)}
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
@@ -68,7 +51,7 @@ def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 
 
-_SHARES = Shares(
+_SHARES = Formula(
     id="outcome_distribution",
     family="independence",
     means="The share of each class of the outcome.",
@@ -78,9 +61,11 @@ _SHARES = Shares(
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
     listed=False,
+    kind=ValueKind.CLASSES,
     value_of=_known_outcomes,
+    arrays_of=_shares,
 )
-_ORDERED_CLASSES = OrderedClasses(
+_ORDERED_CLASSES = Formula(
     id="ordered_classes",
     title="Distribution over ordered classes",
     family="independence",
@@ -92,6 +77,7 @@ _ORDERED_CLASSES = OrderedClasses(
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     listed=False,
     value_of=_known_outcomes,
+    arrays_of=_classes,
 )
 DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
 """What has no one number for a group: sides of a comparison are people alone."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -213,7 +214,8 @@ class Formula(GroupMetric):
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
     `compares`: it says itself how the group differs from all others, so a gap of two such numbers
-    tells nothing.
+    tells nothing. One that is only there to be compared has what a comparison reads by `arrays_of`:
+    fields of its values.
     """
 
     formula: str
@@ -228,12 +230,16 @@ class Formula(GroupMetric):
     compares: bool = False
     sums: str = ""
     cuts_score: bool = False
+    arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(counts, parameters)
+            arrays = self.arrays_of and self.arrays_of(counts, parameters)
         size, weight, ends_of = n.astype(np.float64), None, self.ends_of
+        if arrays is not None:
+            return GroupValues(self, value, n, size, **arrays)
         if self.weighted_n_of is not None and counts.squares is not None:
             weight = self.weighted_n_of(counts.weighted)
             squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)

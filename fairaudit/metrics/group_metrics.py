@@ -214,6 +214,11 @@ class GroupValues:
         return Summary(self.value, self.deviation, self.effective_n)
 
     @property
+    def sample(self) -> tuple[Floats, Floats]:
+        """The values, and the sizes that they were seen in."""
+        return self.value, self.effective_n
+
+    @property
     def trials(self) -> tuple[Floats, Floats]:
         """Hits and trials of a share of people, of the effective size under survey weights."""
         size = np.where(np.isnan(self.value), 0.0, self.effective_n)

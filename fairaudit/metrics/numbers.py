@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,23 +26,32 @@ _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
 FOURTH_POWERS = "that takes fourth powers, which are not added up"
 
 
-def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """The mean of a number over the people of a group who have it, by its exact sums."""
+def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
+    """A mean over people, by the exact sums of a number; with the fields of the record."""
+
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        sums = sums_of(counts)
+        return sums.mean, np.asarray(sums.n)
+
+    return Formula(
+        value_of=value_of,
+        exact_of=lambda counts, _: sums_of(counts).exact_mean,
+        kind=ValueKind.MEAN,
+        deviation_of=lambda counts, _: sums_of(counts).deviation,
+        **words,
+    )
+
+
+def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
+    """The mean of a number over the people of a group who have it."""
     defaults: dict[str, Any] = {
         "source": works.KLEINBERG,
         "caution": "A mean hides how a number is spread.",
         "family": "score",
+        "better": Better.NEITHER,
+        "bounds": (None, None),
     }
-    return Formula(
-        better=Better.NEITHER,
-        bounds=(None, None),
-        sums=of,
-        value_of=lambda counts, _: (counts.sums[of].mean, np.asarray(counts.sums[of].n)),
-        exact_of=lambda counts, _: counts.sums[of].exact_mean,
-        kind=ValueKind.MEAN,
-        deviation_of=lambda counts, _: counts.sums[of].deviation,
-        **(defaults | words),
-    )
+    return _mean_of(lambda counts: counts.sums[of], sums=of, **(defaults | words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,40 +146,27 @@ _RESIDUAL = _number_mean(
 )
 
 
-def _squared(counts: GroupCounts) -> Sums:
-    return counts.sums["residual"]
-
-
-def _mae(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
-    return sums.mean_size, np.asarray(sums.n)
-
-
-def _exact_mae(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    sums = _squared(counts)
-    return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
-
-
-def _deviation_of_sizes(counts: GroupCounts, _: Parameters) -> Floats:
-    """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
-    sums = _squared(counts)
-    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
+def _sizes(counts: GroupCounts) -> Sums:
+    """The sums of |y - ŷ|."""
+    sums = counts.sums["residual"]
+    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
 
 
 def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
+    sums = counts.sums["residual"]
     return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
 def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
+    sums = counts.sums["residual"]
     total = counts.sums["label"].deviation
     squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
     explained = 1 - squares / total
     return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
 
 
-MAE = Formula(
+MAE = _mean_of(
+    _sizes,
     id="mae",
     title="Mean absolute error",
     short="MAE",
@@ -182,10 +179,6 @@ MAE = Formula(
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
     requirements=_BOTH_NUMBERS,
-    value_of=_mae,
-    exact_of=_exact_mae,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_sizes,
 )
 RMSE = Formula(
     id="rmse",
@@ -242,23 +235,8 @@ def sum_misses(counts: GroupCounts) -> Sums:
     )
 
 
-def _large(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """E[y] - E[s] over people with a label and a score."""
-    misses = sum_misses(counts)
-    return misses.mean, np.asarray(misses.n)
-
-
-def _exact_large(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
-    n = plus.n + minus.n
-    return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
-
-
-def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
-    return sum_misses(counts).deviation
-
-
-CALIBRATION_IN_THE_LARGE = Formula(
+CALIBRATION_IN_THE_LARGE = _mean_of(
+    sum_misses,
     id="calibration_in_the_large",
     short="calib. in large",
     family="sufficiency",
@@ -270,10 +248,6 @@ CALIBRATION_IN_THE_LARGE = Formula(
     formula="mean of y - mean of s",
     requirements=_SCORE_AND_LABEL,
     sums="score",
-    value_of=_large,
-    exact_of=_exact_large,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_misses,
 )
 
 

@@ -62,10 +62,7 @@ def of_difference_by_student(
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if first.binomial and second.binomial:
-        ends = proportions.koopman(
-            first.value, first.effective_n, second.value, second.effective_n, alpha
-        )
-        return Interval(*ends, "Koopman")
+        return Interval(*proportions.koopman(*first.sample, *second.sample, alpha), "Koopman")
     if first.odds is not None and second.odds is not None:
         ends = proportions.woolf(
             first.odds, first.effective_n, second.odds, second.effective_n, alpha
@@ -89,7 +86,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     interval = of_ratio(first, second, alpha)
     if interval is None or not (first.binomial and second.binomial):
         return interval
-    sides = (first.value, first.effective_n, second.value, second.effective_n)
+    sides = (*first.sample, *second.sample)
     few = contingency.smallest_expected(*sides) < contingency.EXPECTED
     ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
@@ -99,10 +96,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
     if first.binomial and second.binomial:
-        ends = proportions.woolf(
-            first.value, first.effective_n, second.value, second.effective_n, alpha
-        )
-        return Interval(*ends, "Woolf, Gart's ½")
+        return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     if first.ends is None or second.ends is None or not within:
         return None
@@ -194,7 +188,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (first, second))
     sizes = first.effective_n, second.effective_n
-    of_hits = proportions.koopman(first.value, sizes[0], second.value, sizes[1], alpha)
+    of_hits = proportions.koopman(*first.sample, *second.sample, alpha)
     of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         # The higher the ratio, the lower δ.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
@@ -71,26 +71,6 @@ class Ranked(Formula):
             deviation=size * value * (1 - value),
             ends=lambda alpha: proportions.share_interval(value, size, alpha),
             method=proportions.SHARE_INTERVAL,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution(Formula):
-    """The whole histogram of a score."""
-
-    kind: ValueKind = ValueKind.RANKS
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a score, and their histogram."""
-        value, n = self.value_of(counts, parameters)
-        scores = _scores(counts)
-        return GroupValues(
-            self,
-            value,
-            n,
-            n.astype(np.float64),
-            scores=scores.people.sum(axis=1),
-            single=scores.single,
         )
 
 
@@ -231,7 +211,12 @@ def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return np.where(n > 0, 1.0, np.nan), np.asarray(n)
 
 
-SCORE_DISTRIBUTION = Distribution(
+def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
+    scores = _scores(counts)
+    return {"scores": scores.people.sum(axis=1), "single": scores.single}
+
+
+SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
@@ -242,7 +227,9 @@ SCORE_DISTRIBUTION = Distribution(
     formula="n(s, g)",
     requirements=DISTRIBUTION,
     listed=False,
+    kind=ValueKind.RANKS,
     value_of=_score_people,
+    arrays_of=_score_histogram,
 )
 
 

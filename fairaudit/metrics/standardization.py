@@ -70,10 +70,9 @@ def bare_average(
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
-        table.strata,
+        table,
         (values.value, values.value),
         (values.weighted_n, everybody_each),
-        table.known_strata,
         table.known_strata,
     )
     averaged = values_of_average(values, averages)
@@ -229,9 +228,7 @@ class _SidesInStrata:
         first, second = self.values
         values, people = (first.value, second.value), (first.weighted_n, second.weighted_n)
         everyone = (self.counts[0].everyone / table.scale, self.counts[1].everyone / table.scale)
-        averages = average_strata(
-            average, table.strata, values, people, table.known_strata, self.compared, everyone
-        )
+        averages = average_strata(average, table, values, people, self.compared, everyone)
         if self.settled is None:
             return averages
         return exclude_lone_strata(averages, table, first.weighted_n)

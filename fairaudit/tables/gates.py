@@ -31,6 +31,7 @@ from fairaudit.metrics.rates import (
     TRUE_NEGATIVE_RATE,
     TRUE_POSITIVE_RATE,
 )
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
@@ -196,7 +197,7 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
 def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
     """Groups with their people, the smallest first, and how many more there are."""
     smallest = [
-        f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
+        f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
         for g in groups[:_MOST_NAMED]
     ]
     more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
@@ -248,7 +249,3 @@ def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
     if metric.comparison.quotient:
         return share * min(abs(1 - bound) for bound in bounds)
     return min(bounds)
-
-
-def _people(n: int) -> str:
-    return f"{n:,} {'person' if n == 1 else 'people'}"
