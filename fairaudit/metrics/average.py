@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -98,51 +99,42 @@ def average_exactly(
     everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
     """The same averages of one pair as fractions; None where no stratum is left."""
-    names = [", ".join(level for _, level in stratum) for stratum in strata]
-    everyone = people if everyone is None else everyone
-    rates, weights = [], []
     counted = [
         z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
     ]
-    totals = [sum(people[z][side] for z in counted) for side in (0, 1)]
-    for z in counted:
-        shares = Fraction(people[z][0], totals[0]), Fraction(people[z][1], totals[1])
-        same = {
-            Weights.POOLED: Fraction(sum(people[z])),
-            Weights.UNIFORM: Fraction(1),
-            Weights.REFERENCE: shares[1],
-            Weights.GROUP: shares[0],
-            Weights.REFERENCE_PEOPLE: Fraction(everyone[z][1]),
-            Weights.GROUP_PEOPLE: Fraction(everyone[z][0]),
-            Weights.LEVELS: Fraction(average.levels.get(names[z], 0)),
-            Weights.MIDDLE: (shares[0] + shares[1]) / 2,
-        }
-        is_own = average.weights is Weights.OWN
-        weights.append(shares if is_own else (same[average.weights],) * 2)
-        rates.append([rate for rate in values[z] if rate is not None])
-    sums = [sum((weight[side] for weight in weights), Fraction(0)) for side in (0, 1)]
-    if not all(sums):
+
+    def sides(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Both sides in the counted strata, as arrays [Z, 1] of fractions."""
+        column = np.array([[*map(Fraction, pairs[z])] for z in counted], dtype=object)
+        return column[:, :1], column[:, 1:]
+
+    if not counted:
         return None
-    pairs = list(zip(weights, rates, strict=True))
+    (n, m), rates = sides(people), sides(values)
+    in_strata, everybody = [strata[z] for z in counted], sides(everyone or people)
+    weights = _raw_weights(average, in_strata, (n, m), everybody)
+    if average.weights is Weights.MIDDLE:
+        weights = (n / n.sum() + m / m.sum(),) * 2
+    totals = [weight.sum() for weight in weights]
+    if not all(totals):
+        return None
     first, second = (
-        sum((weight[side] * rate[side] for weight, rate in pairs), Fraction(0)) / sums[side]
-        for side in (0, 1)
+        (weight * rate).sum() / total
+        for weight, rate, total in zip(weights, rates, totals, strict=True)
     )
     return first, second
 
 
 def _raw_weights(
-    average: Average,
-    strata: tuple[Group, ...],
-    people: tuple[Floats, Floats],
-    everyone: tuple[Floats, Floats],
-) -> tuple[Floats, Floats]:
+    average: Average, strata: Sequence[Group], people: tuple[Any, Any], everyone: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """The weights [Z, G] of both sides, before shares are taken; floats, or fractions."""
     n, m = people
     if average.weights is Weights.OWN:
         return n, m
     if average.weights is Weights.LEVELS:
-        weight = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
-        return weight, weight
+        levels = np.array(average.of_strata(strata), dtype=n.dtype)
+        return (np.broadcast_to(levels[:, None], n.shape),) * 2
     by_rule = {
         Weights.UNIFORM: np.ones_like(n),
         Weights.GROUP: n,
@@ -150,8 +142,7 @@ def _raw_weights(
         Weights.GROUP_PEOPLE: everyone[0],
         Weights.REFERENCE_PEOPLE: everyone[1],
     }
-    weight = by_rule.get(average.weights, n + m)
-    return weight, weight
+    return (by_rule.get(average.weights, n + m),) * 2
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:

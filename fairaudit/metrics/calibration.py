@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,9 +14,9 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
 
 _EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
@@ -66,23 +66,6 @@ def _wald(fit: _Fit) -> Callable[..., Ends]:
         return fitted.value - reach, fitted.value + reach
 
     return ends_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoodnessOfFit(Ranked):
-    """A χ² that is a test itself: its p is that of the least value that the bins leave open."""
-
-    freedom_of: Callable[[GroupCounts], Floats]
-
-    @property
-    def is_test(self) -> bool:
-        """Whether its value is a test statistic."""
-        return True
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group, with its degrees of freedom."""
-        values = Ranked.compute(self, counts, parameters)
-        return replace(values, freedom=self.freedom_of(counts))
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -136,7 +119,7 @@ CALIBRATION_INTERCEPT = Ranked(
 )
 
 
-HOSMER_LEMESHOW = GoodnessOfFit(
+HOSMER_LEMESHOW = Ranked(
     id="hosmer_lemeshow",
     title="Hosmer–Lemeshow test of calibration",
     short="Hosmer–L. χ²",

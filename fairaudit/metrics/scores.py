@@ -49,17 +49,27 @@ _FEW_VALUES = 20
 class Ranked(Formula):
     """A number that is read from the histogram of a score; what bins hide is its error.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`.
+    A share of people has its hits, as its value has them, and its people by `counts_of`. A χ² that
+    is a test itself has degrees of freedom by `freedom_of`; its p is that of the least value that
+    the bins leave open.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
+    freedom_of: Callable[[GroupCounts], Floats] | None = None
+
+    @property
+    def is_test(self) -> bool:
+        """Whether its value is a χ² by itself."""
+        return self.freedom_of is not None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.nan_to_num(self.errors_of(counts))
-        values = replace(Formula.compute(self, counts, parameters), scale=1, error=error)
+        freedom = self.freedom_of and self.freedom_of(counts)
+        values = Formula.compute(self, counts, parameters)
+        values = replace(values, scale=1, error=error, freedom=freedom)
         if self.counts_of is None:
             return values
         over, under = self.counts_of(counts)
