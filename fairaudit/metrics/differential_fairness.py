@@ -152,25 +152,24 @@ def _of_classes(  # one private function serves both outcomes of a table
     return replace(result, everybody=everybody)
 
 
-def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
-    """ε of all people without pseudo-counts, of as many as say as much where rows are clustered."""
-    plain = _of_classes(table, minimum, NO_PARAMETERS)
-    clusters = count_groups(table).clusters
-    if clusters is None:
-        return [plain]
-    total = plain.counts.sum(axis=1, keepdims=True)
-    size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(total > 0, plain.counts / total * size, 0.0)
-    return [replace(plain, counts=counts)]
-
-
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
     """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
 
     `takes_part` says who is compared.
     """
-    return _all_people(table, minimum)[0]
+    plain = _of_classes(table, minimum, NO_PARAMETERS)
+    clusters = count_groups(table).clusters
+    if clusters is None:
+        return plain
+    total = plain.counts.sum(axis=1, keepdims=True)
+    size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counts = np.where(total > 0, plain.counts / total * size, 0.0)
+    return replace(plain, counts=counts)
+
+
+def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
+    return [count_classes(table, minimum)]
 
 
 def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:

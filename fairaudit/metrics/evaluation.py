@@ -24,6 +24,9 @@ from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, Referen
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
+ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
+"""What gives the value at a stratum and a group as a fraction; None where it is none."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Evaluation:
@@ -52,7 +55,7 @@ class Evaluation:
     group_values: GroupValues | None = None
     reference_values: GroupValues | None = None
     error: Floats | None = None
-    exact_at: Callable[[int, int], Fraction | None] | None = None
+    exact_at: ExactAt | None = None
     table_value: TableValue | None = None
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
@@ -105,7 +108,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     value: Floats,
     takes_part: Marks,
     place: tuple[Ints | None, Marks],
-    exact: Callable[[int, int], Fraction | None],
+    exact: ExactAt,
 ) -> Evaluation:
     """Each group compared with its reference, at `place`: its index, and where it is usable."""
     index, usable = place
@@ -255,11 +258,10 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
         return None
 
 
-def exact_value(
-    metric: GroupMetric, counts: GroupCounts, parameters: Parameters, z: int, g: int
-) -> Fraction | None:
-    """A group metric of one group as a fraction, computed once; None where it is none."""
-    return _find_exactly(counts, metric, parameters if metric.takes else NO_PARAMETERS, z, g)
+def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
+    """What gives a group metric of one group as a fraction, each computed once."""
+    taken = parameters if metric.takes else NO_PARAMETERS
+    return lambda z, g: _find_exactly(counts, metric, taken, z, g)
 
 
 @memoize

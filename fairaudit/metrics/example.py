@@ -67,17 +67,15 @@ _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
 def _more(metric: Metric) -> str:
+    """What else is said of the people, where the metric looks at it."""
     needs = metric.requirements
-    texts = ""
-    if _is_of_rows(metric):
-        texts += FEATURED
-    if Requirement.SCORE in needs:
-        texts += SCORED
-    if needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}:
-        texts += NUMBERED
-    if Requirement.NUMERIC_ATTRIBUTE in needs:
-        texts += AGED
-    return texts
+    texts = {
+        FEATURED: _is_of_rows(metric),
+        SCORED: Requirement.SCORE in needs,
+        NUMBERED: bool(needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}),
+        AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
+    }
+    return "".join(text for text, is_needed in texts.items() if is_needed)
 
 
 def _evaluated(metric: Metric) -> Evaluation:

@@ -131,13 +131,7 @@ class Rate(GroupMetric):
         """The cells of the share, each once: one may stand twice in a formula (f1)."""
         return sorted(set(self.under) if self.is_proportion else self.cells)
 
-    def exact(
-        self,
-        counts: GroupCounts,
-        z: int,
-        g: int,
-        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
         """Its value in one group as a fraction; None where the denominator is empty."""
         return self.of(counts.weighted.at(z, g))
 
@@ -182,9 +176,7 @@ class Mean(GroupMetric):
         n = np.min([part.n for part in parts], axis=0)
         return GroupValues(self, value, n, size, ends=ends, method="MOVER")
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
         return _mean_exactly([part.exact(counts, z, g, parameters) for part in self.parts])
 
@@ -266,9 +258,7 @@ class Formula(GroupMetric):
             method=self.method or "Student",
         )
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
         return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
@@ -311,9 +301,7 @@ class Macro(GroupMetric):
         n = np.min([of_class.n for of_class in classes], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
         return _mean_exactly(
             [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]

@@ -106,9 +106,7 @@ class GroupMetric(CatalogueEntry, ABC):
         """Its value in every stratum and group."""
 
     @abstractmethod
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 

@@ -78,9 +78,7 @@ class FirstOf(GroupMetric):
         """The values of the metric that the data have."""
         return self._chosen(counts).compute(counts, parameters)
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
         return self._chosen(counts).exact(counts, z, g, parameters)
 

@@ -23,7 +23,7 @@ from fairaudit.metrics.evaluation import (
     compute,
     counts_for,
     evaluate_to_reference,
-    exact_value,
+    exact_values,
 )
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.reasons import describe_group
@@ -62,11 +62,12 @@ def regress_on_reference(
     if usable[0, 0] and crude.n[0, base]:
         fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), base)
 
+    exact_at = exact_values(crude.metric, bare, terms.parameters)
+
     def exact(_: int, g: int) -> Fraction | None:
         if table.given:
             return None
-        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, base))
-        return compare_exactly(comparison, *sides)
+        return compare_exactly(comparison, exact_at(0, g), exact_at(0, base))
 
     adjusted_values = replace(crude, fit=fit)
     if table.given:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -30,12 +29,13 @@ from fairaudit.metrics.eligibility import (
 )
 from fairaudit.metrics.evaluation import (
     Evaluation,
+    ExactAt,
     compare_exactly,
     compare_values,
     compute,
     counts_for,
     evaluate_to_reference,
-    exact_value,
+    exact_values,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
@@ -56,7 +56,7 @@ def bare_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    exact_at: Callable[[int, int], Fraction | None],
+    exact_at: ExactAt,
     among: Marks | None = None,
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where it has somebody.
@@ -100,8 +100,8 @@ def _find_exact_average(
     table: GroupTable,
     values: GroupValues,
     everybody: Floats,
-    exact_at: Callable[[int, int], Fraction | None],
-) -> Callable[[int, int], Fraction | None]:
+    exact_at: ExactAt,
+) -> ExactAt:
     """What gives the average of a group as a fraction, from its fractions in the strata."""
     strata, known = range(len(table.strata)), table.known_strata.tolist()
 
@@ -121,7 +121,7 @@ def common_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    exact_at: Callable[[int, int], Fraction | None],
+    exact_at: ExactAt,
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
     weight = values.weighted_n
@@ -237,15 +237,17 @@ class _SidesInStrata:
         self, average: Average, table: GroupTable, terms: Terms, g: int
     ) -> tuple[Fraction, Fraction] | None:
         """Both averages of one group as fractions."""
-        metric, (first, second) = self.values[0].metric, self.values
-
-        def exact(counts: GroupCounts, z: int) -> Fraction | None:
-            if self.settled is not None and self.settled[z, g]:
-                return Fraction(0)
-            return exact_value(metric, counts, terms.parameters, z, g)
-
+        first, second = self.values
+        own, other = (
+            exact_values(first.metric, counts, terms.parameters) for counts in self.counts
+        )
         strata = range(len(table.strata))
-        values = [(exact(self.counts[0], z), exact(self.counts[1], z)) for z in strata]
+        values = [
+            (Fraction(0), Fraction(0))
+            if self.settled is not None and self.settled[z, g]
+            else (own(z, g), other(z, g))
+            for z in strata
+        ]
         people = [(int(first.scaled_n[z, g]), int(second.scaled_n[z, g])) for z in strata]
         sides = (counts.everyone for counts in self.counts)
         everyone = list(zip(*(side[:, g].tolist() for side in sides), strict=True))
@@ -259,10 +261,7 @@ def _average_to_extreme(
     """Each group's average against the highest or lowest, over strata where all of them occur."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
-
-    def exact_at(z: int, g: int) -> Fraction | None:
-        return exact_value(metric, counts, terms.parameters, z, g)
-
+    exact_at = exact_values(metric, counts, terms.parameters)
     average = average if average.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
     group_values = compute(metric, counts, terms.parameters)
     common = common_average(group_values, table, terms, average, exact_at)
