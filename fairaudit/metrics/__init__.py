@@ -48,7 +48,6 @@ from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset,
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
-    describe_group,
     describe_groups,
     describe_rule,
     explain_exclusion,
@@ -74,6 +73,7 @@ from fairaudit.metrics.terms import (
     Weights,
 )
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.names import group as describe_group
 from fairaudit.names import quoted
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (

@@ -18,7 +18,7 @@ from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
-from fairaudit.names import group as in_words
+from fairaudit.names import group as describe_group
 
 
 class Ineligibility(NamedTuple):
@@ -197,11 +197,6 @@ def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
     if not evaluation.spread:
         empty = empty & (np.arange(len(empty)) == w)
     return [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
-
-
-def describe_group(group: Group) -> str:
-    """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
-    return in_words(group)
 
 
 def describe_groups(groups: Sequence[Group], most: int = 5) -> str:

@@ -26,9 +26,9 @@ from fairaudit.metrics.evaluation import (
     exact_values,
 )
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
-from fairaudit.metrics.reasons import describe_group
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
+from fairaudit.names import group as describe_group
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
