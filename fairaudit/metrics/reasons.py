@@ -65,8 +65,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
 
 
 def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
-    reference = evaluation.terms.reference
-    name = reference.policy if reference else ""
+    reference, name = evaluation.terms.reference, str(evaluation.terms.policy or "")
     if reference and reference.policy in {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}:
         index = find_group(evaluation.table.groups, reference.group)
         if index == NO_GROUP or not evaluation.table.n[z, index]:

@@ -211,8 +211,7 @@ def _rate_over_all(check: Check) -> Rate | None:
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
     if not isinstance(metric, Disparity) or metric.over_groups is not None:
         return None
-    policy = metric.reference or (check.terms.reference.policy if check.terms.reference else None)
-    rate = metric.parts[0][0]
+    rate, policy = metric.parts[0][0], metric.reference or check.terms.policy
     over_all = not metric.to_reference or policy in EXTREME_REFERENCES
     return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
 

@@ -89,10 +89,8 @@ def _asks(check: Check, request: MetricRequest) -> bool:
         and check.of == request.of
         and not check.given
         and check.terms.parameters == request.terms.parameters
-        and (check.terms.of_class, check.against, check.terms.at)
-        == (request.terms.of_class, request.against, request.terms.at)
-        and (check.terms.reference and check.terms.reference.policy)
-        == (request.terms.reference and request.terms.reference.policy)
+        and (check.terms.of_class, check.against, check.terms.at, check.terms.policy)
+        == (request.terms.of_class, request.against, request.terms.at, request.terms.policy)
     )
 
 
@@ -154,8 +152,8 @@ def _title(request: MetricRequest) -> str:
         words.append(f"at {request.terms.at}")
     if request.against is not None:
         words.append(f"against {request.against}")
-    if request.terms.reference is not None:
-        policy = request.terms.reference.policy
+    policy = request.terms.policy
+    if policy is not None:
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
     parameters = request.terms.parameters.as_texts()
     return " ".join(words) + "".join(f", {name} {value}" for name, value in parameters.items())
