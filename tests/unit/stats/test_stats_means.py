@@ -32,8 +32,8 @@ def summary(values: Sample) -> means.Summary:
 
 def bounds(mean: Any, deviation: Any, n: Any, alpha: float = 0.05) -> tuple[float, float]:
     """The interval of a single mean, beside which there is no other group."""
-    sample = (np.array([float(part)]) for part in (mean, deviation, n))
-    (low,), (high,) = means.moderated_interval(*sample, alpha)
+    mean, deviation, n = (np.array([float(part)]) for part in (mean, deviation, n))
+    (low,), (high,) = means.moderated_interval(mean, deviation, n, alpha)
     return float(low), float(high)
 
 
@@ -226,8 +226,7 @@ def test_scipy_prints_the_same_t(one: Sample, other: Sample, alpha: float) -> No
     size = len(one)
     spread = scipy.stats.tstd(one) / math.sqrt(size)
     expected = scipy.stats.t.interval(1 - alpha, size - 1, float(np.mean(one)), spread)
-    low, high = bounds(*summary(one), alpha)
-    assert (float(low), float(high)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert bounds(*summary(one), alpha) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 @given(st.lists(samples, min_size=2, max_size=5))
