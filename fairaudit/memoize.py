@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 Value = TypeVar("Value")
+Further = ParamSpec("Further")
 Result = TypeVar("Result")
 
 
-def memoize(function: Callable[[Value], Result]) -> Callable[[Value], Result]:
+def memoize(
+    function: Callable[Concatenate[Value, Further], Result],
+) -> Callable[Concatenate[Value, Further], Result]:
     """The function, computed once for each value; values compare by identity and are never amended.
 
     For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`. A
-    result must not hold the value it was computed from, or both would live for ever.
+    result must not hold the value it was computed from, or both would live for ever. Further
+    arguments are hashable; there is a result for each combination of them, passed in the same way.
     """
-    known: WeakKeyDictionary[Value, Result] = WeakKeyDictionary()
+    known: WeakKeyDictionary[Value, dict[Hashable, Result]] = WeakKeyDictionary()
 
     @wraps(function)
-    def remembered(value: Value) -> Result:
-        try:
-            return known[value]
-        except KeyError:
-            result = known[value] = function(value)
-            return result
+    def remembered(value: Value, /, *args: Further.args, **kwargs: Further.kwargs) -> Result:
+        results = known.setdefault(value, {})
+        key = (args, *kwargs.items())
+        if key not in results:
+            results[key] = function(value, *args, **kwargs)
+        return results[key]
 
     return remembered

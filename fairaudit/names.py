@@ -114,7 +114,7 @@ def _is_escape(sign: str) -> bool:
 
 
 def group(pairs: tuple[tuple[str, str], ...]) -> str:
-    """A group with the names of its columns: `gender=female, race=Black`."""
+    """A group with the names of its columns: `gender=female, race=Black`; everybody if empty."""
     return ", ".join(f"{_left(column)}={name(level)}" for column, level in pairs) or "everybody"
 
 

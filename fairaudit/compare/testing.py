@@ -163,18 +163,19 @@ def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
     after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
     if after is None or before is None:
         return replace(change, why=_TOO_LITTLE)
-    *_, p = means.welch_test(*after, *before)
-    ends = means.welch(*after, *before, multiplicity.sidak_level(alpha, terms.values))
+    *_, p = means.welch_test(after, before)
+    ends = means.welch(after, before, multiplicity.sidak_level(alpha, terms.values))
     return _add_test(change, ends, "Welch", p, "Welch", terms)
 
 
-def _read_moments(estimate: Estimate, alpha: float) -> tuple[Floats, Floats, Floats] | None:
+def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
     """A mean, the sum of squares behind its interval, its people; None without an interval."""
     low, high, n = estimate.low, estimate.high, estimate.n
     if low is None or high is None or n is None or n < 2:
         return None
     error = (high - low) / 2 / float(distributions.t_critical(np.array(n - 1.0), alpha))
-    return np.array(estimate.value), np.array(error * error * n * (n - 1)), np.array(float(n))
+    deviation = error * error * n * (n - 1)
+    return means.Summary(np.array(estimate.value), np.array(deviation), np.array(float(n)))
 
 
 def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Change:

@@ -159,14 +159,14 @@ def make_share_test(sample: Sample, inference: Inference) -> PairTest:
 
 
 def _make_mean_test(values: GroupValues, z: int, inference: Inference) -> PairTest:
-    assert values.deviation is not None
-    moments = values.value[z], values.deviation[z], values.effective_n[z]
+    assert values.summary is not None
+    summary = [part[z] for part in values.summary]
 
     def test(i: Ints, j: Ints) -> tuple[Floats, Marks]:
-        first, second = (tuple(moment[index] for moment in moments) for index in (i, j))
+        first, second = (means.Summary(*(part[index] for part in summary)) for index in (i, j))
         if inference.t is TTest.WELCH:
-            return _not_exact(means.welch_test(*first, *second, moderated=True)[-1])
-        return _not_exact(means.student_test(*first, *second)[-1])
+            return _not_exact(means.welch_test(first, second, moderated=True)[-1])
+        return _not_exact(means.student_test(first, second)[-1])
 
     return test
 

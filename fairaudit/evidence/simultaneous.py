@@ -160,9 +160,9 @@ def _find_ratio_to_extreme(
 ) -> Interval:
     level = _per_pair(among, alpha)
     if values.binomial:
-        find = multiplicity.ratio_to_lowest if lowest else multiplicity.ratio_to_highest
         strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
-        low, high = map(np.stack, zip(*(find(*stratum) for stratum in strata), strict=True))
+        ends = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
+        low, high = map(np.stack, zip(*ends, strict=True))
         interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
         return keep_within_reach(interval, 1.0, lowest=lowest)
     assert values.ends is not None

@@ -246,9 +246,8 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             p = clusters.run_pair_z_test(first, second)
             return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=clusters.FEW_CLUSTERS)
         return _compare_two_shares(evaluation, first, second)
-    if first.deviation is not None and second.deviation is not None:
-        moments = (first.value, first.deviation, first.effective_n)
-        sides = (*moments, second.value, second.deviation, second.effective_n)
+    if first.summary and second.summary:
+        sides = first.summary, second.summary
         if inference.t is TTest.WELCH:
             name, (t, df, p) = "Welch", means.welch_test(*sides, moderated=True)
         else:

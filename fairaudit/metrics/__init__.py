@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from difflib import SequenceMatcher
-from types import MappingProxyType
 
 from fairaudit.errors import did_you_mean
 from fairaudit.metrics import (
@@ -19,8 +17,8 @@ from fairaudit.metrics import (
     numeric_attributes,
     redlining,
     score_parity,
+    share_models,
     situation,
-    theta,
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
@@ -29,7 +27,6 @@ from fairaudit.metrics.definitions import (
     PREFERENCES,
     Better,
     Bounds,
-    CatalogueEntry,
     Requirement,
 )
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
@@ -47,12 +44,10 @@ from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
-from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED, POOLED_SELECTION_RATE
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
-from fairaudit.metrics.rates import RATES, SELECTION_RATE
+from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
     Ineligibility,
-    describe_group,
     describe_groups,
     describe_rule,
     explain_exclusion,
@@ -63,6 +58,7 @@ from fairaudit.metrics.reasons import (
 )
 from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
+from fairaudit.metrics.share_models import MODELS
 from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import (
     NO_GROUP,
@@ -77,6 +73,7 @@ from fairaudit.metrics.terms import (
     Weights,
 )
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
+from fairaudit.names import group as describe_group
 from fairaudit.names import quoted
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
@@ -84,7 +81,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *RATES,
     *SCORES,
     *calibration.CALIBRATION,
-    POOLED_SELECTION_RATE,
+    share_models.POOLED_SELECTION_RATE,
     *conditional.GROUP_METRICS,
     *inequality.INEQUALITY,
     *individual.GROUP_METRICS,
@@ -102,10 +99,14 @@ DISPARITIES: tuple[Disparity, ...] = (
 """The comparisons of groups that have a name of their own."""
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
-    *differential_fairness.TABLE_METRICS,
-    DIFFERENTIAL_FAIRNESS_POOLED,
-    theta.DIFFERENTIAL_FAIRNESS_DRAWS,
-    theta.DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN,
+    differential_fairness.DIFFERENTIAL_FAIRNESS,
+    share_models.DIFFERENTIAL_FAIRNESS_CREDIBLE,
+    differential_fairness.DIFFERENTIAL_EQUALIZED_ODDS,
+    differential_fairness.DIFFERENTIAL_EQUAL_OPPORTUNITY,
+    differential_fairness.BIAS_AMPLIFICATION,
+    share_models.DIFFERENTIAL_FAIRNESS_POOLED,
+    share_models.DIFFERENTIAL_FAIRNESS_DRAWS,
+    share_models.DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN,
     association.TOTAL_VARIATION,
     *association.TABLE_METRICS,
     *score_parity.TABLE_METRICS,
@@ -118,24 +119,6 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
 CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
 """Everything a spec can name under `metric`, in display order."""
 
-MODELS: Mapping[str, Mapping[str, Metric]] = MappingProxyType(
-    {
-        "pooled": {
-            differential_fairness.DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_POOLED,
-            SELECTION_RATE.id: POOLED_SELECTION_RATE,
-        },
-        "draws": {
-            differential_fairness.DIFFERENTIAL_FAIRNESS.id: theta.DIFFERENTIAL_FAIRNESS_DRAWS,
-        },
-        "credible": {
-            differential_fairness.DIFFERENTIAL_FAIRNESS.id: (
-                differential_fairness.DIFFERENTIAL_FAIRNESS_CREDIBLE
-            ),
-        },
-    }
-)
-"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
-
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
 _COMPARISONS = {record.id: record for record in COMPARISONS}
 
@@ -143,11 +126,6 @@ _COMPARISONS = {record.id: record for record in COMPARISONS}
 def find_metric(name: str) -> Metric | None:
     """The record of that id or alias; None where there is none."""
     return _BY_NAME.get(name)
-
-
-def find_entry(name: str) -> CatalogueEntry | None:
-    """The record of that name, comparisons included: what can be explained."""
-    return _BY_NAME.get(name) or _COMPARISONS.get(name)
 
 
 def find_comparison(name: str) -> Comparison | None:
@@ -320,7 +298,6 @@ __all__ = [
     "find_comparison",
     "find_comparison_id",
     "find_eligibility",
-    "find_entry",
     "find_group",
     "find_metric",
     "find_participants",

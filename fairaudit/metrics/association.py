@@ -4,43 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Requirement
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL
 from fairaudit.metrics.differential_fairness import class_counts
-from fairaudit.metrics.eligibility import are_comparable, pooled_total
+from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
+from fairaudit.metrics.score_parity import read_scores
+from fairaudit.metrics.scores import DISTRIBUTION
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
-_IGNORES_THE_LABEL = "Takes no account of who qualifies."
 _BIASED = (
     "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
     "bits."
 )
 
 
-def _whole(
-    number: Callable[[Floats], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
-    """A number of the classes-by-groups table [Z, P, G] of those who take part."""
+_Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
+"""What gives a table [Z, K, G] of those who take part, who they are, their people and mass."""
 
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-        counts = count_groups(table)
-        mass, n = counts.classes, counts.answered
-        enough = minimum.admits(n, pooled_total(table, mass))
-        takes_part = table.eligible & (table.n > 0) & enough
-        counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
+
+def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
+    """The people by class of the outcome."""
+    counts = count_groups(table)
+    mass, n = counts.classes, counts.answered
+    takes_part = admit_groups(table, n, minimum, pooled_total(table, mass))
+    counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
+    return counted, takes_part, n, mass.sum(axis=1)
+
+
+def _value_by(
+    number: Callable[[Floats], Floats], read: _Read = _read_classes
+) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+    """A number of the table of those who take part."""
+
+    def value_of(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+        counted, takes_part, n, mass = read(table, minimum)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = number(counted)
-        defined = are_comparable(takes_part, mass.sum(axis=1))
-        return TableValue.of(value, takes_part, n, defined=defined)
+        return TableValue.of(value, takes_part, n, defined=are_comparable(takes_part, mass))
 
-    return read
+    return value_of
 
 
 def _entropy(shares: Floats) -> Floats:
@@ -77,40 +86,18 @@ def _information_bins(scores: ScoreCounts) -> Ints:
     return np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
 
 
+def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
+    """The people by bin of the score."""
+    scores, n, takes_part = read_scores(table, minimum)
+    people, number = scores.people.sum(axis=1), _information_bins(scores)
+    bins = range(int(number.max(initial=0)) + 1)
+    binned = np.stack([people[:, number == at].sum(axis=1) for at in bins], axis=1)
+    return np.where(takes_part[:, None], binned, 0.0), takes_part, n, n
+
+
 def binned_scores(table: GroupTable, minimum: Minimum, _: Parameters) -> Sequence[Floats]:
     """People by bin of the score [Z, B, G], of those groups that take part."""
-    scores = count_groups(table).scores
-    if scores is None:
-        raise ValueError("a metric of scores without a histogram")
-    people, number = scores.people.sum(axis=1), _information_bins(scores)
-    binned = np.stack(
-        [
-            people[:, number == bin_number].sum(axis=1)
-            for bin_number in range(int(number.max(initial=0)) + 1)
-        ],
-        axis=1,
-    )
-    takes_part = table.eligible & (table.n > 0) & minimum.admits(people.sum(axis=1))
-    return (np.where(takes_part[:, None], binned, 0.0),)
-
-
-def _of_scores(
-    number: Callable[[Floats], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
-    """A number of the bins-by-groups table of those who take part."""
-
-    def read(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
-        (counted,) = binned_scores(table, minimum, parameters)
-        scores = count_groups(table).scores
-        assert scores is not None
-        people = np.asarray(scores.people.sum(axis=(1, 2)))
-        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(people))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = number(counted)
-        defined = are_comparable(takes_part, people)
-        return TableValue.of(value, takes_part, people, defined=defined)
-
-    return read
+    return (_read_bins(table, minimum)[0],)
 
 
 def _eta(counts: Floats) -> Floats:
@@ -158,7 +145,7 @@ _OF_SCORES: Mapping[str, Any] = {
     "information": True,
     "no_interval": BIASED_BY_CHANCE,
     "source": works.ZLIOBAITE,
-    "requirements": frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    "requirements": DISTRIBUTION,
     "undefined": "a score that never varies, or a group without one",
 }
 TABLE_METRICS = (
@@ -168,27 +155,27 @@ TABLE_METRICS = (
         short="MI",
         family="independence",
         means="How many bits the outcome tells about the group, and the group about the outcome.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED,
+        caution=IGNORES_THE_LABEL + " " + _BIASED,
         independence=class_counts,
         information=True,
         no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
-        value_of=_whole(lambda counts: _information(counts)[0]),
+        value_of=_value_by(lambda counts: _information(counts)[0]),
     ),
     TableMetric(
         id="normalized_mutual_information",
         short="norm. MI",
         family="independence",
         means="Mutual information, divided by the geometric mean of both entropies.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         independence=class_counts,
         information=True,
         no_interval=BIASED_BY_CHANCE,
         source=works.ZLIOBAITE,
         formula="I(y; g) / √(H(y) H(g))",
         bounds=(0, 1),
-        value_of=_whole(_normalized_information),
+        value_of=_value_by(_normalized_information),
     ),
     TableMetric(
         id="score_mutual_information",
@@ -197,14 +184,14 @@ TABLE_METRICS = (
         aliases=("numeric_mutual_information",),
         family="independence",
         means="How many bits the binned score tells about the group, and the group about it.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " A score of more than twenty values is cut "
         "into tenths of the people: finer bins tell more, and are biased more.",
         **_OF_SCORES,
         elsewhere="Of at most twenty values scikit-learn's `mutual_info_score`, divided by ln 2. "
         "Žliobaitė replaces the sum by an integral; a density has no plug-in without bins.",
         formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
         "else tenths of the people",
-        value_of=_of_scores(lambda counts: _information(counts)[0]),
+        value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
     ),
     TableMetric(
         id="normalized_score_mutual_information",
@@ -213,12 +200,12 @@ TABLE_METRICS = (
         family="independence",
         means="Mutual information of score and group, divided by the geometric mean of both "
         "entropies.",
-        caution=_IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " Falls as the bins become more, for their "
         "entropy rises.",
         **_OF_SCORES,
         formula="I(b; g) / √(H(b) H(g)), in the bins of `score_mutual_information`",
         bounds=(0, 1),
-        value_of=_of_scores(_normalized_information),
+        value_of=_value_by(_normalized_information, _read_bins),
     ),
     TableMetric(
         id="eta_neutrality",
@@ -227,13 +214,13 @@ TABLE_METRICS = (
         family="independence",
         means="By how much the most over-represented combination of an outcome and a group exceeds "
         "what independence would give, as a share of that.",
-        caution=_IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
+        caution=IGNORES_THE_LABEL + " Large where an outcome or a group is rare; says nothing of "
         "combinations that occur too seldom.",
         independence=class_counts,
         no_interval=BIASED_BY_CHANCE,
         source=works.FUKUCHI,
         formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
-        value_of=_whole(_eta),
+        value_of=_value_by(_eta),
     ),
     TableMetric(
         id="predictability",
@@ -249,7 +236,7 @@ TABLE_METRICS = (
         formula="Σ over g of max over y of n(y, g), divided by n",
         parity="the share of the commonest outcome (`majority_baseline`), never below",
         bounds=(0, 1),
-        value_of=_whole(_predictability),
+        value_of=_value_by(_predictability),
     ),
     TableMetric(
         id="majority_baseline",
@@ -263,7 +250,7 @@ TABLE_METRICS = (
         formula="max over y of n(y), divided by n",
         parity="any value: it does not look at groups",
         bounds=(0, 1),
-        value_of=_whole(_baseline),
+        value_of=_value_by(_baseline),
     ),
     TableMetric(
         id="goodman_kruskal_lambda",
@@ -277,7 +264,7 @@ TABLE_METRICS = (
         source=works.GOODMAN,
         formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
         bounds=(0, 1),
-        value_of=_whole(_lambda),
+        value_of=_value_by(_lambda),
     ),
     TableMetric(
         id="cramers_v",
@@ -285,14 +272,14 @@ TABLE_METRICS = (
         short="V",
         family="independence",
         means="The association of outcome and group on a scale from 0 to 1.",
-        caution=_IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
+        caution=IGNORES_THE_LABEL + " Chance alone lifts it where groups are small.",
         independence=class_counts,
         no_interval=BIASED_BY_CHANCE,
         source=works.CRAMER,
         elsewhere="Without a correction for bias; for two groups and two outcomes it is |φ|.",
         formula="√(χ² / (n · (min(groups, classes) - 1)))",
         bounds=(0, 1),
-        value_of=_whole(_cramers_v),
+        value_of=_value_by(_cramers_v),
     ),
 )
 
@@ -309,8 +296,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     counts = count_groups(table)
     mass = counts.classes
     n = mass.sum(axis=1)
-    enough = minimum.admits(counts.answered, pooled_total(table, mass))
-    takes_part = table.eligible & (table.n > 0) & enough
+    takes_part = admit_groups(table, counts.answered, minimum, pooled_total(table, mass))
     strata, classes, _ = mass.shape
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass / n[:, None]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.arrays import Ends, Floats, Marks
 from fairaudit.cube import Group, GroupTable
 from fairaudit.metrics.clusters import (
     FEWEST_CLUSTERS,
@@ -49,25 +50,25 @@ class StratifiedAverages:
 
 def average_strata(
     average: Average,
-    strata: tuple[Group, ...],
+    table: GroupTable,
     values: tuple[Floats, Floats],
     people: tuple[Floats, Floats],
-    known: Marks,
     comparable: Marks,
     everyone: tuple[Floats, Floats] | None = None,
 ) -> StratifiedAverages:
     """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
 
-    Of the `known` strata [Z] those are compared that are `comparable`. `everyone` are the people of
+    Of the known strata [Z] those are compared that are `comparable`. `everyone` are the people of
     both sides whatever their label, where they may weigh.
     """
     (first_values, second_values), (n, m) = values, people
-    first, second = _raw_weights(average, strata, people, everyone or people)
-    first, second = first * known[:, None], second * known[:, None]
+    known = table.known_strata[:, None]
+    weights = _raw_weights(average, table.strata, people, everyone or people)
+    first, second = (weight * known for weight in weights)
     support = (
         (n > 0) & (m > 0) & ~np.isnan(first_values) & ~np.isnan(second_values) & comparable[:, None]
     )
-    both_sides = (n + m) * known[:, None]
+    both_sides = (n + m) * known
     with np.errstate(divide="ignore", invalid="ignore"):
         off = (both_sides * ~support).sum(axis=0, keepdims=True) / both_sides.sum(axis=0)
         left_out = np.where(support, 0.0, first / first.sum(axis=0))
@@ -98,51 +99,42 @@ def average_exactly(
     everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
     """The same averages of one pair as fractions; None where no stratum is left."""
-    names = [", ".join(level for _, level in stratum) for stratum in strata]
-    everyone = people if everyone is None else everyone
-    rates, weights = [], []
     counted = [
         z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
     ]
-    totals = [sum(people[z][side] for z in counted) for side in (0, 1)]
-    for z in counted:
-        shares = Fraction(people[z][0], totals[0]), Fraction(people[z][1], totals[1])
-        same = {
-            Weights.POOLED: Fraction(sum(people[z])),
-            Weights.UNIFORM: Fraction(1),
-            Weights.REFERENCE: shares[1],
-            Weights.GROUP: shares[0],
-            Weights.REFERENCE_PEOPLE: Fraction(everyone[z][1]),
-            Weights.GROUP_PEOPLE: Fraction(everyone[z][0]),
-            Weights.LEVELS: Fraction(average.levels.get(names[z], 0)),
-            Weights.MIDDLE: (shares[0] + shares[1]) / 2,
-        }
-        is_own = average.weights is Weights.OWN
-        weights.append(shares if is_own else (same[average.weights],) * 2)
-        rates.append([rate for rate in values[z] if rate is not None])
-    sums = [sum((weight[side] for weight in weights), Fraction(0)) for side in (0, 1)]
-    if not all(sums):
+
+    def sides(pairs: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Both sides in the counted strata, as arrays [Z, 1] of fractions."""
+        column = np.array([[*map(Fraction, pairs[z])] for z in counted], dtype=object)
+        return column[:, :1], column[:, 1:]
+
+    if not counted:
         return None
-    pairs = list(zip(weights, rates, strict=True))
+    (n, m), rates = sides(people), sides(values)
+    in_strata, everybody = [strata[z] for z in counted], sides(everyone or people)
+    weights = _raw_weights(average, in_strata, (n, m), everybody)
+    if average.weights is Weights.MIDDLE:
+        weights = (n / n.sum() + m / m.sum(),) * 2
+    totals = [weight.sum() for weight in weights]
+    if not all(totals):
+        return None
     first, second = (
-        sum((weight[side] * rate[side] for weight, rate in pairs), Fraction(0)) / sums[side]
-        for side in (0, 1)
+        (weight * rate).sum() / total
+        for weight, rate, total in zip(weights, rates, totals, strict=True)
     )
     return first, second
 
 
 def _raw_weights(
-    average: Average,
-    strata: tuple[Group, ...],
-    people: tuple[Floats, Floats],
-    everyone: tuple[Floats, Floats],
-) -> tuple[Floats, Floats]:
+    average: Average, strata: Sequence[Group], people: tuple[Any, Any], everyone: tuple[Any, Any]
+) -> tuple[Any, Any]:
+    """The weights [Z, G] of both sides, before shares are taken; floats, or fractions."""
     n, m = people
     if average.weights is Weights.OWN:
         return n, m
     if average.weights is Weights.LEVELS:
-        weight = np.broadcast_to(average.of_strata(strata)[:, None], n.shape)
-        return weight, weight
+        levels = np.array(average.of_strata(strata), dtype=n.dtype)
+        return (np.broadcast_to(levels[:, None], n.shape),) * 2
     by_rule = {
         Weights.UNIFORM: np.ones_like(n),
         Weights.GROUP: n,
@@ -150,8 +142,7 @@ def _raw_weights(
         Weights.GROUP_PEOPLE: everyone[0],
         Weights.REFERENCE_PEOPLE: everyone[1],
     }
-    weight = by_rule.get(average.weights, n + m)
-    return weight, weight
+    return (by_rule.get(average.weights, n + m),) * 2
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
@@ -173,14 +164,12 @@ def values_of_average(
     n = np.asarray((values.n * averages.support).sum(axis=0, keepdims=True))
     # Clusters may be in several strata, whose rates then go together.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
-    in_strata = None if by_clusters else values.ends
 
-    def ends(alpha: Alpha) -> Ends:
-        assert in_strata is not None
-        weighs = weights > 0
-        low, high = (np.where(weighs, end, 0.0) for end in in_strata(alpha))
-        weighed = np.where(weighs, values.value, 0.0)
-        _, low, high = mover.total(weighed, (low, high), np.where(weighs, weights, 0.0))
+    def average_ends(*in_strata: Floats) -> Ends:
+        weighed, low, high, weighs = (
+            np.where(weights > 0, part, 0.0) for part in (values.value, *in_strata, weights)
+        )
+        _, low, high = mover.total(weighed, (low, high), weighs)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
@@ -189,7 +178,7 @@ def values_of_average(
         n,
         n.astype(np.float64),
         strata=replace(values, value=np.where(averages.support, values.value, np.nan)),
-        ends=None if in_strata is None else ends,
+        ends=None if by_clusters else values.map_ends(average_ends),
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
 
@@ -208,17 +197,11 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
     """The disparities of strata as an average takes them: where they are settled, 0 of no width."""
-    in_strata = values.ends
-
-    def ends(alpha: Alpha) -> Ends:
-        assert in_strata is not None
-        low, high = in_strata(alpha)
-        return np.where(settled, 0.0, low), np.where(settled, 0.0, high)
-
-    value = np.where(settled, 0.0, values.value)
-    return replace(
-        values, value=value, ends=None if in_strata is None else ends, estimates={}, intervals={}
+    ends = values.map_ends(
+        lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
+    value = np.where(settled, 0.0, values.value)
+    return replace(values, value=value, ends=ends, estimates={}, intervals={})
 
 
 def exclude_lone_strata(

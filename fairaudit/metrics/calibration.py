@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,13 +13,12 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.scores import Ranked
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.metrics.definitions import Better
+from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
+from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions
 
-_REQUIREMENTS = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL})
 _EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
 
 
@@ -32,66 +32,40 @@ class _Fitted:
     n: Ints
 
 
-def _of_each_group(
-    counts: GroupCounts, find: Callable[[calibration.ScoreBins], tuple[float, float, float]]
-) -> _Fitted:
+_Fit: TypeAlias = Callable[[calibration.ScoreBins], tuple[float, float, float]]
+
+
+@memoize
+def _fit_groups(counts: GroupCounts, fit: _Fit) -> _Fitted:
     assert counts.scores is not None
     scores = counts.scores
     n = scores.people[:, :2].sum(axis=(1, 2))
     fits = np.full((3, *n.shape), np.nan)
     for z, g in np.ndindex(*n.shape):
         negative, positive = scores.people[z, :2, :, g]
-        fits[:, z, g] = find(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
+        fits[:, z, g] = fit(calibration.ScoreBins.of(positive, negative, scores.low, scores.high))
     return _Fitted(fits[0], fits[1], fits[2], np.asarray(n))
 
 
-@memoize
-def _slopes(counts: GroupCounts) -> _Fitted:
-    return _of_each_group(counts, calibration.recalibration_slope)
-
-
-@memoize
-def _intercepts(counts: GroupCounts) -> _Fitted:
-    return _of_each_group(counts, calibration.recalibration_intercept)
-
-
-@memoize
-def _fits(counts: GroupCounts) -> _Fitted:
-    return _of_each_group(counts, calibration.hosmer_lemeshow)
-
-
-def _read(find: Callable[[GroupCounts], _Fitted]) -> Callable[..., tuple[Floats, Ints]]:
+def _read(fit: _Fit) -> Callable[..., tuple[Floats, Ints]]:
     def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-        fitted = find(counts)
+        fitted = _fit_groups(counts, fit)
         return fitted.value, fitted.n
 
     return value_of
 
 
-def _wald(find: Callable[[GroupCounts], _Fitted]) -> Callable[..., Ends]:
+def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
+    return lambda counts: _fit_groups(counts, fit).doubt
+
+
+def _wald(fit: _Fit) -> Callable[..., Ends]:
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-        fitted = find(counts)
+        fitted = _fit_groups(counts, fit)
         reach = distributions.normal_critical(alpha) * fitted.spread
         return fitted.value - reach, fitted.value + reach
 
     return ends_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoodnessOfFit(Ranked):
-    """A χ² that is a test itself: its p is that of the least value that the bins leave open."""
-
-    freedom_of: Callable[[GroupCounts], Floats]
-
-    @property
-    def is_test(self) -> bool:
-        """Whether its value is a test statistic."""
-        return True
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group, with its degrees of freedom."""
-        values = Ranked.compute(self, counts, parameters)
-        return replace(values, freedom=self.freedom_of(counts))
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -113,10 +87,10 @@ CALIBRATION_SLOPE = Ranked(
     formula="b of logit P(y = 1 | s) = a + b · logit(s)",
     undefined="labels that are all alike or that a cut on the score separates, a score of 0 or 1, "
     "or nobody to count",
-    requirements=_REQUIREMENTS,
-    value_of=_read(_slopes),
-    errors_of=lambda counts: _slopes(counts).doubt,
-    ends_of=_wald(_slopes),
+    requirements=DISTRIBUTION_AND_LABEL,
+    value_of=_read(calibration.recalibration_slope),
+    errors_of=_doubt(calibration.recalibration_slope),
+    ends_of=_wald(calibration.recalibration_slope),
     method="Wald",
 )
 
@@ -137,15 +111,15 @@ CALIBRATION_INTERCEPT = Ranked(
     bounds=(None, None),
     formula="a of logit P(y = 1 | s) = a + logit(s)",
     undefined="labels that are all alike, a score of 0 or 1, or nobody to count",
-    requirements=_REQUIREMENTS,
-    value_of=_read(_intercepts),
-    errors_of=lambda counts: _intercepts(counts).doubt,
-    ends_of=_wald(_intercepts),
+    requirements=DISTRIBUTION_AND_LABEL,
+    value_of=_read(calibration.recalibration_intercept),
+    errors_of=_doubt(calibration.recalibration_intercept),
+    ends_of=_wald(calibration.recalibration_intercept),
     method="Wald",
 )
 
 
-HOSMER_LEMESHOW = GoodnessOfFit(
+HOSMER_LEMESHOW = Ranked(
     id="hosmer_lemeshow",
     title="Hosmer–Lemeshow test of calibration",
     short="Hosmer–L. χ²",
@@ -168,10 +142,10 @@ HOSMER_LEMESHOW = GoodnessOfFit(
     formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
     undefined="fewer than two parts that expect five positives and five negatives, or a score "
     "outside [0, 1]",
-    requirements=_REQUIREMENTS,
-    value_of=_read(_fits),
-    errors_of=lambda counts: _fits(counts).doubt,
-    freedom_of=lambda counts: _fits(counts).spread,
+    requirements=DISTRIBUTION_AND_LABEL,
+    value_of=_read(calibration.hosmer_lemeshow),
+    errors_of=_doubt(calibration.hosmer_lemeshow),
+    freedom_of=lambda counts: _fit_groups(counts, calibration.hosmer_lemeshow).spread,
 )
 
 

@@ -8,7 +8,7 @@ A simple method for the analysis of clustered binary data, Biometrics 48:577.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -32,15 +32,11 @@ _ALPHA = 0.05
 class PooledClusters:
     """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
 
-    `weights` are the marks [Y] of positive labels and [P] of positive classes, by which cells are
-    counted.
+    `cells` says of each named cell which labels [Y] and which classes [P] it counts.
     """
 
     table: ClusteredTable
-    label: Marks
-    plus: Marks
-    labels: int
-    classes: int
+    cells: Mapping[str, tuple[Marks, Marks]]
     everybody: int = 0
     own: int = 1
     index: Ints | None = None
@@ -59,24 +55,8 @@ class PooledClusters:
 
     def slots(self, cells: Sequence[str]) -> Slots:
         """How often each cell of the table counts in a sum of named cells."""
-        _, size_y, size_p, _ = self.table.shape
-        times = np.zeros((size_y, size_p), dtype=np.int64)
-        known_y, known_p = np.arange(size_y) < self.labels, np.arange(size_p) < self.classes
-        anybody, anything = np.ones_like(known_y), np.ones_like(known_p)
-        masks = {
-            "tp": (self.label, self.plus),
-            "fp": (known_y & ~self.label, self.plus),
-            "fn": (self.label, known_p & ~self.plus),
-            "tn": (known_y & ~self.label, known_p & ~self.plus),
-            "selected": (anybody, self.plus),
-            "rejected": (anybody, known_p & ~self.plus),
-            "positives": (self.label, anything),
-            "negatives": (known_y & ~self.label, anything),
-        }
-        for cell in cells:
-            y, p = masks[cell]
-            times += np.outer(y, p)
-        return tuple(tuple(row) for row in times.tolist())
+        times = sum(np.outer(*self.cells[cell]).astype(np.int64) for cell in cells)
+        return tuple(map(tuple, np.asarray(times).tolist()))
 
     def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
         """The sums of products of cluster totals, for a share of these cells."""
@@ -294,34 +274,33 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
     return ClusterEntries(row, z * groups + g, y * classes + p, mass, *stratum_and_cluster)
 
 
-@memoize
-def _known_totals(table: ClusteredTable) -> dict[tuple[Slots, Slots], tuple[Any, Any, Any, Any]]:  # noqa: ARG001  # what it remembers for
-    return {}
-
-
 def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
-    """The products of a share's cluster totals, worked out once for each table."""
+    """The products of a share's cluster totals."""
+    strata, _, _, groups = pooled.table.shape
+    hits, mixed, trials, there = _products(pooled.table, over, under)
+    clusters = _clusters_of(pooled, there, strata, groups)
+    return ClusterTotals(hits, mixed, trials, clusters, pooled)
+
+
+@memoize
+def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters, and in which cells a cluster has somebody."""
     from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
-    known, key = _known_totals(pooled.table), (over, under)
-    strata, _, _, groups = pooled.table.shape
-    if key not in known:
-        entries = read_entries(pooled.table)
-        shape = (entries.rows, strata * groups)
+    strata, _, _, groups = table.shape
+    entries = read_entries(table)
+    shape = (entries.rows, strata * groups)
 
-        def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
-            mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
-            counted = mass != 0
-            places = (entries.row[counted], entries.column[counted])
-            return sparse.csr_matrix((mass[counted], places), shape=shape)
+    def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+        mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+        counted = mass != 0
+        places = (entries.row[counted], entries.column[counted])
+        return sparse.csr_matrix((mass[counted], places), shape=shape)
 
-        y, n = summed(over), summed(under)
-        there = n.copy()
-        there.data = np.ones_like(there.data)
-        known[key] = y.T @ y, y.T @ n, n.T @ n, there
-    hits, mixed, trials, there = known[key]
-    clusters = _clusters_of(pooled, there, strata, groups)
-    return ClusterTotals(hits.tocsr(), mixed.tocsr(), trials.tocsr(), clusters, pooled)
+    y, n = summed(over), summed(under)
+    there = n.copy()
+    there.data = np.ones_like(there.data)
+    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), there
 
 
 def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types

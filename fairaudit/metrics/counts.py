@@ -49,34 +49,15 @@ class ConfusionCounts:
     @classmethod
     def of_joint(cls, table: GroupTable, joint: Cell) -> ConfusionCounts:
         """The cells of a table's array [Z, Y, P, G]; zeros where the spec names no positive."""
-        known_p = np.arange(joint.shape[2]) < len(table.classes)
-        known_y = np.arange(joint.shape[1]) < len(table.labels)
-        plus = _or_none(table.positive, known_p)
-        label = _or_none(table.positive_label, known_y)
-        anybody = np.ones_like(known_y)
-        anything = np.ones_like(known_p)
-
-        def cell(y: Marks, p: Marks) -> Cell:
-            return joint[:, y][:, :, p].sum(axis=(1, 2))
-
-        minus, unlabelled = known_p & ~plus, known_y & ~label
-        selected, rejected = cell(anybody, plus), cell(anybody, minus)
-
-        def everybody(margin: Cell) -> Cell:
-            return np.broadcast_to(margin.sum(axis=-1, keepdims=True), margin.shape)
-
-        return cls(
-            tp=cell(label, plus),
-            fp=cell(unlabelled, plus),
-            fn=cell(label, minus),
-            tn=cell(unlabelled, minus),
-            selected=selected,
-            rejected=rejected,
-            positives=cell(label, anything),
-            negatives=cell(unlabelled, anything),
-            all_selected=everybody(selected),
-            all_rejected=everybody(rejected),
+        cells = {
+            name: joint[:, y][:, :, p].sum(axis=(1, 2))
+            for name, (y, p) in mark_cells(table).items()
+        }
+        all_selected, all_rejected = (
+            np.broadcast_to(cells[name].sum(axis=-1, keepdims=True), cells[name].shape)
+            for name in ("selected", "rejected")
         )
+        return cls(**cells, all_selected=all_selected, all_rejected=all_rejected)
 
     @property
     def labelled(self) -> Cell:
@@ -94,6 +75,27 @@ class ConfusionCounts:
 
 
 _cells = attrgetter(*(cell.name for cell in fields(ConfusionCounts)))
+
+
+def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
+    """Which labels [Y] and which classes [P] each cell counts; none where there is no positive."""
+    _, labels, classes, _ = table.people.shape
+    known_label = np.arange(labels) < len(table.labels)
+    known_class = np.arange(classes) < len(table.classes)
+    any_label, any_class = np.ones_like(known_label), np.ones_like(known_class)
+    label = ~any_label if table.positive_label is None else table.positive_label
+    plus = ~any_class if table.positive is None else table.positive
+    no_label, minus = known_label & ~label, known_class & ~plus
+    return {
+        "tp": (label, plus),
+        "fp": (no_label, plus),
+        "fn": (label, minus),
+        "tn": (no_label, minus),
+        "selected": (any_label, plus),
+        "rejected": (any_label, minus),
+        "positives": (label, any_class),
+        "negatives": (no_label, any_class),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +133,6 @@ class Sums:
     def mean_square(self) -> Floats:
         """The mean of the squares; NaN without people."""
         return self._per_head(self.squares, self.square_scale)
-
-    @property
-    def mean_size(self) -> Floats:
-        """The mean of the absolute values; NaN without people."""
-        return self._per_head(self.magnitude, self.magnitude_scale)
 
     def _per_head(self, sums: Cell, scale: int) -> Floats:
         # Beyond 64 bits sums are Python's integers, which NumPy would divide to objects.
@@ -318,19 +315,11 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.known_strata,
         _sums_of(table),
         _scores_of(table),
-        clusters=_crowd_of(table),
+        clusters=None
+        if table.clusters is None
+        else PooledClusters(table.clusters, mark_cells(table)),
         rows=None if table.rows is None else RowSides(table.rows, favourable=table.favourable),
     )
-
-
-def _crowd_of(table: GroupTable) -> PooledClusters | None:
-    """Each group by its clusters."""
-    if table.clusters is None:
-        return None
-    _, size_y, size_p, _ = table.clusters.shape
-    label = _or_none(table.positive_label, np.zeros(size_y, dtype=np.bool_))
-    plus = _or_none(table.positive, np.zeros(size_p, dtype=np.bool_))
-    return PooledClusters(table.clusters, label, plus, len(table.labels), len(table.classes))
 
 
 def _sums_of(table: GroupTable) -> dict[str, Sums]:
@@ -368,7 +357,3 @@ def _scores_of(table: GroupTable) -> ScoreCounts | None:
     people = np.moveaxis(histogram.people, 2, 3)
     bins = histogram.bins
     return ScoreCounts(people, bins.low, bins.high, histogram.everybody)
-
-
-def _or_none(marks: Marks | None, like: Marks) -> Marks:
-    return np.zeros_like(like) if marks is None else marks

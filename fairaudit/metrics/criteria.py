@@ -6,7 +6,7 @@ from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
-from fairaudit.metrics.definitions import NARROW
+from fairaudit.metrics.definitions import IGNORES_THE_LABEL, NARROW, TRUSTS_THE_LABEL
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.folds import (
     FARTHEST_FROM_1,
@@ -19,8 +19,6 @@ from fairaudit.metrics.folds import (
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.terms import ReferencePolicy
 
-_IGNORES_THE_LABEL = "Takes no account of who qualifies."
-_NEEDS_A_TRUSTED_LABEL = "Trusts the label: if the label is biased, so is this."
 _FEW_CASES = "Undefined where a group has nobody to judge it on; look at the denominators."
 _BASE_RATES = (
     "Groups with different base rates cannot have equal predictive values and equal true and false "
@@ -56,7 +54,7 @@ CRITERIA = (
         id="demographic_parity_difference",
         short="DP difference",
         aliases=("statistical_parity_gap",),
-        caution=_IGNORES_THE_LABEL,
+        caution=IGNORES_THE_LABEL,
         source=works.DWORK,
         elsewhere="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
@@ -64,7 +62,7 @@ CRITERIA = (
     Disparity(
         id="demographic_parity_ratio",
         short="DP ratio",
-        caution=_IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, no law.",
+        caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, no law.",
         source=works.FAIRLEARN,
         elsewhere="Fairlearn prints the same number where it is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
@@ -99,7 +97,7 @@ CRITERIA = (
         short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
         means="The mean of the gaps in true positive and false positive rate.",
-        caution=_NEEDS_A_TRUSTED_LABEL + " A mean can hide one wide gap.",
+        caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=works.FAIRLEARN,
         elsewhere="Fairlearn's `equalized_odds_difference(agg='mean')`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
@@ -166,7 +164,7 @@ CRITERIA = (
     Disparity(
         id="statistical_parity_difference",
         short="SP difference",
-        caution=_IGNORES_THE_LABEL,
+        caution=IGNORES_THE_LABEL,
         source=works.AIF360,
         elsewhere="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference has "
         "the other sign.",
@@ -176,7 +174,7 @@ CRITERIA = (
         id="disparate_impact_ratio",
         short="DI ratio",
         aliases=("disparate_impact",),
-        caution=_IGNORES_THE_LABEL + " Exaggerates at small rates.",
+        caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
         source=works.AIF360,
         elsewhere="Named impact ratio by Žliobaitė; `impact_ratio` here is to the highest group.",
         parts=((r.SELECTION_RATE, RATIO),),
@@ -199,7 +197,7 @@ CRITERIA = (
         id="average_odds_difference",
         short="avg odds diff.",
         means="Half the sum of the differences in false and true positive rate to the reference.",
-        caution=_NEEDS_A_TRUSTED_LABEL + " Opposite differences cancel.",
+        caution=TRUSTS_THE_LABEL + " Opposite differences cancel.",
         source=works.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN,
@@ -249,7 +247,7 @@ CRITERIA = (
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
         family="separation",
         means="Of the ratios of true and false positive rate, the smaller.",
-        caution=_NEEDS_A_TRUSTED_LABEL + " A ratio above 1 is never seen beside one below.",
+        caution=TRUSTS_THE_LABEL + " A ratio above 1 is never seen beside one below.",
         source=works.MLHEALTH,
         elsewhere="The min() in fairMLHealth's table of equations; its text and its code take the "
         "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides the "

@@ -98,6 +98,10 @@ NARROW = 16
 NO_DISPARITY = "no disparity"
 """What nearly all tests test."""
 
+IGNORES_THE_LABEL = "Takes no account of who qualifies."
+TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
+"""What many records caution against."""
+
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 """Why a metric that is never below parity has no interval."""
 

@@ -14,27 +14,14 @@ from fairaudit.metrics import works
 from fairaudit.metrics.clusters import class_effective_n
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.eligibility import are_comparable, pooled_total
-from fairaudit.metrics.epsilon import (
-    JEFFREYS,
-    candidate_pairs,
-    compute_epsilon,
-    credible_ends,
-    interval_of_epsilon,
-)
+from fairaudit.metrics.eligibility import pooled_total
+from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon
 from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_PARAMETERS, Minimum, Parameters
+from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
 
-_PSEUDO_COUNTS = ("smoothing", "concentration")
+PSEUDO_COUNTS = ("smoothing", "concentration")
 _BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION})
-
-
-def _differential_fairness(
-    table: GroupTable, minimum: Minimum, parameters: Parameters
-) -> TableValue:
-    """ε of the audited outcome's own classes, in every stratum."""
-    return _of_classes(table, minimum, parameters)
 
 
 def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
@@ -53,17 +40,8 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
     with np.errstate(invalid="ignore"):
         # A number less an infinite one is not known.
         value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
-    return TableValue(
-        value,
-        predicted.outcome,
-        predicted.highest_group,
-        predicted.lowest_group,
-        predicted.takes_part,
-        predicted.n,
-        predicted.counts,
-        predicted.outcomes,
-        parts=((table.of, predicted), ("label", labelled)),
-    )
+    parts = ((table.of, predicted), ("label", labelled))
+    return replace(predicted, value=value, parts=parts, everybody=None)
 
 
 def _of_each_label(
@@ -133,33 +111,6 @@ def _within(
     return _of_classes(within, minimum, parameters, among=everybody)
 
 
-def _credible(
-    table: GroupTable,
-    minimum: Minimum,
-    parameters: Parameters,
-    alpha: float = DEFAULT_INFERENCE.alpha,
-) -> TableValue:
-    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
-    plain = _of_classes(table, minimum, NO_PARAMETERS)
-    classes = len(table.classes)
-    prior = parameters.per_outcome(classes) or JEFFREYS
-    lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
-    strata_index = np.arange(len(lower))
-    ends = [np.log(upper), np.log(lower)]
-    best = np.full(len(strata_index), np.nan)
-    outcome = np.full(len(strata_index), -1, dtype=np.int64)
-    high, low = outcome.copy(), outcome.copy()
-    # As for ε itself: groups without anybody in the denominator leave it undefined.
-    enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
-    for y in range(classes):
-        for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
-            spread = ends[0][strata_index, y, top] - ends[1][strata_index, y, bottom]
-            better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
-            best[better], outcome[better] = spread[better], y
-            high[better], low[better] = top[better], bottom[better]
-    return replace(plain, value=best, outcome=outcome, highest_group=high, lowest_group=low)
-
-
 def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
     minimum: Minimum,
@@ -201,25 +152,24 @@ def _of_classes(  # one private function serves both outcomes of a table
     return replace(result, everybody=everybody)
 
 
-def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
-    """ε of all people without pseudo-counts, of as many as say as much where rows are clustered."""
-    plain = _differential_fairness(table, minimum, NO_PARAMETERS)
-    clusters = count_groups(table).clusters
-    if clusters is None:
-        return [plain]
-    total = plain.counts.sum(axis=1, keepdims=True)
-    size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(total > 0, plain.counts / total * size, 0.0)
-    return [replace(plain, counts=counts)]
-
-
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
     """Raw ε with its people by class; as many as say as much where they are weighted or clustered.
 
     `takes_part` says who is compared.
     """
-    return _all_people(table, minimum)[0]
+    plain = _of_classes(table, minimum, NO_PARAMETERS)
+    clusters = count_groups(table).clusters
+    if clusters is None:
+        return plain
+    total = plain.counts.sum(axis=1, keepdims=True)
+    size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counts = np.where(total > 0, plain.counts / total * size, 0.0)
+    return replace(plain, counts=counts)
+
+
+def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
+    return [count_classes(table, minimum)]
 
 
 def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
@@ -292,9 +242,9 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "distribution within ε. "
     "AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is 1/|Y| "
     "to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome.",
-    value_of=_differential_fairness,
+    value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
-    takes=_PSEUDO_COUNTS,
+    takes=PSEUDO_COUNTS,
     judges_all_attributes=True,
     interval=_interval_of(_all_people),
     method=_SIMULTANEOUS,
@@ -319,7 +269,7 @@ BIAS_AMPLIFICATION = TableMetric(
     formula="ε(prediction) - ε(label), on rows where both are known",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
-    takes=_PSEUDO_COUNTS,
+    takes=PSEUDO_COUNTS,
     judges_all_attributes=True,
     hypothesis="no amplification",
     interval=_interval_of_amplification,
@@ -337,7 +287,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=_BOTH_OUTCOMES,
-    takes=_PSEUDO_COUNTS,
+    takes=PSEUDO_COUNTS,
     judges_all_attributes=True,
     interval=_interval_of(_of_each_label),
     method=_SIMULTANEOUS,
@@ -357,43 +307,11 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = TableMetric(
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
     requirements=_BOTH_OUTCOMES,
-    takes=_PSEUDO_COUNTS,
+    takes=PSEUDO_COUNTS,
     judges_all_attributes=True,
     interval=_interval_of(_positives),
     method=_SIMULTANEOUS,
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),
     of_log_ratios=True,
-)
-
-DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
-    id="differential_fairness_credible",
-    title="Differential fairness ε over a credible region",
-    short="ε of Θ",
-    aliases=("epsilon_credible",),
-    family="independence",
-    means="The largest log-ratio that any distribution in a credible region of the audit's "
-    "confidence allows: Θ of Definition 3.1.",
-    caution="An upper bound that grows with the number of groups and as they shrink; no interval "
-    "of ε, and no test.",
-    source=works.FOULDS,
-    elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
-    "not offered.",
-    value_of=_credible,
-    value_at=_credible,
-    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
-    "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
-    "pseudo-count ½ unless said otherwise",
-    takes=_PSEUDO_COUNTS,
-    judges_all_attributes=True,
-    version=2,
-    no_interval="it is the end of a credible region itself",
-)
-
-TABLE_METRICS = (
-    DIFFERENTIAL_FAIRNESS,
-    DIFFERENTIAL_FAIRNESS_CREDIBLE,
-    DIFFERENTIAL_EQUALIZED_ODDS,
-    DIFFERENTIAL_EQUAL_OPPORTUNITY,
-    BIAS_AMPLIFICATION,
 )

@@ -190,18 +190,17 @@ class Comparison(CatalogueEntry):
 
     def rescale(self, interval: Interval) -> Interval:
         """The interval of the value, from that on its scale."""
-        if self.rescaling is UNCHANGED:
-            return interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (np.asarray(self.rescaling.apply(end)) for end in interval[:2])
-        ends = (low, high) if self.rescaling.increases else (high, low)
-        return Interval(*ends, interval.method)
+        return self._map_ends(interval, self.rescaling.apply)
 
     def unscale_interval(self, interval: Interval) -> Interval:
         """The interval on its scale, from that of the value."""
+        return self._map_ends(interval, self.unscale)
+
+    def _map_ends(self, interval: Interval, change: Callable[[Any], Any]) -> Interval:
         if self.rescaling is UNCHANGED:
             return interval
-        low, high = (np.asarray(self.unscale(end)) for end in interval[:2])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high = (np.asarray(change(end)) for end in interval[:2])
         ends = (low, high) if self.rescaling.increases else (high, low)
         return Interval(*ends, interval.method)
 

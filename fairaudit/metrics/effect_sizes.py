@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics import numbers, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
@@ -22,38 +22,27 @@ from fairaudit.metrics.comparisons import (
     SHORTFALL,
 )
 from fairaudit.metrics.counts import GroupCounts
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
+from fairaudit.metrics.definitions import (
+    BIASED_BY_CHANCE,
+    IGNORES_THE_LABEL,
+    TRUSTS_THE_LABEL,
+    Better,
+    Requirement,
+)
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues, ValueKind
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
+from fairaudit.metrics.group_metrics import ValueKind
+from fairaudit.metrics.terms import Parameters, ReferencePolicy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares(Formula):
-    """The probabilities of all classes of an outcome."""
-
-    kind: ValueKind = ValueKind.CLASSES
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a known outcome, and the probability of each class, [Z, P, G]."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(counts, parameters)
-            shares = counts.classes / counts.classes.sum(axis=1, keepdims=True)
-        return GroupValues(self, value, n, n.astype(np.float64), shares=shares)
+def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Floats]:
+    """The probability of each class, [Z, P, G]."""
+    return {"shares": counts.classes / counts.classes.sum(axis=1, keepdims=True)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderedClasses(Formula):
-    """The people of each class of an outcome, from the lowest class to the highest."""
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a known outcome, and how many have each class, [Z, P, G]."""
-        value, n = self.value_of(counts, parameters)
-        single = np.ones(counts.classes.shape[1], np.bool_)
-        return GroupValues(
-            self, value, n, n.astype(np.float64), scores=counts.classes, single=single
-        )
+def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
+    """How many people have each class, [Z, P, G], from the lowest class to the highest."""
+    return {"scores": counts.classes, "single": np.ones(counts.classes.shape[1], np.bool_)}
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
@@ -62,7 +51,7 @@ def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 
 
-_SHARES = Shares(
+_SHARES = Formula(
     id="outcome_distribution",
     family="independence",
     means="The share of each class of the outcome.",
@@ -72,9 +61,11 @@ _SHARES = Shares(
     formula="n(y, g) / n(g)",
     requirements=frozenset({Requirement.CLASSES}),
     listed=False,
+    kind=ValueKind.CLASSES,
     value_of=_known_outcomes,
+    arrays_of=_shares,
 )
-_ORDERED_CLASSES = OrderedClasses(
+_ORDERED_CLASSES = Formula(
     id="ordered_classes",
     title="Distribution over ordered classes",
     family="independence",
@@ -86,6 +77,7 @@ _ORDERED_CLASSES = OrderedClasses(
     requirements=frozenset({Requirement.CLASSES, Requirement.ORDER}),
     listed=False,
     value_of=_known_outcomes,
+    arrays_of=_classes,
 )
 DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
 """What has no one number for a group: sides of a comparison are people alone."""
@@ -104,13 +96,12 @@ KL_DIVERGENCE = Disparity(
     parts=((_SHARES, DIVERGENCE),),
 )
 
-_IGNORES_THE_LABEL = "Takes no account of who qualifies."
 DISPARITIES = (
     Disparity(
         id="mean_difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        caution=_IGNORES_THE_LABEL + " Positive: the group is selected less.",
+        caution=IGNORES_THE_LABEL + " Positive: the group is selected less.",
         source=works.ZLIOBAITE,
         elsewhere="`statistical_parity_difference` with the other sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
@@ -122,7 +113,7 @@ DISPARITIES = (
         short="mean diff.",
         family="independence",
         means="The reference's mean minus the group's.",
-        caution=_IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
+        caution=IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
         source=works.ZLIOBAITE,
         elsewhere="What `mean_difference` is of an outcome that is a number; "
         "`mean_prediction_difference` with the other sign.",
@@ -132,7 +123,7 @@ DISPARITIES = (
         id="normalized_difference",
         short="norm. diff.",
         means="The mean difference, divided by the largest that this share of selected allows.",
-        caution=_IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
+        caution=IGNORES_THE_LABEL + " Undefined where nobody or everybody is selected.",
         source=works.ZLIOBAITE,
         elsewhere="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / p(ref), "
         "p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), p(-) / "
@@ -144,7 +135,7 @@ DISPARITIES = (
         title="Odds ratio of selection",
         short="odds ratio",
         means="The group's odds of being selected divided by the reference's.",
-        caution=_IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
+        caution=IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
         source=works.ZLIOBAITE,
         elsewhere="Žliobaitė prints the inverse, though the limits in her Table 4 are of this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
@@ -155,7 +146,7 @@ DISPARITIES = (
         short="elift",
         aliases=("elift_ratio",),
         means="The group's selection rate divided by everybody's.",
-        caution=_IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
+        caution=IGNORES_THE_LABEL + " A large group pulls everybody's rate to its own.",
         source=works.PEDRESCHI,
         elsewhere="Žliobaitė prints the general group on top, though the limits of her Table 4 "
         "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
@@ -169,7 +160,7 @@ DISPARITIES = (
         aliases=("area_under_curve",),
         means="The chance that somebody of the reference is selected and somebody of the group is "
         "not, plus half of the ties.",
-        caution=_IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
+        caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
         source=works.CALDERS,
         elsewhere="Žliobaitė's rank formula lacks the division by n₀n₁.",
         parts=((r.SELECTION_RATE, RANKED),),
@@ -180,7 +171,7 @@ DISPARITIES = (
         short="AUC of scores",
         means="The chance that somebody of the reference scores higher than somebody of the group, "
         "plus half of the ties.",
-        caution=_IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
+        caution=IGNORES_THE_LABEL + " Says nothing about how far scores are apart.",
         source=works.CALDERS,
         elsewhere="The Mann–Whitney statistic divided by n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
@@ -192,7 +183,7 @@ DISPARITIES = (
         family="independence",
         means="The chance that somebody of the reference has a higher class than somebody of the "
         "group, plus half of the ties.",
-        caution=_IGNORES_THE_LABEL + " Says nothing about how far classes are apart.",
+        caution=IGNORES_THE_LABEL + " Says nothing about how far classes are apart.",
         source=works.CALDERS,
         elsewhere="Of two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
         "classes' places, divided by n₀n₁.",
@@ -203,7 +194,7 @@ DISPARITIES = (
         short="residuals",
         means="The group's mean of label minus prediction, minus the reference's: above 0 the "
         "group is predicted too low, more than the reference.",
-        caution="Trusts the label: if the label is biased, so is this.",
+        caution=TRUSTS_THE_LABEL,
         source=works.CALDERS,
         parts=((numbers.MEAN_RESIDUAL, DIFFERENCE),),
     ),
@@ -214,7 +205,7 @@ DISPARITIES = (
         aliases=("pearson_correlation",),
         family="independence",
         means="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=_IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
+        caution=IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
         "scores the interval is too short.",
         source=works.ZLIOBAITE,
         parts=((numbers.OUTCOME_MEAN, CORRELATION),),

@@ -53,10 +53,19 @@ def pooled_total(table: GroupTable, masses: Ints) -> Ints:
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
 
 
+def admit_groups(
+    table: GroupTable, n: Ints, minimum: Minimum, outcomes: Ints | None = None
+) -> Marks:
+    """Who takes part, [Z, G]: eligible groups with people, with enough of them among `n` [Z, G].
+
+    `outcomes` [Z, K, 1] is how everybody's outcomes are spread, where shares are compared.
+    """
+    return np.asarray(table.eligible & (table.n > 0) & minimum.admits(n, outcomes))
+
+
 def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
     """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
-    takes_part = table.eligible & (table.n > 0)
-    return np.asarray(takes_part & minimum.admits(values.n, pooled_outcomes(table, values)))
+    return admit_groups(table, values.n, minimum, pooled_outcomes(table, values))
 
 
 def find_participants_overall(

@@ -15,7 +15,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes
 from fairaudit.metrics.table_metrics import TableValue
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import multiplicity
 
 JEFFREYS = 0.5
@@ -114,7 +114,7 @@ def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, f
 
 
 def interval_of_epsilon(
-    epsilon_value: TableValue, alpha: Alpha, parts: int = 1, parameters: Parameters = NO_PARAMETERS
+    epsilon_value: TableValue, alpha: Alpha, parts: int, parameters: Parameters
 ) -> Ends:
     """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
 

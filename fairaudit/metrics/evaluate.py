@@ -6,7 +6,6 @@ and `w` are their indices. `Evaluation` says what each holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +25,7 @@ from fairaudit.metrics.disparities import (
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation import (
     Evaluation,
+    ExactAt,
     Metric,
     compare_exactly,
     compare_values,
@@ -33,7 +33,7 @@ from fairaudit.metrics.evaluation import (
     counts_for,
     error_of_spread,
     evaluate_to_reference,
-    exact_value,
+    exact_values,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
@@ -163,10 +163,7 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
     if isinstance(metric, PeopleCount):
         # A group that the spec declares and nobody is in has a count, which is 0.
         takes_part |= table.eligible & (table.n.sum(axis=0) == 0)
-
-    def exact_at(z: int, g: int) -> Fraction | None:
-        return exact_value(values.metric, counts, terms.parameters, z, g)
-
+    exact_at = exact_values(values.metric, counts, terms.parameters)
     if terms.average is not None:
         return bare_average(values, table, terms, terms.average, exact_at)
     own = np.broadcast_to(np.arange(len(table.groups)), values.value.shape)
@@ -210,11 +207,7 @@ def _spread(
     (metric, comparison) = disparity.parts[0]
     stratified_table = weights = None
     values = compute(metric, counts, terms.parameters)
-
-    def exact_of_group(z: int, g: int) -> Fraction | None:
-        return exact_value(metric, counts, terms.parameters, z, g)
-
-    exact_at: Callable[[int, int], Fraction | None] = exact_of_group
+    exact_at: ExactAt = exact_values(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
     if terms.average is not None:
         average = common_average(values, table, terms, terms.average, exact_at)
@@ -281,6 +274,8 @@ def _to_reference(
             sides = Sides(values, against, everybody)
             value = comparison.contrast(sides)
             error = None if comparison.error_of is None else comparison.error_of(sides)
+    own_exactly = exact_values(values.metric, counts, terms.parameters)
+    others_exactly = exact_values(against.metric, others, terms.parameters)
 
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_of is not None:
@@ -291,11 +286,7 @@ def _to_reference(
                 if over is not None and under is not None
             ]
             return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
-        return compare_exactly(
-            comparison,
-            exact_value(values.metric, counts, terms.parameters, z, g),
-            exact_value(against.metric, others, terms.parameters, z, g),
-        )
+        return compare_exactly(comparison, own_exactly(z, g), others_exactly(z, g))
 
     both_sides, place = (values, against), (index, usable)
     evaluation = evaluate_to_reference(

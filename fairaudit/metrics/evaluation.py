@@ -17,12 +17,15 @@ from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.pooling import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.share_models import POOLED_SELECTION_RATE, pooled_counts
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
 
 Metric: TypeAlias = GroupMetric | Disparity | TableMetric
+
+ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
+"""What gives the value at a stratum and a group as a fraction; None where it is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -52,7 +55,7 @@ class Evaluation:
     group_values: GroupValues | None = None
     reference_values: GroupValues | None = None
     error: Floats | None = None
-    exact_at: Callable[[int, int], Fraction | None] | None = None
+    exact_at: ExactAt | None = None
     table_value: TableValue | None = None
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
@@ -105,7 +108,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     value: Floats,
     takes_part: Marks,
     place: tuple[Ints | None, Marks],
-    exact: Callable[[int, int], Fraction | None],
+    exact: ExactAt,
 ) -> Evaluation:
     """Each group compared with its reference, at `place`: its index, and where it is usable."""
     index, usable = place
@@ -166,23 +169,6 @@ def error_of_spread(
 
 
 @memoize
-def _readings(counts: GroupCounts) -> dict[tuple[str, Parameters], GroupValues]:  # noqa: ARG001  # what it remembers for
-    return {}
-
-
-@memoize
-def _others(counts: GroupCounts) -> dict[tuple[ReferencePolicy, bytes], GroupCounts]:  # noqa: ARG001  # the same
-    return {}
-
-
-@memoize
-def _fractions(
-    counts: GroupCounts,  # noqa: ARG001  # the same
-) -> dict[tuple[str, Parameters, int, int], Fraction | None]:
-    return {}
-
-
-@memoize
 def _each_class(table: GroupTable) -> GroupCounts:
     """The counts of a table, with those of each class against the rest."""
     return replace(
@@ -197,15 +183,17 @@ def compute(
     metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
 ) -> GroupValues:
     """A group metric in every stratum and group, computed once for each table."""
-    known, key = _readings(counts), (metric.id, parameters if metric.takes else NO_PARAMETERS)
-    if key not in known:
-        result = metric.compute(counts, parameters)
-        clustered = counts.clusters is not None or counts.unknown_clusters
-        if clustered and not isinstance(metric, Rate | Mean):
-            # Its interval would take rows for independent.
-            result = replace(result, ends=None, method=CLUSTER_ROBUST)
-        known[key] = result
-    return known[key]
+    return _compute(counts, metric, parameters if metric.takes else NO_PARAMETERS)
+
+
+@memoize
+def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -> GroupValues:
+    values = metric.compute(counts, parameters)
+    clustered = counts.clusters is not None or counts.unknown_clusters
+    if clustered and not isinstance(metric, Rate | Mean):
+        # Its interval would take rows for independent.
+        return replace(values, ends=None, method=CLUSTER_ROBUST)
+    return values
 
 
 def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
@@ -219,15 +207,21 @@ def reference_counts(
     counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
     """The cells of the reference, aligned with each group."""
-    known, key = _others(counts), (policy, b"" if index is None else index.tobytes())
-    if key not in known:
-        if index is not None:
-            known[key] = counts.of_reference(np.maximum(index, 0))
-        elif policy is ReferencePolicy.EVERYBODY:
-            known[key] = counts.everywhere()
-        else:
-            known[key] = counts.rest() if policy is ReferencePolicy.REST else counts.overall()
-    return known[key]
+    if index is None:
+        return _pool(counts, policy)
+    return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
+
+
+@memoize
+def _pool(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
+    if policy is ReferencePolicy.EVERYBODY:
+        return counts.everywhere()
+    return counts.rest() if policy is ReferencePolicy.REST else counts.overall()
+
+
+@memoize
+def _of_groups(counts: GroupCounts, by_stratum: tuple[int, ...]) -> GroupCounts:
+    return counts.of_reference(np.array(by_stratum, dtype=np.int64)[:, None])
 
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
@@ -264,12 +258,14 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
         return None
 
 
-def exact_value(
-    metric: GroupMetric, counts: GroupCounts, parameters: Parameters, z: int, g: int
+def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
+    """What gives a group metric of one group as a fraction, each computed once."""
+    taken = parameters if metric.takes else NO_PARAMETERS
+    return lambda z, g: _find_exactly(counts, metric, taken, z, g)
+
+
+@memoize
+def _find_exactly(
+    counts: GroupCounts, metric: GroupMetric, parameters: Parameters, z: int, g: int
 ) -> Fraction | None:
-    """A group metric of one group as a fraction, computed once; None where it is none."""
-    known = _fractions(counts)
-    key = (metric.id, parameters if metric.takes else NO_PARAMETERS, z, g)
-    if key not in known:
-        known[key] = metric.exact(counts, z, g, parameters)
-    return known[key]
+    return metric.exact(counts, z, g, parameters)

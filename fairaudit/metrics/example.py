@@ -30,6 +30,8 @@ _CELLS = {
     "day": ((10, 5, 5, 20), (30, 15, 5, 10)),
     "night": ((10, 5, 5, 40), (10, 5, 5, 20)),
 }
+_PLACES = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
+"""Label and prediction of each cell."""
 _SCORES = {"tp": 0.8, "fp": 0.6, "fn": 0.4, "tn": 0.2}
 _YEARS = {"tp": 50, "fp": 40, "fn": 35, "tn": 30}
 _UTILITIES = tuple(
@@ -67,17 +69,15 @@ _WORDS = ("id", "title", "means", "caution", "source", "family")
 
 
 def _more(metric: Metric) -> str:
+    """What else is said of the people, where the metric looks at it."""
     needs = metric.requirements
-    texts = ""
-    if _is_of_rows(metric):
-        texts += FEATURED
-    if Requirement.SCORE in needs:
-        texts += SCORED
-    if needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}:
-        texts += NUMBERED
-    if Requirement.NUMERIC_ATTRIBUTE in needs:
-        texts += AGED
-    return texts
+    texts = {
+        FEATURED: _is_of_rows(metric),
+        SCORED: Requirement.SCORE in needs,
+        NUMBERED: bool(needs & {Requirement.NUMBER, Requirement.NUMERIC_LABEL}),
+        AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
+    }
+    return "".join(text for text, is_needed in texts.items() if is_needed)
 
 
 def _evaluated(metric: Metric) -> Evaluation:
@@ -136,24 +136,23 @@ def _number(value: float) -> str:
 
 @cache
 def _table(*, numeric: bool) -> GroupTable:
-    shape = (2, 3, 3, 2) if not numeric else (2, 3, 1, 2)
-    people = np.zeros(shape, dtype=np.int64)
-    scores, squares, years, years_squared = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    joint = np.zeros((2, 3, 3, 2), dtype=np.int64)
+    tenths, years = (np.zeros((3, 3, 1), dtype=np.int64) for _ in range(2))
     bins = sorted(_SCORES.values())
     histogram = np.zeros((2, 3, 2, 4), dtype=np.int64)
-    for z, stratum in enumerate(_STRATA):
-        for g, cells in enumerate(_CELLS[stratum]):
-            for name, count in zip(_SCORES, cells, strict=True):
-                y, p = int(name in {"tp", "fn"}), 0 if numeric else int(name in {"tp", "fp"})
-                tenths = round(10 * _SCORES[name])
-                people[z, y, p, g] += count
-                scores[z, y, p, g] += tenths * count
-                squares[z, y, p, g] += tenths**2 * count
-                years[z, y, p, g] += _YEARS[name] * count
-                years_squared[z, y, p, g] += _YEARS[name] ** 2 * count
-                histogram[z, y, g, bins.index(_SCORES[name])] += count
+    for number, (name, (y, p)) in enumerate(_PLACES.items()):
+        joint[:, y, p] = [[cells[number] for cells in _CELLS[stratum]] for stratum in _STRATA]
+        tenths[y, p], years[y, p] = round(10 * _SCORES[name]), _YEARS[name]
+        histogram[:, y, :, bins.index(_SCORES[name])] = joint[:, y, p]
+
+    def summed(values: Ints | int) -> Ints:
+        """The sums of a number over people; of numeric predictions there are no classes."""
+        sums = joint * values
+        return np.asarray(sums.sum(axis=2, keepdims=True) if numeric else sums)
+
+    people, scores, squares = summed(1), summed(tenths), summed(tenths**2)
     amounts = {"score": Amount(people, Sum(scores, 10), Sum(squares, 100))}
-    amounts["attribute:group"] = Amount(people, Sum(years), Sum(years_squared))
+    amounts["attribute:group"] = Amount(people, Sum(summed(years)), Sum(summed(years**2)))
     if numeric:
         amounts = _numbers(people, scores, squares)
     return GroupTable(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -130,13 +131,7 @@ class Rate(GroupMetric):
         """The cells of the share, each once: one may stand twice in a formula (f1)."""
         return sorted(set(self.under) if self.is_proportion else self.cells)
 
-    def exact(
-        self,
-        counts: GroupCounts,
-        z: int,
-        g: int,
-        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
         """Its value in one group as a fraction; None where the denominator is empty."""
         return self.of(counts.weighted.at(z, g))
 
@@ -172,32 +167,32 @@ class Mean(GroupMetric):
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
                 # Rates of the same clusters go together: both intervals hold, however they do.
-                joint_ends = [
-                    part.ends(alpha / len(parts)) for part in parts if part.ends is not None
-                ]
-                low, high = (
-                    np.mean([part_interval[side] for part_interval in joint_ends], axis=0)
-                    for side in (0, 1)
-                )
-                return low, high
-            part_ends = [part.ends(alpha) for part in parts if part.ends is not None]
-            sides = (
-                np.stack([part_interval[side] for part_interval in part_ends]) for side in (0, 1)
-            )
+                low, high = _stack_ends(parts, alpha / len(parts))
+                return low.mean(axis=0), high.mean(axis=0)
             weights = np.full((len(parts), 1, 1), 1 / len(parts))
             values = np.stack([part.value for part in parts])
-            return mover.total(values, (next(sides), next(sides)), weights)[1:]
+            return mover.total(values, _stack_ends(parts, alpha), weights)[1:]
 
         n = np.min([part.n for part in parts], axis=0)
         return GroupValues(self, value, n, size, ends=ends, method="MOVER")
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
-        parts = [part.exact(counts, z, g, parameters) for part in self.parts]
-        known = [part for part in parts if part is not None]
-        return sum(known, Fraction(0)) / len(parts) if len(known) == len(parts) else None
+        return _mean_exactly([part.exact(counts, z, g, parameters) for part in self.parts])
+
+
+def _stack_ends(parts: Sequence[GroupValues], alpha: Alpha) -> Ends:
+    """The ends of the intervals of all parts, [parts, Z, G]."""
+    intervals = [part.ends(alpha) for part in parts if part.ends is not None]
+    low, high = map(np.stack, zip(*intervals, strict=True))
+    return low, high
+
+
+def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
+    """The mean of fractions; None where there is none, or one is undefined."""
+    known = [value for value in values if value is not None]
+    is_known = values and len(known) == len(values)
+    return sum(known, Fraction(0)) / len(values) if is_known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +206,8 @@ class Formula(GroupMetric):
     `uses_everybody`: it is also made of everybody in the stratum; `sums` names those it is made of;
     `cuts_score`: it counts people above a score.
     `compares`: it says itself how the group differs from all others, so a gap of two such numbers
-    tells nothing.
+    tells nothing. One that is only there to be compared has what a comparison reads by `arrays_of`:
+    fields of its values.
     """
 
     formula: str
@@ -226,55 +222,43 @@ class Formula(GroupMetric):
     compares: bool = False
     sums: str = ""
     cuts_score: bool = False
+    arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             value, n = self.value_of(counts, parameters)
-        weighted = self.weighted_n_of is not None and counts.squares is not None
-        weight = self.weighted_n_of(counts.weighted) if self.weighted_n_of and weighted else None
-        size = n.astype(np.float64)
-        if weight is not None and self.weighted_n_of and counts.squares is not None:
+            arrays = self.arrays_of and self.arrays_of(counts, parameters)
+        size, weight, ends_of = n.astype(np.float64), None, self.ends_of
+        if arrays is not None:
+            return GroupValues(self, value, n, size, **arrays)
+        if self.weighted_n_of is not None and counts.squares is not None:
+            weight = self.weighted_n_of(counts.weighted)
             squares = np.asarray(self.weighted_n_of(counts.squares), dtype=np.float64)
             size = effective_n(weight / counts.scale, squares, size)
-        deviation = None
-        if self.deviation_of is not None:
-            with np.errstate(invalid="ignore"):
-                deviation = self.deviation_of(counts, parameters)
-        return GroupValues(
+        values = GroupValues(
             self,
             value,
             n,
             size,
             scale=counts.scale,
             weight_sum=weight,
+            ends=None if ends_of is None else lambda alpha: ends_of(counts, parameters, alpha),
+            method=self.method,
+        )
+        if self.deviation_of is None:
+            return values
+        with np.errstate(invalid="ignore"):
+            deviation = self.deviation_of(counts, parameters)
+        return replace(
+            values,
             deviation=deviation,
-            pools_variance=None
-            if deviation is None
-            else means.takes_pooled_variance(deviation, size),
-            ends=self.ends(counts, parameters, value, size, deviation),
-            method=self.method or ("Student" if deviation is not None else ""),
+            pools_variance=means.takes_pooled_variance(deviation, size),
+            ends=lambda alpha: self.within(means.moderated_interval(value, deviation, size, alpha)),
+            method=self.method or "Student",
         )
 
-    def ends(
-        self,
-        counts: GroupCounts,
-        parameters: Parameters,
-        value: Floats,
-        size: Floats,
-        deviation: Floats | None,
-    ) -> Callable[[Alpha], Ends] | None:
-        """What gives its interval; None where it has none."""
-        ends_of = self.ends_of
-        if deviation is not None:
-            return lambda alpha: self.within(
-                means.moderated_interval(value, deviation, size, alpha)
-            )
-        return None if ends_of is None else lambda alpha: ends_of(counts, parameters, alpha)
-
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where it is none."""
         return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
@@ -312,23 +296,15 @@ class Macro(GroupMetric):
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group; undefined where one class is."""
-        both_values = [
-            self.base.compute(part_interval, parameters) for part_interval in counts.by_class
-        ]
-        value = np.mean([part_interval.value for part_interval in both_values], axis=0)
-        n = np.min([part_interval.n for part_interval in both_values], axis=0)
+        classes = [self.base.compute(cells, parameters) for cells in counts.by_class]
+        value = np.mean([of_class.value for of_class in classes], axis=0)
+        n = np.min([of_class.n for of_class in classes], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
-        fractions = [self.base.exact(fraction, z, g, parameters) for fraction in counts.by_class]
-        known = [fraction for fraction in fractions if fraction is not None]
-        return (
-            sum(known, Fraction(0)) / len(fractions)
-            if fractions and len(known) == len(fractions)
-            else None
+        return _mean_exactly(
+            [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
         )
 
 

@@ -20,6 +20,7 @@ from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
 """What is added to the name of an interval or a test whose variance is that of clusters."""
@@ -105,9 +106,7 @@ class GroupMetric(CatalogueEntry, ABC):
         """Its value in every stratum and group."""
 
     @abstractmethod
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 
@@ -185,6 +184,11 @@ class GroupValues:
             self.intervals[alpha] = np.where(open_, np.nan, low), np.where(open_, np.nan, high)
         return self.intervals[alpha]
 
+    def map_ends(self, change: Callable[[Floats, Floats], Ends]) -> Callable[[Alpha], Ends] | None:
+        """What gives the interval with both ends changed; None where there is none."""
+        ends = self.ends
+        return None if ends is None else lambda alpha: change(*ends(alpha))
+
     @property
     def scaled_n(self) -> Ints:
         """What weighs in an average over strata, as integers, times `scale` under weights."""
@@ -199,6 +203,18 @@ class GroupValues:
     def binomial(self) -> bool:
         """Whether it is a share of people, so that it varies as hits among trials do."""
         return self.metric.is_proportion and self.under is not None
+
+    @property
+    def summary(self) -> Summary | None:
+        """What is known of a mean over people; None of what has no deviation."""
+        if self.deviation is None:
+            return None
+        return Summary(self.value, self.deviation, self.effective_n)
+
+    @property
+    def sample(self) -> tuple[Floats, Floats]:
+        """The values, and the sizes that they were seen in."""
+        return self.value, self.effective_n
 
     @property
     def trials(self) -> tuple[Floats, Floats]:

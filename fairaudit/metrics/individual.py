@@ -16,6 +16,7 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -59,12 +60,7 @@ Measure = Callable[[RowSides, int, int, Parameters], Mean]
 """The number of one group in one stratum."""
 
 
-@memoize
-def _measured(sides: RowSides) -> dict[tuple[Measure, Parameters], tuple[Floats, Floats, Ints]]:  # noqa: ARG001  # what it remembers for
-    return {}
-
-
-def measure_groups(
+def _measure_groups(
     counts: GroupCounts, parameters: Parameters, measure: Measure
 ) -> tuple[Floats, Floats, Ints]:
     """Value, variance and people of every stratum and group, [Z, G]; NaN without rows."""
@@ -72,20 +68,23 @@ def measure_groups(
     if counts.rows is None:
         nothing = np.full(shape, np.nan)
         return nothing, nothing, np.zeros(shape, dtype=np.int64)
-    known, key = _measured(counts.rows), (measure, parameters)
-    if key not in known:
-        means = [
-            [measure(counts.rows, z, g, parameters) for g in range(shape[1])]
-            for z in range(shape[0])
-        ]
-        table = np.array(means, dtype=np.float64).reshape(*shape, 3)
-        known[key] = table[..., 0], table[..., 1], table[..., 2].astype(np.int64)
-    return known[key]
+    return _measure(counts.rows, measure, parameters, shape)
 
 
-def _value_of(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
+@memoize
+def _measure(
+    sides: RowSides, measure: Measure, parameters: Parameters, shape: tuple[int, ...]
+) -> tuple[Floats, Floats, Ints]:
+    means = [measure(sides, z, g, parameters) for z, g in np.ndindex(shape)]
+    table = np.array(means, dtype=np.float64).reshape(*shape, 3)
+    return table[..., 0], table[..., 1], table[..., 2].astype(np.int64)
+
+
+def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floats, Ints]]:
+    """What gives the value and the people of every group by a measure."""
+
     def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-        value, _, n = measure_groups(counts, parameters, measure)
+        value, _, n = _measure_groups(counts, parameters, measure)
         return value, n
 
     return value_of
@@ -95,7 +94,7 @@ def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], End
     """Wilson's interval of the effective size that a variance over people tells."""
 
     def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-        return _by_effective_size(*measure_groups(counts, parameters, measure), alpha)
+        return _by_effective_size(*_measure_groups(counts, parameters, measure), alpha)
 
     return ends_of
 
@@ -182,12 +181,11 @@ def _causal_means(table: GroupTable, minimum: Minimum) -> _CausalMeans:
     if table.rows is None:
         nothing = np.full(shape[0], np.nan)
         nobody = np.zeros(shape, dtype=np.int64)
-        takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(nobody))
-        return _CausalMeans(nothing, nothing, nothing, nobody, takes_part)
+        return _CausalMeans(nothing, nothing, nothing, nobody, admit_groups(table, nobody, minimum))
     rows = table.rows
     people = [[rows.n[rows.members(z, g)].sum() for g in range(shape[1])] for z in range(shape[0])]
     n = np.array(people, dtype=np.int64).reshape(shape)
-    takes_part = np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
+    takes_part = admit_groups(table, n, minimum)
     means = [_causal(table, z, takes_part[z]) for z in range(shape[0])]
     columns = np.array(means, dtype=np.float64).reshape(shape[0], 3).T
     return _CausalMeans(columns[0], columns[1], columns[2], n, takes_part)
@@ -221,7 +219,7 @@ CONSISTENCY = Formula(
     takes=("k",),
     requirements=FEATURES,
     undefined="fewer than k others who have every feature",
-    value_of=_value_of(_consistency),
+    value_of=value_by(_consistency),
     ends_of=_ends_of(_consistency),
     least=LEAST,
     method=BY_PEOPLE,
@@ -240,7 +238,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
     requirements=FEATURES,
     undefined=f"no two people are equal in every feature{TOO_FEW}",
-    value_of=_value_of(_unawareness),
+    value_of=value_by(_unawareness),
     ends_of=_ends_of(_unawareness),
     least=LEAST,
     method=BY_PEOPLE,
@@ -262,7 +260,7 @@ LIPSCHITZ_VIOLATIONS = Formula(
     takes=("lipschitz",),
     requirements=FEATURES,
     undefined="fewer than two people who have every feature",
-    value_of=_value_of(_lipschitz),
+    value_of=value_by(_lipschitz),
     ends_of=_ends_of(_lipschitz),
     least=LEAST,
     method=BY_PEOPLE,

@@ -16,7 +16,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
-from fairaudit.metrics.eligibility import are_comparable
+from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind, count_effective
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -271,7 +271,7 @@ def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Tab
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
     counts, alpha = count_groups(table), _alpha(parameters)
     people = counts.people.labelled
-    takes_part = table.eligible & (table.n > 0) & minimum.admits(people)
+    takes_part = admit_groups(table, people, minimum)
     none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
     n = none + usual + double
     total = n.sum(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
@@ -22,27 +23,35 @@ _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
 _NUMBER = frozenset({Requirement.NUMBER})
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
-_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
 FOURTH_POWERS = "that takes fourth powers, which are not added up"
 
 
-def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """The mean of a number over the people of a group who have it, by its exact sums."""
+def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
+    """A mean over people, by the exact sums of a number; with the fields of the record."""
+
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        sums = sums_of(counts)
+        return sums.mean, np.asarray(sums.n)
+
+    return Formula(
+        value_of=value_of,
+        exact_of=lambda counts, _: sums_of(counts).exact_mean,
+        kind=ValueKind.MEAN,
+        deviation_of=lambda counts, _: sums_of(counts).deviation,
+        **words,
+    )
+
+
+def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
+    """The mean of a number over the people of a group who have it."""
     defaults: dict[str, Any] = {
         "source": works.KLEINBERG,
         "caution": "A mean hides how a number is spread.",
         "family": "score",
+        "better": Better.NEITHER,
+        "bounds": (None, None),
     }
-    return Formula(
-        better=Better.NEITHER,
-        bounds=(None, None),
-        sums=of,
-        value_of=lambda counts, _: (counts.sums[of].mean, np.asarray(counts.sums[of].n)),
-        exact_of=lambda counts, _: counts.sums[of].exact_mean,
-        kind=ValueKind.MEAN,
-        deviation_of=lambda counts, _: counts.sums[of].deviation,
-        **(defaults | words),
-    )
+    return _mean_of(lambda counts: counts.sums[of], sums=of, **(defaults | words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +78,7 @@ class FirstOf(GroupMetric):
         """The values of the metric that the data have."""
         return self._chosen(counts).compute(counts, parameters)
 
-    def exact(
-        self, counts: GroupCounts, z: int, g: int, parameters: Parameters = NO_PARAMETERS
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction."""
         return self._chosen(counts).exact(counts, z, g, parameters)
 
@@ -92,7 +99,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     means="The mean of the score over the people of the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label + / n(+)",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
 )
 MEAN_SCORE_NEGATIVES = _number_mean(
     _NEGATIVES,
@@ -102,7 +109,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     means="The mean of the score over the people of the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ s over label - / n(-)",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
 )
 MEAN_PREDICTION = _number_mean(
     "value",
@@ -137,56 +144,39 @@ _RESIDUAL = _number_mean(
 )
 
 
-def _squared(counts: GroupCounts) -> Sums:
-    return counts.sums["residual"]
-
-
-def _mae(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
-    return sums.mean_size, np.asarray(sums.n)
-
-
-def _exact_mae(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    sums = _squared(counts)
-    return Fraction(sums.magnitude, sums.magnitude_scale * sums.n) if sums.n else None
-
-
-def _deviation_of_sizes(counts: GroupCounts, _: Parameters) -> Floats:
-    """Σ(|r| - mean |r|)² = Σr² - (Σ|r|)² / n."""
-    sums = _squared(counts)
-    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale).deviation
+def _sizes(counts: GroupCounts) -> Sums:
+    """The sums of |y - ŷ|."""
+    sums = counts.sums["residual"]
+    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
 
 
 def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
+    sums = counts.sums["residual"]
     return np.sqrt(sums.mean_square), np.asarray(sums.n)
 
 
 def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    sums = _squared(counts)
+    sums = counts.sums["residual"]
     total = counts.sums["label"].deviation
     squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
     explained = 1 - squares / total
     return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
 
 
-MAE = Formula(
+MAE = _mean_of(
+    _sizes,
     id="mae",
     title="Mean absolute error",
     short="MAE",
     aliases=("mean_absolute_error",),
     family="accuracy",
     means="The mean size of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " In the unit of the label.",
+    caution=TRUSTS_THE_LABEL + " In the unit of the label.",
     source=works.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
     formula="Σ |y - ŷ| / n",
     requirements=_BOTH_NUMBERS,
-    value_of=_mae,
-    exact_of=_exact_mae,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_sizes,
 )
 RMSE = Formula(
     id="rmse",
@@ -195,7 +185,7 @@ RMSE = Formula(
     aliases=("root_mean_squared_error",),
     family="accuracy",
     means="The root of the mean square of label minus prediction.",
-    caution=_TRUSTS_THE_LABEL + " A few large errors decide it.",
+    caution=TRUSTS_THE_LABEL + " A few large errors decide it.",
     no_interval=FOURTH_POWERS,
     source=works.MLHEALTH,
     better=Better.LOWER,
@@ -243,38 +233,19 @@ def sum_misses(counts: GroupCounts) -> Sums:
     )
 
 
-def _large(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """E[y] - E[s] over people with a label and a score."""
-    misses = sum_misses(counts)
-    return misses.mean, np.asarray(misses.n)
-
-
-def _exact_large(counts: GroupCounts, _: Parameters) -> Fraction | None:
-    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
-    n = plus.n + minus.n
-    return (plus.n - Fraction(plus.total + minus.total, plus.scale)) / n if n else None
-
-
-def _deviation_of_misses(counts: GroupCounts, _: Parameters) -> Floats:
-    return sum_misses(counts).deviation
-
-
-CALIBRATION_IN_THE_LARGE = Formula(
+CALIBRATION_IN_THE_LARGE = _mean_of(
+    sum_misses,
     id="calibration_in_the_large",
     short="calib. in large",
     family="sufficiency",
     means="The share of positives minus the mean score: above 0 the group is scored too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
+    caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
     source=works.STEYERBERG,
     better=Better.NEITHER,
     bounds=(None, None),
     formula="mean of y - mean of s",
     requirements=_SCORE_AND_LABEL,
     sums="score",
-    value_of=_large,
-    exact_of=_exact_large,
-    kind=ValueKind.MEAN,
-    deviation_of=_deviation_of_misses,
 )
 
 
@@ -300,7 +271,7 @@ _RESIDUAL_OF_COUNTS = Formula(
     title="Mean residual",
     family="accuracy",
     means="The mean of label minus prediction, both 0 or 1.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(-1, 1),
@@ -317,7 +288,7 @@ MEAN_RESIDUAL = FirstOf(
     short="residual",
     family="accuracy",
     means="The mean of label minus prediction: above 0 the group is predicted too low.",
-    caution=_TRUSTS_THE_LABEL + " Errors of both signs cancel.",
+    caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     bounds=(None, None),
@@ -346,7 +317,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     short="outcome (-)",
     family="score",
     means="The mean score of negatives, else the false positive rate.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="mean of s over label -, else fp / (fp + tn)",

@@ -8,7 +8,7 @@ of both sides (MOVER, Zou & Donner 2008).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,9 +42,8 @@ class Scale(StrEnum):
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value minus the second."""
-    sides = _sums_of_means(first, second)
-    if sides is not None:
-        return Interval(*means.welch(*sides, alpha, moderated=True), "Welch")
+    if not first.binomial and first.summary and second.summary:
+        return Interval(*means.welch(first.summary, second.summary, alpha, moderated=True), "Welch")
     if first.ends is None or second.ends is None:
         return None
     ends = mover.difference(first.value, first.ends(alpha), second.value, second.ends(alpha))
@@ -55,30 +54,15 @@ def of_difference_by_student(
     first: GroupValues, second: GroupValues, alpha: Alpha
 ) -> Interval | None:
     """The same of two means whose variances are taken to be equal, for those who ask."""
-    sides = _sums_of_means(first, second)
-    if sides is not None:
-        return Interval(*means.student(*sides, alpha), "Student")
+    if not first.binomial and first.summary and second.summary:
+        return Interval(*means.student(first.summary, second.summary, alpha), "Student")
     return of_difference(first, second, alpha)
-
-
-_TwoMeans: TypeAlias = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
-"""Mean, sum of squared deviations and size of both sides."""
-
-
-def _sums_of_means(first: GroupValues, second: GroupValues) -> _TwoMeans | None:
-    if first.deviation is None or second.deviation is None or first.binomial:
-        return None
-    n, m = first.effective_n, second.effective_n
-    return first.value, first.deviation, n, second.value, second.deviation, m
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if first.binomial and second.binomial:
-        ends = proportions.koopman(
-            first.value, first.effective_n, second.value, second.effective_n, alpha
-        )
-        return Interval(*ends, "Koopman")
+        return Interval(*proportions.koopman(*first.sample, *second.sample, alpha), "Koopman")
     if first.odds is not None and second.odds is not None:
         ends = proportions.woolf(
             first.odds, first.effective_n, second.odds, second.effective_n, alpha
@@ -102,7 +86,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     interval = of_ratio(first, second, alpha)
     if interval is None or not (first.binomial and second.binomial):
         return interval
-    sides = (first.value, first.effective_n, second.value, second.effective_n)
+    sides = (*first.sample, *second.sample)
     few = contingency.smallest_expected(*sides) < contingency.EXPECTED
     ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
@@ -112,10 +96,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the ratio of the odds; none where a side may leave 0 to 1."""
     if first.binomial and second.binomial:
-        ends = proportions.woolf(
-            first.value, first.effective_n, second.value, second.effective_n, alpha
-        )
-        return Interval(*ends, "Woolf, Gart's ½")
+        return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     if first.ends is None or second.ends is None or not within:
         return None
@@ -207,7 +188,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (first, second))
     sizes = first.effective_n, second.effective_n
-    of_hits = proportions.koopman(first.value, sizes[0], second.value, sizes[1], alpha)
+    of_hits = proportions.koopman(*first.sample, *second.sample, alpha)
     of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         # The higher the ratio, the lower δ.

@@ -42,13 +42,7 @@ class PeopleCount(GroupMetric):
         n = np.asarray(sum_cells(counts.people, _ALL_CELLS)) if self.cell else count
         return GroupValues(self, count.astype(np.float64), n, n.astype(np.float64))
 
-    def exact(
-        self,
-        counts: GroupCounts,
-        z: int,
-        g: int,
-        parameters: Parameters = NO_PARAMETERS,  # noqa: ARG002  # takes none
-    ) -> Fraction | None:
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
         """Its value in one group."""
         return Fraction(int(self._count(counts)[z, g]))
 

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ConfusionCounts
-from fairaudit.metrics.definitions import Better, Example
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Example
 from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 
 _CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
-_TRUSTS_THE_LABEL = "Trusts the label: if the label is biased, so is this."
 _BASE_RATES = (
     "With different base rates, groups of equal true and false positive rates differ here, unless "
     "one kind of error never occurs; by itself it can be equal."
@@ -58,7 +57,7 @@ TRUE_POSITIVE_RATE = Rate(
     aliases=("tpr", "recall", "sensitivity"),
     family="separation",
     means="Of those whose label is positive, the share that the decision selects.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.HARDT,
     better=Better.HIGHER_OF_BENEFIT,
     over=("tp",),
@@ -72,7 +71,7 @@ FALSE_NEGATIVE_RATE = Rate(
     family="separation",
     means="Of those whose label is positive, the share that the decision does not select: for a "
     "benefit, who qualifies and is passed over; for a burden, who is not flagged.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
     better=Better.LOWER_OF_BENEFIT,
     over=("fn",),
@@ -86,7 +85,7 @@ FALSE_POSITIVE_RATE = Rate(
     family="separation",
     means="Of those whose label is negative, the share that the decision selects: for a benefit, "
     "who gets it without qualifying; for a burden, who is falsely flagged.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.CHOULDECHOVA,
     better=Better.LOWER_OF_BURDEN,
     over=("fp",),
@@ -99,7 +98,7 @@ TRUE_NEGATIVE_RATE = Rate(
     aliases=("tnr", "specificity"),
     family="separation",
     means="Of those whose label is negative, the share that is not selected.",
-    caution=_TRUSTS_THE_LABEL,
+    caution=TRUSTS_THE_LABEL,
     source=works.MLHEALTH,
     better=Better.HIGHER_OF_BURDEN,
     over=("tn",),

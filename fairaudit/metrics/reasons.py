@@ -18,7 +18,7 @@ from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
-from fairaudit.names import group as in_words
+from fairaudit.names import group as describe_group
 
 
 class Ineligibility(NamedTuple):
@@ -65,8 +65,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
 
 
 def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
-    reference = evaluation.terms.reference
-    name = reference.policy if reference else ""
+    reference, name = evaluation.terms.reference, str(evaluation.terms.policy or "")
     if reference and reference.policy in {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}:
         index = find_group(evaluation.table.groups, reference.group)
         if index == NO_GROUP or not evaluation.table.n[z, index]:
@@ -123,7 +122,7 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return explain_exclusion(table, g)
         case Eligibility.SMALL:
             why = f"fewer than {minimum.size} people in the denominator"
-            return Ineligibility(standing, why, _people(n))
+            return Ineligibility(standing, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people of some outcome expected"
             return Ineligibility(
@@ -144,10 +143,10 @@ def _expected(evaluation: Evaluation, z: int, n: int) -> str:
         crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
         everybody = pooled_outcomes(table, crude)
     if everybody is None or not everybody[z].sum():
-        return _people(n)
+        return describe_people(n)
     rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
     # Rounded down, so that what is printed is below the rule's number too.
-    return f"{math.floor(100 * rarest) / 100:g} expected of {_people(n)}"
+    return f"{math.floor(100 * rarest) / 100:g} expected of {describe_people(n)}"
 
 
 def explain_exclusion(table: GroupTable, g: int) -> Ineligibility:
@@ -156,7 +155,7 @@ def explain_exclusion(table: GroupTable, g: int) -> Ineligibility:
     rule, of = table.excluded.rule, table.excluded.everybody
     n = table.excluded.people[table.groups[g]]
     why = f"excluded, {describe_rule(rule)}"
-    return Ineligibility(Eligibility.EXCLUDED, why, f"{n:,} of {_people(of)}")
+    return Ineligibility(Eligibility.EXCLUDED, why, f"{n:,} of {describe_people(of)}")
 
 
 def describe_rule(rule: ExcludeBelow) -> str:
@@ -164,7 +163,7 @@ def describe_rule(rule: ExcludeBelow) -> str:
     return f"below {float(100 * rule.share):g} % of {rule.of.words}: {rule.reason}"
 
 
-def _people(n: int) -> str:
+def describe_people(n: int) -> str:
     """A number of people in words."""
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
@@ -197,11 +196,6 @@ def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
     if not evaluation.spread:
         empty = empty & (np.arange(len(empty)) == w)
     return [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
-
-
-def describe_group(group: Group) -> str:
-    """A group in words: `sex=F, race=Black`; everybody, for the empty one."""
-    return in_words(group)
 
 
 def describe_groups(groups: Sequence[Group], most: int = 5) -> str:

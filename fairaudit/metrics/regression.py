@@ -23,12 +23,12 @@ from fairaudit.metrics.evaluation import (
     compute,
     counts_for,
     evaluate_to_reference,
-    exact_value,
+    exact_values,
 )
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
-from fairaudit.metrics.reasons import describe_group
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
+from fairaudit.names import group as describe_group
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500
@@ -62,11 +62,12 @@ def regress_on_reference(
     if usable[0, 0] and crude.n[0, base]:
         fit = _fitted(table, crude, cells, np.flatnonzero(takes_part[0] & (crude.n[0] > 0)), base)
 
+    exact_at = exact_values(crude.metric, bare, terms.parameters)
+
     def exact(_: int, g: int) -> Fraction | None:
         if table.given:
             return None
-        sides = (exact_value(crude.metric, bare, terms.parameters, 0, side) for side in (g, base))
-        return compare_exactly(comparison, *sides)
+        return compare_exactly(comparison, exact_at(0, g), exact_at(0, base))
 
     adjusted_values = replace(crude, fit=fit)
     if table.given:

@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import ClusteredTable, Floats, GroupTable, Ints, Marks, Sum, Ungrouped
 from fairaudit.memoize import memoize
-from fairaudit.metrics.counts import Cell, count_groups
+from fairaudit.metrics.counts import Cell, count_groups, mark_cells
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupMetric, count_effective
 from fairaudit.stats import proportions
@@ -125,6 +125,8 @@ _CELLS = {
     frozenset({"tp", "fp", "fn", "tn"}),
 }
 """Denominators that do not depend on what is predicted: the same people for both outcomes."""
+_SELECTED = frozenset({"selected", "tp", "fp"})
+"""Cells of people who are selected."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,21 +206,8 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
 
 def _hits(rate: Rate, table: GroupTable) -> tuple[Marks, Marks]:
     """What counts as a hit, [Y, 2 (not selected, selected)], and which labels count, [Y]."""
-    labels = table.people.shape[1]
-    positive = np.zeros(labels, np.bool_) if table.positive_label is None else table.positive_label
-    negative = (np.arange(labels) < len(table.labels)) & ~positive
-    cells = {
-        "selected": (np.ones(labels, np.bool_), 1),
-        "rejected": (np.ones(labels, np.bool_), 0),
-        "tp": (positive, 1),
-        "fn": (positive, 0),
-        "fp": (negative, 1),
-        "tn": (negative, 0),
-    }
-    hits, counted = np.zeros((labels, 2), np.bool_), np.zeros(labels, np.bool_)
-    for name in rate.under:
-        counted |= cells[name][0]
+    labels_of = {name: labels for name, (labels, _) in mark_cells(table).items()}
+    hits = np.zeros((table.people.shape[1], 2), np.bool_)
     for name in rate.over:
-        marks, side = cells[name]
-        hits[marks, side] = True
-    return hits, counted
+        hits[labels_of[name], int(name in _SELECTED)] = True
+    return hits, np.logical_or.reduce([labels_of[name] for name in rate.under])

@@ -8,20 +8,24 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ScoreCounts, count_groups
-from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.eligibility import are_comparable
-from fairaudit.metrics.scores import calibration_bins, find_tenth
+from fairaudit.metrics.eligibility import admit_groups, are_comparable
+from fairaudit.metrics.scores import (
+    DISTRIBUTION,
+    DISTRIBUTION_AND_LABEL,
+    calibration_bins,
+    find_tenth,
+)
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
 
 
-def _read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
+def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
     """The scores of a table, the people with one, and who takes part; both [Z, G]."""
     scores = count_groups(table).scores
     if scores is None:
         raise ValueError("a metric of scores without a histogram")
     n = np.asarray(scores.people.sum(axis=(1, 2)))
-    return scores, n, np.asarray(table.eligible & (table.n > 0) & minimum.admits(n))
+    return scores, n, admit_groups(table, n, minimum)
 
 
 @memoize
@@ -45,7 +49,7 @@ def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
 
 def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
-    scores, n, takes_part = _read_scores(table, minimum)
+    scores, n, takes_part = read_scores(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group, everybody = _above(scores)
         apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
@@ -58,7 +62,7 @@ def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
 
 def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
-    scores, n, takes_part = _read_scores(table, minimum)
+    scores, n, takes_part = read_scores(table, minimum)
     with np.errstate(divide="ignore", invalid="ignore"):
         group = _above(scores)[0]
         hidden = _hidden(scores, takes_part)
@@ -77,7 +81,7 @@ def _in_bins(values: Ints | Floats, number: Ints) -> Ints | Floats:
 
 def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
-    scores, n, takes_part = _read_scores(table, minimum)
+    scores, n, takes_part = read_scores(table, minimum)
     number = calibration_bins(scores)
     plus, minus = (_in_bins(scores.people[:, label], number) for label in (1, 0))
     people = plus + minus
@@ -96,7 +100,7 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
 
 def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
-    scores, _n, takes_part = _read_scores(table, minimum)
+    scores, _n, takes_part = read_scores(table, minimum)
     number = calibration_bins(scores)
     middle, half = ((scores.high + sign * scores.low)[None, :, None] / 2 for sign in (1, -1))
     labelled = scores.people[:, 0] + scores.people[:, 1]
@@ -166,7 +170,7 @@ SCORE_PARITY = TableMetric(
     elsewhere="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, and "
     "Fairlearn's page); Beutel et al. draw the same curves.",
     formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
-    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    requirements=DISTRIBUTION,
     bounds=(0, 1),
     value_of=_parity,
 )
@@ -183,7 +187,7 @@ SCORE_PARITY_GAP = TableMetric(
     source=works.BEUTEL,
     elsewhere="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
     formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
-    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION}),
+    requirements=DISTRIBUTION,
     bounds=(0, 1),
     value_of=_parity_gap,
 )
@@ -199,7 +203,7 @@ TEST_FAIRNESS = TableMetric(
     source=works.CHOULDECHOVA,
     formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
     "of at most twenty",
-    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
     value_of=_test_fairness,
@@ -219,7 +223,7 @@ MULTICALIBRATION = TableMetric(
     "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
     "each value of at most twenty",
-    requirements=frozenset({Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.LABEL}),
+    requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
     value_of=_multicalibration,

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
 from fairaudit.metrics.numbers import (
-    _TRUSTS_THE_LABEL,
     CALIBRATION_IN_THE_LARGE,
     FOURTH_POWERS,
     MAE,
@@ -37,9 +36,8 @@ from fairaudit.metrics.pair_intervals import of_ranked_scores
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, ranks
 
-_DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
-
-_DISTRIBUTION_AND_LABEL = _DISTRIBUTION | {Requirement.LABEL}
+DISTRIBUTION = frozenset({Requirement.SCORE, Requirement.DISTRIBUTION})
+DISTRIBUTION_AND_LABEL = DISTRIBUTION | {Requirement.LABEL}
 
 CALIBRATION_BINS = 10
 """So many bins of equal width the calibration of a score is looked at in."""
@@ -51,53 +49,38 @@ _FEW_VALUES = 20
 class Ranked(Formula):
     """A number that is read from the histogram of a score; what bins hide is its error.
 
-    A share of people has its hits, as its value has them, and its people by `counts_of`.
+    A share of people has its hits, as its value has them, and its people by `counts_of`. A χ² that
+    is a test itself has degrees of freedom by `freedom_of`; its p is that of the least value that
+    the bins leave open.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
     counts_of: Callable[[GroupCounts], tuple[Ints, Ints]] | None = None
+    freedom_of: Callable[[GroupCounts], Floats] | None = None
+
+    @property
+    def is_test(self) -> bool:
+        """Whether its value is a χ² by itself."""
+        return self.freedom_of is not None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            value, n = self.value_of(counts, parameters)
             error = np.nan_to_num(self.errors_of(counts))
-        size = n.astype(np.float64)
-        if self.counts_of is not None:
-            over, under = self.counts_of(counts)
-            return GroupValues(
-                self,
-                value,
-                n,
-                size,
-                over,
-                under,
-                deviation=size * value * (1 - value),
-                error=error,
-                ends=lambda alpha: proportions.share_interval(value, size, alpha),
-                method=proportions.SHARE_INTERVAL,
-            )
-        ends = self.ends(counts, parameters, value, size, None)
-        return GroupValues(self, value, n, size, error=error, ends=ends, method=self.method)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution(Formula):
-    """The whole histogram of a score."""
-
-    kind: ValueKind = ValueKind.RANKS
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The people with a score, and their histogram."""
-        value, n = self.value_of(counts, parameters)
-        scores = _scores(counts)
-        return GroupValues(
-            self,
-            value,
-            n,
-            n.astype(np.float64),
-            scores=scores.people.sum(axis=1),
-            single=scores.single,
+        freedom = self.freedom_of and self.freedom_of(counts)
+        values = Formula.compute(self, counts, parameters)
+        values = replace(values, scale=1, error=error, freedom=freedom)
+        if self.counts_of is None:
+            return values
+        over, under = self.counts_of(counts)
+        value, size = values.value, values.effective_n
+        return replace(
+            values,
+            over=over,
+            under=under,
+            deviation=size * value * (1 - value),
+            ends=lambda alpha: proportions.share_interval(value, size, alpha),
+            method=proportions.SHARE_INTERVAL,
         )
 
 
@@ -120,7 +103,7 @@ BRIER = Formula(
     aliases=("brier_score",),
     family="accuracy",
     means="The mean square of label minus score.",
-    caution=_TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
+    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger ones at equal skill.",
     no_interval=FOURTH_POWERS,
     source=works.BRIER,
     elsewhere="scikit-learn's `brier_score_loss`.",
@@ -128,7 +111,7 @@ BRIER = Formula(
     bounds=(0, None),
     formula="Σ (y - s)² / n, y being 0 or 1",
     undefined="a score outside [0, 1], or nobody to count",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_brier,
 )
 
@@ -167,7 +150,7 @@ AUC = Ranked(
     elsewhere="scikit-learn's `roc_auc_score` of the group alone.",
     better=Better.HIGHER,
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=_auc_error,
     ends_of=_ends_of_auc,
@@ -207,7 +190,7 @@ AVERAGE_PRECISION = Ranked(
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
     undefined="nobody with a positive label",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
     errors_of=lambda counts: ranks.average_precision_error(
         *_float_sides(counts), ~_scores(counts).single
@@ -238,7 +221,12 @@ def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return np.where(n > 0, 1.0, np.nan), np.asarray(n)
 
 
-SCORE_DISTRIBUTION = Distribution(
+def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
+    scores = _scores(counts)
+    return {"scores": scores.people.sum(axis=1), "single": scores.single}
+
+
+SCORE_DISTRIBUTION = Formula(
     id="score_distribution",
     title="Distribution of the score",
     family="score",
@@ -247,9 +235,11 @@ SCORE_DISTRIBUTION = Distribution(
     source=works.ZLIOBAITE,
     better=Better.NEITHER,
     formula="n(s, g)",
-    requirements=_DISTRIBUTION,
+    requirements=DISTRIBUTION,
     listed=False,
+    kind=ValueKind.RANKS,
     value_of=_score_people,
+    arrays_of=_score_histogram,
 )
 
 
@@ -291,7 +281,7 @@ SCORING_RATE = Ranked(
     source=works.LL144,
     better=Better.POLARITY,
     formula="n(s > median) / n",
-    requirements=_DISTRIBUTION,
+    requirements=DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
     kind=ValueKind.SHARE,
@@ -365,7 +355,7 @@ CALIBRATION_ERROR = Ranked(
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
     "most twenty",
     undefined="a score outside [0, 1], or nobody to count",
-    requirements=_DISTRIBUTION_AND_LABEL,
+    requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,
     errors_of=_calibration_doubt,
 )

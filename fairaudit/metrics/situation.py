@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from fairaudit.arrays import Alpha
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.formulas import Formula
@@ -22,27 +21,17 @@ from fairaudit.metrics.individual import (
     NEIGHBOURS,
     TOO_FEW,
     choose_asked,
-    measure_groups,
+    value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
-from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.consistency import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
 """How large a gap between neighbours' rates counts where the spec says nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _People(Formula):
-    """The rate of a group's people, with the people one by one for a comparison to look at."""
-
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The rate of those who have every feature."""
-        values = super(_People, self).compute(counts, parameters)
-        return replace(values, rows=counts.rows, parameters=parameters)
 
 
 def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
@@ -53,12 +42,7 @@ def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
     return Mean(positives / people if people else np.nan, np.nan, people)
 
 
-def _rates(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    value, _, n = measure_groups(counts, parameters, _rate)
-    return value, n
-
-
-_RATE = _People(
+_RATE = Formula(
     id="selection_rate_of_rows",
     title="Selection rate of those with every feature",
     family="individual",
@@ -71,7 +55,8 @@ _RATE = _People(
     requirements=FEATURES,
     listed=False,
     undefined="nobody with every feature",
-    value_of=_rates,
+    value_of=value_by(_rate),
+    arrays_of=lambda counts, parameters: {"rows": counts.rows, "parameters": parameters},
 )
 _TWINS_RATE = replace(
     _RATE,

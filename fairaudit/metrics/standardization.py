@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Marks
 from fairaudit.metrics.average import (
     StratifiedAverages,
@@ -31,12 +29,13 @@ from fairaudit.metrics.eligibility import (
 )
 from fairaudit.metrics.evaluation import (
     Evaluation,
+    ExactAt,
     compare_exactly,
     compare_values,
     compute,
     counts_for,
     evaluate_to_reference,
-    exact_value,
+    exact_values,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
@@ -57,7 +56,7 @@ def bare_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    exact_at: Callable[[int, int], Fraction | None],
+    exact_at: ExactAt,
     among: Marks | None = None,
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where it has somebody.
@@ -71,10 +70,9 @@ def bare_average(
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
-        table.strata,
+        table,
         (values.value, values.value),
         (values.weighted_n, everybody_each),
-        table.known_strata,
         table.known_strata,
     )
     averaged = values_of_average(values, averages)
@@ -102,8 +100,8 @@ def _find_exact_average(
     table: GroupTable,
     values: GroupValues,
     everybody: Floats,
-    exact_at: Callable[[int, int], Fraction | None],
-) -> Callable[[int, int], Fraction | None]:
+    exact_at: ExactAt,
+) -> ExactAt:
     """What gives the average of a group as a fraction, from its fractions in the strata."""
     strata, known = range(len(table.strata)), table.known_strata.tolist()
 
@@ -123,7 +121,7 @@ def common_average(
     table: GroupTable,
     terms: Terms,
     average: Average,
-    exact_at: Callable[[int, int], Fraction | None],
+    exact_at: ExactAt,
 ) -> Evaluation:
     """The rate of each group, averaged over the strata where every group has somebody."""
     weight = values.weighted_n
@@ -230,9 +228,7 @@ class _SidesInStrata:
         first, second = self.values
         values, people = (first.value, second.value), (first.weighted_n, second.weighted_n)
         everyone = (self.counts[0].everyone / table.scale, self.counts[1].everyone / table.scale)
-        averages = average_strata(
-            average, table.strata, values, people, table.known_strata, self.compared, everyone
-        )
+        averages = average_strata(average, table, values, people, self.compared, everyone)
         if self.settled is None:
             return averages
         return exclude_lone_strata(averages, table, first.weighted_n)
@@ -241,15 +237,17 @@ class _SidesInStrata:
         self, average: Average, table: GroupTable, terms: Terms, g: int
     ) -> tuple[Fraction, Fraction] | None:
         """Both averages of one group as fractions."""
-        metric, (first, second) = self.values[0].metric, self.values
-
-        def exact(counts: GroupCounts, z: int) -> Fraction | None:
-            if self.settled is not None and self.settled[z, g]:
-                return Fraction(0)
-            return exact_value(metric, counts, terms.parameters, z, g)
-
+        first, second = self.values
+        own, other = (
+            exact_values(first.metric, counts, terms.parameters) for counts in self.counts
+        )
         strata = range(len(table.strata))
-        values = [(exact(self.counts[0], z), exact(self.counts[1], z)) for z in strata]
+        values = [
+            (Fraction(0), Fraction(0))
+            if self.settled is not None and self.settled[z, g]
+            else (own(z, g), other(z, g))
+            for z in strata
+        ]
         people = [(int(first.scaled_n[z, g]), int(second.scaled_n[z, g])) for z in strata]
         sides = (counts.everyone for counts in self.counts)
         everyone = list(zip(*(side[:, g].tolist() for side in sides), strict=True))
@@ -263,10 +261,7 @@ def _average_to_extreme(
     """Each group's average against the highest or lowest, over strata where all of them occur."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
-
-    def exact_at(z: int, g: int) -> Fraction | None:
-        return exact_value(metric, counts, terms.parameters, z, g)
-
+    exact_at = exact_values(metric, counts, terms.parameters)
     average = average if average.weights in {Weights.UNIFORM, Weights.LEVELS} else POOLED
     group_values = compute(metric, counts, terms.parameters)
     common = common_average(group_values, table, terms, average, exact_at)
@@ -293,44 +288,28 @@ def _average_to_extreme(
 
 def _beside_every_group(values: GroupValues, g: int) -> GroupValues:
     """The average of one group, aligned with every group."""
-    of_all = values.ends
 
-    def beside_all(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
-        return np.broadcast_to(array[:, g : g + 1], array.shape)
+    def of_group(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
+        return None if array is None else np.broadcast_to(array[:, g : g + 1], array.shape)
 
-    def ends(alpha: Alpha) -> Ends:
-        assert of_all is not None
-        low, high = of_all(alpha)
-        return beside_all(low), beside_all(high)
-
+    in_strata = values.strata and replace(
+        values.strata,
+        **{name: of_group(getattr(values.strata, name)) for name in _OF_EACH_GROUP},
+        deviation=None,
+        ends=None,
+    )
     return GroupValues(
         values.metric,
-        beside_all(values.value),
-        beside_all(values.n),
-        beside_all(values.effective_n),
-        strata=values.strata and _of_column(values.strata, g),
-        ends=None if of_all is None else ends,
+        of_group(values.value),
+        of_group(values.n),
+        of_group(values.effective_n),
+        strata=in_strata,
+        ends=values.map_ends(lambda low, high: (of_group(low), of_group(high))),
         method=values.method,
     )
 
 
-def _of_column(group_values: GroupValues, g: int) -> GroupValues:
-    """The values of one group in the strata, aligned with every group."""
-
-    def beside_all(values: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
-        return None if values is None else np.broadcast_to(values[:, g : g + 1], values.shape)
-
-    return replace(
-        group_values,
-        value=beside_all(group_values.value),
-        n=beside_all(group_values.n),
-        effective_n=beside_all(group_values.effective_n),
-        over=beside_all(group_values.over),
-        under=beside_all(group_values.under),
-        weight_sum=beside_all(group_values.weight_sum),
-        deviation=None,
-        ends=None,
-    )
+_OF_EACH_GROUP = ("value", "n", "effective_n", "over", "under", "weight_sum")
 
 
 def _values_of(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
@@ -188,10 +189,10 @@ class Average:
             return str(self.weights)
         return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
 
-    def of_strata(self, strata: tuple[Group, ...]) -> Floats:
-        """The weight that is given to each stratum, [Z]; 0 where none is."""
+    def of_strata(self, strata: Sequence[Group]) -> list[Fraction]:
+        """The weight that is given to each stratum; 0 where none is."""
         names = [", ".join(level for _, level in stratum) for stratum in strata]
-        return np.array([float(self.levels.get(name, 0)) for name in names])
+        return [Fraction(self.levels.get(name, 0)) for name in names]
 
 
 OF_ONE_SIDE = frozenset(

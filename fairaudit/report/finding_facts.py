@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
-from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
+from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import baseline, checks, evidence, headlines, metric_titles, numbers
 from fairaudit.report.reversal_sentences import KIND_WORDS, pair
 from fairaudit.simpson import Reversal

@@ -25,7 +25,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.metrics.numbers import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.pooling import is_pooled
+from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import check_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind

@@ -18,7 +18,7 @@ from fairaudit.metrics import (
     Terms,
     Weights,
 )
-from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS_CREDIBLE
+from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entry import MACRO, Entry, find_unmet

@@ -12,6 +12,8 @@ empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
@@ -21,24 +23,19 @@ _TRUSTED = 10
 """So many people, and fewer, cannot show that their variance is below the pooled one."""
 
 
-def interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of a mean by Student's t with n - 1 degrees of freedom.
+class Summary(NamedTuple):
+    """What a sample tells of its mean: the mean, the sum of squared deviations, and its size."""
 
-    Student (1908), The probable error of a mean, Biometrika 6:1.
-
-    >>> low, high = interval(np.array(3.0), np.array(10.0), np.array(5.0))
-    >>> round(float(low), 6), round(float(high), 6)
-    (1.036757, 4.963243)
-    """
-    with np.errstate(all="ignore"):
-        reach = t_critical(np.subtract(n, 1.0), alpha) * np.sqrt(_square_error(deviation, n))
-        return np.subtract(mean, reach), np.add(mean, reach)
+    mean: Floats
+    deviation: Floats
+    n: Floats
 
 
 def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The same for each of several groups, [..., G], whose small ones take a part of the variance.
+    """The bounds of each of several means, [..., G], by Student's t with n - 1 degrees of freedom.
 
-    A group is held beside all others together, each about its own mean.
+    A group is held beside all others together, each about its own mean: small ones take a part of
+    the variance. Student (1908), The probable error of a mean, Biometrika 6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
@@ -90,107 +87,84 @@ def moderated_variance(
     return np.where(borrowed, least, own), np.where(borrowed, total_freedom, own_freedom)
 
 
-def student(
-    mean: Floats,
-    deviation: Floats,
-    n: Floats,
-    other_mean: Floats,
-    other_deviation: Floats,
-    m: Floats,
-    alpha: Alpha = 0.05,
-) -> Ends:
-    """The bounds of `mean - other_mean` by Student's t with the pooled variance.
+def student(first: Summary, second: Summary, alpha: Alpha = 0.05) -> Ends:
+    """The bounds of the first mean minus the second by Student's t with the pooled variance.
 
     As in `student_test`: n + m - 2 degrees of freedom; without any spread NaN.
 
-    >>> low, high = student(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
+    >>> low, high = student(*sides)
     >>> round(float(low), 4), round(float(high), 4)
     (-4.8121, 0.8121)
     """
     with np.errstate(all="ignore"):
-        freedom = np.add(n, m) - 2.0
-        pooled = np.add(deviation, other_deviation) / freedom
-        error = np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
+        freedom = np.add(first.n, second.n) - 2.0
+        error = _pooled_error(first, second, freedom)
         reach = t_critical(freedom, alpha) * np.where(error > 0, error, np.nan)
-        gap = np.subtract(mean, other_mean)
+        gap = np.subtract(first.mean, second.mean)
         return gap - reach, gap + reach
 
 
-def welch(
-    mean: Floats,
-    deviation: Floats,
-    n: Floats,
-    other_mean: Floats,
-    other_deviation: Floats,
-    m: Floats,
-    alpha: Alpha = 0.05,
-    *,
-    moderated: bool = False,
-) -> Ends:
-    """The bounds of `mean - other_mean`, where the variances may differ.
+def welch(first: Summary, second: Summary, alpha: Alpha = 0.05, *, moderated: bool = False) -> Ends:
+    """The bounds of the first mean minus the second, where the variances may differ.
 
     Student's t with the degrees of freedom of Welch (1947), The generalization of "Student's"
     problem when several different population variances are involved, Biometrika 34:28, and
     Satterthwaite (1946), Biometrics Bull 2:110. Without any spread: NaN.
 
-    >>> low, high = welch(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
+    >>> low, high = welch(*sides)
     >>> round(float(low), 6), round(float(high), 6)
     (-5.037667, 1.037667)
     """
     with np.errstate(all="ignore"):
-        gap = np.subtract(mean, other_mean)
-        variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
+        gap = np.subtract(first.mean, second.mean)
+        variance, df = _welch(first, second, moderated=moderated)
         reach = t_critical(df, alpha) * np.sqrt(variance)
         return gap - reach, gap + reach
 
 
 def welch_test(
-    mean: Floats,
-    deviation: Floats,
-    n: Floats,
-    other_mean: Floats,
-    other_deviation: Floats,
-    m: Floats,
-    *,
-    moderated: bool = False,
+    first: Summary, second: Summary, *, moderated: bool = False
 ) -> tuple[Floats, Floats, Floats]:
-    """Welch's t of `mean - other_mean`, its degrees of freedom, and its two-sided p-value.
+    """Welch's t of the first mean minus the second, its freedom, and its two-sided p-value.
 
     Welch (1947), Biometrika 34:28. Without any spread its freedom is 0/0: NaN.
 
-    >>> result = welch_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
+    >>> result = welch_test(*sides)
     >>> [round(float(number), 6) for number in result]
     [-1.632993, 5.684211, 0.15633]
     """
     with np.errstate(all="ignore"):
-        variance, df = _welch(deviation, n, other_deviation, m, moderated=moderated)
-        t = np.subtract(mean, other_mean) / np.sqrt(variance)
+        variance, df = _welch(first, second, moderated=moderated)
+        t = np.subtract(first.mean, second.mean) / np.sqrt(variance)
     return t, df, t_two_sided(t, df)
 
 
-def student_test(
-    mean: Floats,
-    deviation: Floats,
-    n: Floats,
-    other_mean: Floats,
-    other_deviation: Floats,
-    m: Floats,
-) -> tuple[Floats, Floats, Floats]:
-    """Student's t of `mean - other_mean` with the pooled variance, its freedom, and its p-value.
+def student_test(first: Summary, second: Summary) -> tuple[Floats, Floats, Floats]:
+    """Student's t by the pooled variance of the first mean minus the second, its freedom, and p.
 
     Two-sided, n + m - 2 degrees of freedom; one side may be a single person. Student (1908),
     Biometrika 6:1; Fisher (1925), Statistical Methods for Research Workers, §24.1.
 
-    >>> result = student_test(*np.array([3.0, 10.0, 5.0, 5.0, 12.0, 4.0]))
+    >>> sides = (Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]]))
+    >>> result = student_test(*sides)
     >>> [round(float(number), 6) for number in result]
     [-1.68175, 7.0, 0.1365]
     """
     with np.errstate(all="ignore"):
-        df = np.add(n, m) - 2.0
-        has_both = np.greater(n, 0) & np.greater(m, 0) & (df > 0)
-        pooled = np.add(deviation, other_deviation) / np.where(has_both, df, np.nan)
-        t = np.subtract(mean, other_mean) / np.sqrt(pooled * (np.divide(1, n) + np.divide(1, m)))
+        df = np.add(first.n, second.n) - 2.0
+        has_both = np.greater(first.n, 0) & np.greater(second.n, 0) & (df > 0)
+        error = _pooled_error(first, second, np.where(has_both, df, np.nan))
+        t = np.subtract(first.mean, second.mean) / error
     return t, df, t_two_sided(t, df)
+
+
+def _pooled_error(first: Summary, second: Summary, freedom: Floats) -> Floats:
+    """The standard error of a difference of two means of equal variance."""
+    pooled = np.add(first.deviation, second.deviation) / freedom
+    return np.asarray(np.sqrt(pooled * (np.divide(1, first.n) + np.divide(1, second.n))))
 
 
 def welch_anova(
@@ -230,21 +204,19 @@ def _square_error(deviation: Floats, n: Floats) -> Floats:
     return np.asarray(np.divide(deviation, n * (n - 1)))
 
 
-def _welch(
-    deviation: Floats, n: Floats, other_deviation: Floats, m: Floats, *, moderated: bool
-) -> tuple[Floats, Floats]:
+def _welch(first: Summary, second: Summary, *, moderated: bool) -> tuple[Floats, Floats]:
     """The variance of a difference of two means, and its degrees of freedom."""
-    first, second = (deviation, n), (other_deviation, m)
-    if moderated:
-        sides = moderated_variance(*first, *second), moderated_variance(*second, *first)
-        (first_variance, df), (second_variance, other_df) = (
-            (v / k, f) for (v, f), k in zip(sides, (n, m), strict=True)
-        )
-    else:
-        (first_variance, df), (second_variance, other_df) = (
-            (_square_error(*side), np.subtract(side[1], 1)) for side in (first, second)
-        )
+    first_variance, df = _vary_beside(first, second, moderated=moderated)
+    second_variance, other_df = _vary_beside(second, first, moderated=moderated)
     # Shares of the variance: the squares of small variances would underflow.
     share = first_variance / (first_variance + second_variance)
     freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
     return np.asarray(first_variance + second_variance), np.asarray(freedom)
+
+
+def _vary_beside(side: Summary, other: Summary, *, moderated: bool) -> tuple[Floats, Floats]:
+    """The squared standard error of a mean beside another, and its degrees of freedom."""
+    if not moderated:
+        return _square_error(side.deviation, side.n), np.subtract(side.n, 1)
+    variance, df = moderated_variance(side.deviation, side.n, other.deviation, other.n)
+    return variance / side.n, df

@@ -238,18 +238,15 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
     return result[0], result[1]
 
 
-def ratio_to_highest(share: Floats, size: Floats, among: Marks, alpha: float) -> Ends:
-    """The smallest lower and upper end of each share divided by any other group's, [G]."""
-    return _ratio_to_others(share, size, among, alpha, 1)
+def ratio_to_extreme(
+    share: Floats, size: Floats, among: Marks, alpha: float, *, lowest: bool
+) -> Ends:
+    """The smallest lower and upper end of each share divided by any other group's, [G].
 
-
-def ratio_to_lowest(share: Floats, size: Floats, among: Marks, alpha: float) -> Ends:
-    """The largest lower and upper end of each share divided by any other group's, [G]."""
-    return _ratio_to_others(share, size, among, alpha, -1)
-
-
-def _ratio_to_others(share: Floats, size: Floats, among: Marks, alpha: float, way: int) -> Ends:
-    """The smallest ends where the way is 1, the largest where it is -1; as in `smallest_ratio`."""
+    They bound the ratio to the highest of all; to the `lowest` the largest ends do. As in
+    `smallest_ratio`.
+    """
+    way = -1 if lowest else 1
     members = np.flatnonzero(among)
     result = np.full((2, len(share)), np.nan)
     if len(members) < 2:

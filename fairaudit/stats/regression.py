@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
-from fairaudit.stats.distributions import t_two_sided
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""
@@ -18,15 +17,13 @@ _OPEN = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Coefficients with standard errors and two-sided p-values, [P], and what is left over.
+    """Coefficients, [P], and what is left over.
 
     `products` is X'X and `inverse` a generalized inverse of it, 0 where there is no coefficient.
     """
 
     coefficients: Floats
-    errors: Floats
     df: float
-    p: Floats
     residual_variance: float
     products: Floats
     inverse: Floats
@@ -56,21 +53,21 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     """The fit of y by P columns of X in `n` rows, from X'X [P, P], X'y [P] and y'y.
 
     The intercept is a column like others. A column that is a combination of earlier ones has no
-    coefficient (NaN), as in R's `lm`, and takes no degree of freedom. Without freedom, errors and
-    p-values are NaN. Centre what lies far from 0: sums of products hold the square of its digits.
+    coefficient (NaN), as in R's `lm`, and takes no degree of freedom. Without freedom the residual
+    variance is NaN. Centre what lies far from 0: sums of products hold the square of its digits.
     Draper & Smith (1998), Applied Regression Analysis, 3rd ed., ch. 5.
 
     >>> x = np.array([[1.0, 0], [1, 1], [1, 2], [1, 3]])
     >>> y = np.array([1.0, 2, 2, 4])
     >>> fit = least_squares(x.T @ x, x.T @ y, float(y @ y), 4)
-    >>> fit.coefficients.round(6).tolist(), fit.p.round(6).tolist()
-    ([0.9, 0.9], [0.210648, 0.076619])
+    >>> fit.coefficients.round(6).tolist(), round(fit.residual_variance, 6)
+    ([0.9, 0.9], 0.35)
     """
     xx, xy = np.asarray(xx, dtype=np.float64), np.asarray(xy, dtype=np.float64)
-    coefficients, errors, p = (np.full(xy.size, np.nan) for _ in range(3))
+    coefficients = np.full(xy.size, np.nan)
     if not (np.isfinite(xx).all() and np.isfinite(xy).all() and np.isfinite([yy, n]).all()):
         nothing = np.full_like(xx, np.nan)
-        return Fit(coefficients, errors, float("nan"), p, float("nan"), nothing, nothing)
+        return Fit(coefficients, float("nan"), float("nan"), nothing, nothing)
     scale = np.sqrt(np.diagonal(xx))
     with np.errstate(all="ignore"):
         scaled = xx / np.outer(scale, scale)
@@ -82,12 +79,9 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     df = float(n) - len(kept)
     variance = max(float(yy) - float(solution @ target), 0.0) / df if df > 0 else float("nan")
     coefficients[kept] = solution / scale[kept]
-    errors[kept] = np.sqrt(np.diagonal(inverse) * variance) / scale[kept]
-    with np.errstate(all="ignore"):
-        p = t_two_sided(coefficients / errors, np.asarray(df))
     whole = np.zeros_like(xx)
     whole[np.ix_(kept, kept)] = inverse / np.outer(scale[kept], scale[kept])
-    return Fit(coefficients, errors, df, p, variance, xx, whole)
+    return Fit(coefficients, df, variance, xx, whole)
 
 
 def _independent(scaled: Floats) -> list[int]:

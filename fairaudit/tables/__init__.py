@@ -1,9 +1,10 @@
-"""Everything a report lists, read from the tables of the cubes: rows, the lattice, curves."""
+"""Everything a report lists, read from the tables of the cubes: rows, curves, what was searched."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from fairaudit.counts import Median
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
@@ -20,17 +21,18 @@ from fairaudit.result import (
     ModelChange,
     RateRow,
     ScoreRow,
+    Searched,
     definition,
 )
+from fairaudit.simpson import ScanResult, scan_reversals
 from fairaudit.spec import MetricRequest, Spec
+from fairaudit.subgroups import Discovery, search_subgroups
 from fairaudit.tables.evaluations import Tables, list_rates
-from fairaudit.tables.features import features
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
 from fairaudit.tables.requests import check_requests, has_room_for_lattice
-from fairaudit.tables.scores import curves, local_rates, scores
-from fairaudit.tables.searches import Searches, search
+from fairaudit.tables.scores import curves, features, local_rates, scores
 from fairaudit.verdict import AnyCheck, Check
 
 __all__ = ["Listing", "Searches", "Tables", "check_requests", "search", "tabulate"]
@@ -92,6 +94,29 @@ def tabulate(
         features=tuple(features(cubes)),
         local_rates=tuple(local_rates(cubes, alpha)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """What the searches of a spec found: reversals, subgroups, and columns to condition on."""
+
+    reversals: ScanResult
+    subgroups: Discovery | None
+    columns: Searched | None
+
+
+def search(spec: Spec, cubes: Cubes, tables: Tables) -> Searches:
+    """What the searches that a spec asks for find."""
+    reversals, columns = ScanResult(), cubes.searched_columns
+    if spec.simpson is not None:
+        more = () if columns is None else columns.columns
+        given = (*spec.simpson.given, *((name,) for name in more))
+        table = tables.table if spec.cluster is None else cache(tables.table_of_rows)
+        reversals = scan_reversals(table, replace(spec.simpson, given=given))
+    subgroups = None
+    if spec.subgroups is not None:
+        subgroups = search_subgroups(cubes.tables or (cubes.cube,), spec.subgroups)
+    return Searches(reversals, subgroups, columns)
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

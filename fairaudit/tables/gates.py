@@ -31,6 +31,7 @@ from fairaudit.metrics.rates import (
     TRUE_NEGATIVE_RATE,
     TRUE_POSITIVE_RATE,
 )
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
@@ -196,7 +197,7 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
 def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
     """Groups with their people, the smallest first, and how many more there are."""
     smallest = [
-        f"{describe_group(table.groups[g])} ({_people(int(reading.n[0, g]))})"
+        f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
         for g in groups[:_MOST_NAMED]
     ]
     more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
@@ -210,8 +211,7 @@ def _rate_over_all(check: Check) -> Rate | None:
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
     if not isinstance(metric, Disparity) or metric.over_groups is not None:
         return None
-    policy = metric.reference or (check.terms.reference.policy if check.terms.reference else None)
-    rate = metric.parts[0][0]
+    rate, policy = metric.parts[0][0], metric.reference or check.terms.policy
     over_all = not metric.to_reference or policy in EXTREME_REFERENCES
     return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
 
@@ -248,7 +248,3 @@ def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
     if metric.comparison.quotient:
         return share * min(abs(1 - bound) for bound in bounds)
     return min(bounds)
-
-
-def _people(n: int) -> str:
-    return f"{n:,} {'person' if n == 1 else 'people'}"

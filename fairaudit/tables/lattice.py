@@ -9,14 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.cube import Floats, Grouping, GroupTable, Ints
+from fairaudit.cube import Floats, Grouping, GroupTable
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import find_intervals, find_parts, group_at
-from fairaudit.evidence.appearances import (
-    Appearances,
-    RateInSubsets,
-    find_appearances,
-)
+from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -93,10 +89,8 @@ def _asks(check: Check, request: MetricRequest) -> bool:
         and check.of == request.of
         and not check.given
         and check.terms.parameters == request.terms.parameters
-        and (check.terms.of_class, check.against, check.terms.at)
-        == (request.terms.of_class, request.against, request.terms.at)
-        and (check.terms.reference and check.terms.reference.policy)
-        == (request.terms.reference and request.terms.reference.policy)
+        and (check.terms.of_class, check.against, check.terms.at, check.terms.policy)
+        == (request.terms.of_class, request.against, request.terms.at, request.terms.policy)
     )
 
 
@@ -158,17 +152,11 @@ def _title(request: MetricRequest) -> str:
         words.append(f"at {request.terms.at}")
     if request.against is not None:
         words.append(f"against {request.against}")
-    if request.terms.reference is not None:
-        policy = request.terms.reference.policy
+    policy = request.terms.policy
+    if policy is not None:
         words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
-    return " ".join(words) + _parameters_in_words(request)
-
-
-def _parameters_in_words(request: MetricRequest) -> str:
-    """The pseudo-counts of an entry: both parameters, whichever the spec names."""
-    return "".join(
-        f", {name} {value}" for name, value in request.terms.parameters.as_texts().items()
-    )
+    parameters = request.terms.parameters.as_texts()
+    return " ".join(words) + "".join(f", {name} {value}" for name, value in parameters.items())
 
 
 def _as_spread(metric: Metric) -> Metric:
@@ -178,41 +166,38 @@ def _as_spread(metric: Metric) -> Metric:
 
 def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The value that departs most from the ideal."""
-    ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
-    answered = np.flatnonzero(evaluation.judged[:1].any(axis=0))
-    departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
-    known = bool(len(answered)) and not np.isnan(departures).all()
-    worst = int(np.nanargmax(departures)) if known else 0
-    departure, w = (float(departures[worst]), int(answered[worst])) if known else (math.nan, 0)
-    table = evaluation.table
-    estimate = (
-        write_estimate(evaluation, 0, w, find_intervals(evaluation))
-        if known
-        else _nothing(evaluation, answered)
-    )
-    pair = (evaluation.first, evaluation.second) if known else ()
-    first, second = (group_at(table, side[0, w]) for side in pair) if pair else ((), ())
-    return LatticeEntry(
+    table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
+    nothing = LatticeEntry(
         metric=evaluation.metric.id,
         title=title,
         of=table.of,
-        estimate=estimate,
-        first=first,
-        second=second,
-        parts=find_parts(evaluation, 0, w) if known else (),
+        estimate=Estimate(math.nan),
+        first=(),
+        second=(),
+        parts=(),
         spread=evaluation.spread,
-        decided_by=evaluation.decided_by(0, w) if known else None,
+        decided_by=None,
         judged=judged,
         limited=limited,
-        departure=departure,
+        departure=math.nan,
     )
-
-
-def _nothing(evaluation: Evaluation, answered: Ints) -> Estimate:
-    w = int(answered[0]) if len(answered) else 0
-    if not evaluation.table.groups:
-        return Estimate(math.nan, reason="no group is known")
-    return Estimate(math.nan, reason=explain_undefined(evaluation, 0, w))
+    ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
+    departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
+    if np.isnan(departures).all():
+        w = int(answered[0]) if len(answered) else 0
+        why = explain_undefined(evaluation, 0, w) if table.groups else "no group is known"
+        return replace(nothing, estimate=Estimate(math.nan, reason=why))
+    worst = int(np.nanargmax(departures))
+    w = int(answered[worst])
+    return replace(
+        nothing,
+        estimate=write_estimate(evaluation, 0, w, find_intervals(evaluation)),
+        first=group_at(table, evaluation.first[0, w]),
+        second=group_at(table, evaluation.second[0, w]),
+        parts=find_parts(evaluation, 0, w),
+        decided_by=evaluation.decided_by(0, w),
+        departure=float(departures[worst]),
+    )
 
 
 def _departures(values: Floats, ideal: int | Fraction) -> Floats:

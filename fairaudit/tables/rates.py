@@ -43,12 +43,7 @@ from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import (
-    Tables,
-    list_places,
-    list_rates,
-    write_estimate,
-)
+from fairaudit.tables.evaluations import Tables, list_places, list_rates, write_estimate
 from fairaudit.verdict import Limit
 
 
@@ -236,7 +231,7 @@ def _comparison_rows(
     request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
 ) -> Iterator[ComparisonRow]:
     """The rows of one evaluation: whatever is judged in a known stratum."""
-    table, policy, spread = evaluation.table, evaluation.terms.reference, evaluation.spread
+    table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
     compare, parameters = find_comparison_id(request.metric), request.options
     alone = spread or (isinstance(request.metric, Disparity) and not request.metric.has_other_side)
     over = None if evaluation.averaged is None else evaluation.strata
@@ -256,7 +251,7 @@ def _comparison_rows(
                 by=table.by,
                 stratum=stratum,
                 group=None if spread else table.groups[w],
-                reference=str(policy.policy) if policy and not alone else None,
+                reference=str(policy) if policy and not alone else None,
                 parameters=parameters,
                 estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
                 parts=find_parts(evaluation, z, w),

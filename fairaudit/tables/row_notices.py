@@ -8,12 +8,7 @@ import numpy as np
 
 from fairaudit.cube import Group, Rows, RowTable
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.metrics import (
-    Evaluation,
-    Metric,
-    Requirement,
-    describe_group,
-)
+from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group
 from fairaudit.metrics.individual import (
     CAUSAL_DISCRIMINATION,
     CONSISTENCY,
@@ -132,7 +127,7 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
     if not neighbours.is_enough:
         return
     sample = neighbours.ask(choose_asked(table, 0, people))
-    sizes = neighbours.sizes[neighbours.row[table_profile(table)[sample]]]
+    sizes = neighbours.sizes[neighbours.row[locate(table.features).profile[sample]]]
     tied = int((sizes > k).sum())
     name = f"{request.metric.id} of the {request.of}, k {k}"
     if tied:
@@ -145,11 +140,6 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
             f"{name}: neighbours were looked up for {len(sample):,} of {len(people):,} people, a "
             "sample by a hash of their values, and among all of them"
         )
-
-
-def table_profile(table: RowTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The profile of each person of a table: equal for those who are equal in every feature."""
-    return locate(table.features).profile
 
 
 def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Notice]:

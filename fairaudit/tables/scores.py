@@ -1,9 +1,11 @@
-"""How the score is distributed over the groups, its curves, and rates along numeric attributes."""
+"""How scores and features are distributed over groups, curves, rates along numeric attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,17 @@ from fairaudit.histogram import Histogram, auc, quantile
 from fairaudit.metrics.counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.recode import Cubes
-from fairaudit.result import Calibration, Curve, LocalRate, LocalRates, ScoreRow, Threshold
+from fairaudit.recode.scores import Distribution
+from fairaudit.recode.side_cubes import Described
+from fairaudit.result import (
+    Calibration,
+    Curve,
+    FeatureRow,
+    LocalRate,
+    LocalRates,
+    ScoreRow,
+    Threshold,
+)
 from fairaudit.stats import proportions, smoothing
 
 _HALF = Fraction(1, 2)
@@ -38,23 +50,17 @@ def scores(
             if not n:
                 continue
             used = np.flatnonzero(people)
-            moments = histogram.moments[0][g] if histogram.moments else None
-            mean = None if moments is None else moments.mean
             ranking = auc(by_label[1, used], by_label[0, used], histogram.bins.single[used])
-            median = quantile(people, histogram.bins, _HALF)
+            numbers = _describe(histogram, g)
             if not histogram.by and exact is not None and exact.people == n:
-                median = exact.value, exact.value
+                numbers["median"] = exact.value, exact.value
             yield ScoreRow(
                 column=column,
                 by=histogram.by,
                 group=group,
                 known=bool(histogram.known[g]),
                 n=n,
-                mean=None if mean is None else float(mean),
-                deviation=None if moments is None else moments.deviation,
-                lowest=float(histogram.low[0, g]),
-                highest=float(histogram.high[0, g]),
-                median=median,
+                **numbers,
                 auc=None if ranking is None else ranking[0],
                 auc_error=None if ranking is None else ranking[1],
             )
@@ -156,3 +162,78 @@ def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
             bandwidth=width,
             points=tuple(LocalRate(*point) for point in points if np.isfinite(point[1])),
         )
+
+
+def features(cubes: Cubes) -> Iterator[FeatureRow]:
+    """A row for each feature, of everybody and of each group of each attribute."""
+    listed: set[str] = set()
+    for described in cubes.described:
+        score = cubes.scores.get(described.column)
+        if described.column not in listed:
+            listed.add(described.column)
+            everybody = replace(
+                described,
+                by=(),
+                groups=((),),
+                known=np.ones(1, np.bool_),
+                missing=described.missing.sum(keepdims=True),
+                people=described.people.sum(axis=1, keepdims=True),
+            )
+            yield from _feature_rows(everybody, score)
+        yield from _feature_rows(described, score)
+
+
+def _feature_rows(described: Described, score: Distribution | None) -> Iterator[FeatureRow]:
+    histogram = None
+    if score is not None:
+        histogram = score.histogram(described.by, (), described.groups, ((),))
+    for g, group in enumerate(described.groups):
+        people, missing = described.people[:, g], int(described.missing[g])
+        n = int(people.sum())
+        if not n + missing:
+            continue
+        row = FeatureRow(
+            feature=described.column,
+            by=described.by,
+            group=group,
+            known=bool(described.known[g]),
+            n=n,
+            missing=missing,
+        )
+        yield _of_levels(row, described, people) if histogram is None else (
+            _of_numbers(row, histogram, g)
+        )  # fmt: skip
+
+
+def _of_levels(row: FeatureRow, described: Described, people: Ints) -> FeatureRow:
+    """The row with what tells of levels: how many there are, the commonest, and their entropy."""
+    if not row.n:
+        return replace(row, levels=0)
+    shares = people[people > 0] / row.n
+    return replace(
+        row,
+        levels=len(shares),
+        commonest=described.levels[int(people.argmax())],
+        entropy=0.0 - float((shares * np.log2(shares)).sum()),
+    )
+
+
+def _of_numbers(row: FeatureRow, histogram: Histogram, g: int) -> FeatureRow:
+    """The row with what tells of numbers."""
+    if not histogram.people[0, :, g].any():
+        return row
+    return replace(row, **_describe(histogram, g))
+
+
+def _describe(histogram: Histogram, g: int) -> dict[str, Any]:
+    """What tells of the numbers of a group; the median lies between both of its own."""
+    moments = histogram.moments[0][g] if histogram.moments else None
+    mean = None if moments is None else moments.mean
+    people = histogram.people[0, :, g].sum(axis=0)
+    return {
+        "mean": None if mean is None else float(mean),
+        "deviation": None if moments is None else moments.deviation,
+        "lowest": float(histogram.low[0, g]),
+        "highest": float(histogram.high[0, g]),
+        "median": quantile(people, histogram.bins, _HALF),
+    }

@@ -27,7 +27,7 @@ import fairaudit
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.pooling import is_pooled
+from fairaudit.metrics.share_models import is_pooled
 
 __all__ = ["captured"]
 

@@ -30,7 +30,7 @@ from twins import (
 )
 
 from fairaudit.metrics import CATALOGUE, GroupMetric, Requirement
-from fairaudit.metrics.pooling import is_pooled
+from fairaudit.metrics.share_models import is_pooled
 
 __all__ = ["captured"]
 

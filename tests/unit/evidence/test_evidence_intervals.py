@@ -404,7 +404,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     among = np.ones(k, dtype=np.bool_)
     found = multiplicity.smallest_ratio(share, size, among, alpha)
     assert found == pytest.approx((low.min(), high.min()), rel=1e-7)
-    ratio = multiplicity.ratio_to_highest(share, size, among, alpha)
+    ratio = multiplicity.ratio_to_extreme(share, size, among, alpha, lowest=False)
     for g in range(k):
         expected = (low[i == g].min(), high[i == g].min())
         assert (ratio[0][g], ratio[1][g]) == pytest.approx(expected, rel=1e-7)

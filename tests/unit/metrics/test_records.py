@@ -200,7 +200,8 @@ def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
 ) -> None:
     """By each of its names, however they are written; none of them is a measure's."""
     for name in notion.names:
-        assert metrics.find_entry(name) is None
+        assert metrics.find_metric(name) is None
+        assert metrics.find_comparison(name) is None
         for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
             assert metrics.find_unsupported(written) is notion
             told = metrics.suggest(written)

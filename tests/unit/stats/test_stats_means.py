@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,11 +23,18 @@ Floats = NDArray[np.float64]
 Sample = Sequence[float]
 
 
-def summary(values: Sample) -> tuple[Floats, Floats, Floats]:
+def summary(values: Sample) -> means.Summary:
     """The mean, the sum of squared deviations and the size of a sample, as arrays."""
     sample = np.asarray(values, dtype=np.float64)
     mean, deviation = sample.mean(), ((sample - sample.mean()) ** 2).sum()
-    return np.array(mean), np.array(deviation), np.array(float(len(sample)))
+    return means.Summary(np.array(mean), np.array(deviation), np.array(float(len(sample))))
+
+
+def bounds(mean: Any, deviation: Any, n: Any, alpha: float = 0.05) -> tuple[float, float]:
+    """The interval of a single mean, beside which there is no other group."""
+    mean, deviation, n = (np.array([float(part)]) for part in (mean, deviation, n))
+    (low,), (high,) = means.moderated_interval(mean, deviation, n, alpha)
+    return float(low), float(high)
 
 
 # Normal ------------------------------------------------------------------------------------------
@@ -131,7 +138,7 @@ WELCH = [
 
 @pytest.mark.parametrize("row", WELCH, ids=lambda row: row.t)
 def test_welch_is_as_published(row: Means) -> None:
-    both = (*summary(row.one), *summary(row.other))
+    both = summary(row.one), summary(row.other)
     t, df, p = means.welch_test(*both)
     low, high = means.welch(*both)
     found = map(float, (t, df, p, low, high))
@@ -141,7 +148,7 @@ def test_welch_is_as_published(row: Means) -> None:
 
 def test_student_is_as_published() -> None:
     """?oneway.test on sleep with var.equal = TRUE prints t² = 3.4626 on 1 and 18, p .07919."""
-    t, df, p = means.student_test(*summary(DRUG_1), *summary(DRUG_2))
+    t, df, p = means.student_test(summary(DRUG_1), summary(DRUG_2))
     assert float(t) < 0
     assert printed(float(t) ** 2, "3.4626")
     assert float(df) == 18
@@ -151,7 +158,7 @@ def test_student_is_as_published() -> None:
 def test_the_interval_of_a_mean_is_as_published() -> None:
     """R, ?t.test, sleep, paired = TRUE: the mean of the differences is -1.58."""
     differences = [one - other for one, other in zip(DRUG_1, DRUG_2, strict=True)]
-    low, high = means.interval(*summary(differences))
+    low, high = bounds(*summary(differences))
     assert printed(float(low), "-2.4598858")
     assert printed(float(high), "-0.7001142")
 
@@ -177,7 +184,7 @@ def test_student_with_little_freedom_is_exact_far_out(
         (2.0, 1 / math.tan(math.pi * alpha / 2)),
         (3.0, (1 - alpha) * math.sqrt(2 / (alpha * (2 - alpha)))),
     ):
-        low, high = means.interval(np.array(mean), np.array(deviation), np.array(n), alpha)
+        low, high = bounds(mean, deviation, n, alpha)
         reach = t * math.sqrt(deviation / (n * (n - 1)))
         if math.isfinite(reach):
             assert float(high) - mean == pytest.approx(reach, rel=1e-6, abs=1e-9)
@@ -187,7 +194,7 @@ def test_student_with_little_freedom_is_exact_far_out(
 @given(st.floats(0.5, 1e8))
 def test_the_tail_of_student_is_exact_far_out(t: float) -> None:
     """Two against two with pooled variance leave 2 degrees of freedom: p = 1 - t/sqrt(2 + t²)."""
-    sides = (np.array(t), np.array(1.0), np.array(2.0), np.array(0.0), np.array(1.0), np.array(2.0))
+    sides = (means.Summary(*map(np.array, (mean, 1.0, 2.0))) for mean in (t, 0.0))
     found, df, p = map(float, means.student_test(*sides))
     assert (found, df) == pytest.approx((t, 2))
     root = math.sqrt(2 + t * t)
@@ -195,7 +202,7 @@ def test_the_tail_of_student_is_exact_far_out(t: float) -> None:
 
 
 def test_certainty_leaves_every_mean_open() -> None:
-    low, high = means.interval(np.array(1.0), np.array(2.0), np.array(4.0), 0.0)
+    low, high = bounds(1.0, 2.0, 4.0, 0.0)
     assert (float(low), float(high)) == (-math.inf, math.inf)
 
 
@@ -206,7 +213,7 @@ samples = st.lists(st.integers(-40, 40).map(float), min_size=3, max_size=20).fil
 
 @given(samples, samples, st.sampled_from([1e-9, 0.05, 0.5]))
 def test_scipy_prints_the_same_t(one: Sample, other: Sample, alpha: float) -> None:
-    both = (*summary(one), *summary(other))
+    both = summary(one), summary(other)
     for test, equal in ((means.student_test, True), (means.welch_test, False)):
         theirs = scipy.stats.ttest_ind(one, other, equal_var=equal)
         t, df, p = map(float, test(*both))
@@ -219,8 +226,7 @@ def test_scipy_prints_the_same_t(one: Sample, other: Sample, alpha: float) -> No
     size = len(one)
     spread = scipy.stats.tstd(one) / math.sqrt(size)
     expected = scipy.stats.t.interval(1 - alpha, size - 1, float(np.mean(one)), spread)
-    low, high = means.interval(*summary(one), alpha)
-    assert (float(low), float(high)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert bounds(*summary(one), alpha) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 @given(st.lists(samples, min_size=2, max_size=5))
@@ -232,16 +238,17 @@ def test_statsmodels_prints_the_same_welch_anova(groups: list[Sample]) -> None:
     assert (df1, df2) == pytest.approx(theirs.df)
     assert p == pytest.approx(theirs.pvalue, rel=1e-6, abs=0)
     if len(groups) == 2:
-        t, df, same = map(float, means.welch_test(*summary(groups[0]), *summary(groups[1])))
+        t, df, same = map(float, means.welch_test(*map(summary, groups)))
         assert (f, df2, p) == pytest.approx((t * t, df, same), rel=1e-7, abs=1e-9)
 
 
 def test_means_come_in_arrays() -> None:
     mean, deviation, n = np.array([[1.0], [2]]), np.array([4.0, 8, 9]), np.array([5.0, 9, 4])
-    low, high = means.interval(mean, deviation, n, np.array(0.05))
+    low, high = means.moderated_interval(mean, deviation, n, np.array(0.05))
     assert low.shape == high.shape == (2, 3)
     np.testing.assert_allclose((low + high) / 2, np.broadcast_to(mean, (2, 3)))
-    t, df, p = means.welch_test(mean, deviation, n, np.array(0.0), np.array(3.0), np.array(7.0))
+    other = means.Summary(*map(np.array, (0.0, 3.0, 7.0)))
+    t, df, p = means.welch_test(means.Summary(mean, deviation, n), other)
     assert t.shape == p.shape == np.broadcast_shapes(df.shape, (2, 3)) == (2, 3)
     stacked = np.stack([deviation, deviation])
     f, df1, df2, p = means.welch_anova(stacked, stacked, np.stack([n, n]))
@@ -254,13 +261,11 @@ def test_means_come_in_arrays() -> None:
 
 def test_too_few_people_have_no_spread() -> None:
     one, zero = np.array([1.0, 0, math.nan]), np.array([0.0, 0, math.nan])
-    low, high = means.interval(np.array([3.0, math.nan, 1]), zero, one)
+    low, high = means.moderated_interval(np.array([3.0, math.nan, 1]), zero, one)
     assert np.isnan(low).all()
     assert np.isnan(high).all()
-    for values in (
-        *means.welch(np.array([3.0]), np.array([0.0]), np.array([1.0]), *summary(DRUG_1)),
-        *means.welch_test(np.array([3.0]), np.array([0.0]), np.array([1.0]), *summary(DRUG_1)),
-    ):
+    sides = means.Summary(*np.array([[3.0], [0.0], [1.0]])), summary(DRUG_1)
+    for values in (*means.welch(*sides), *means.welch_test(*sides)):
         assert np.isnan(values).all()
     for broken in ((0.0, 10.0), (3.0, 1.0)):
         deviation = np.array([4.0, broken[0], 5])
@@ -273,8 +278,8 @@ def test_too_few_people_have_no_spread() -> None:
 
 @given(samples, samples)
 def test_swapped_means_swap_the_bounds(one: Sample, other: Sample) -> None:
-    low, high = means.welch(*summary(one), *summary(other))
-    swapped = means.welch(*summary(other), *summary(one))
+    low, high = means.welch(summary(one), summary(other))
+    swapped = means.welch(summary(other), summary(one))
     assert (float(low), float(high)) == pytest.approx((-float(swapped[1]), -float(swapped[0])))
     assert float(low) <= np.mean(one) - np.mean(other) <= float(high)
 

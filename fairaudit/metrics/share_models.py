@@ -1,0 +1,364 @@
+"""Metrics under a model of the shares: partial pooling, a credible region, draws that are given.
+
+By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
+set of distributions: a credible region of the audit's confidence, or draws from somebody's
+posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends
+from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.memoize import memoize
+from fairaudit.metrics import works
+from fairaudit.metrics.counts import GroupCounts, count_groups
+from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.differential_fairness import (
+    DIFFERENTIAL_FAIRNESS,
+    PSEUDO_COUNTS,
+    count_classes,
+)
+from fairaudit.metrics.disparities import Disparity
+from fairaudit.metrics.eligibility import are_comparable
+from fairaudit.metrics.epsilon import (
+    JEFFREYS,
+    candidate_pairs,
+    compute_epsilon,
+    credible_ends,
+    widest_log_ratios,
+)
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
+from fairaudit.metrics.terms import (
+    DEFAULT_INFERENCE,
+    NO_MINIMUM,
+    NO_PARAMETERS,
+    Minimum,
+    Parameters,
+)
+from fairaudit.stats.pooling import PooledShares, pool_shares
+
+
+def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | None:
+    """The shares of the groups that may be compared, [G]; None where the outcome never varies."""
+    fitted = table.eligible & (trials > 0)
+    if not 0 < hits[fitted].sum() < trials[fitted].sum():
+        return None
+    names = [[group[at][1] for group in table.groups] for at in range(len(table.by))]
+    codes = [np.unique(column, return_inverse=True)[1] for column in names]
+    levels = np.array(codes or [np.zeros(len(table.groups), dtype=np.int64)])
+    shares = pool_shares(hits[fitted], trials[fitted], levels[:, fitted])
+
+    def place(values: Floats) -> Floats:
+        placed = np.full((*values.shape[:-1], len(fitted)), np.nan)
+        placed[..., fitted] = values
+        return placed
+
+    of_all = (shares.mean, shares.logit, shares.below, shares.above)
+    return PooledShares(*map(place, of_all))
+
+
+@memoize
+def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
+    """The shares of each class against the rest, by stratum: [Z][K]."""
+    plain = count_classes(table, NO_MINIMUM)
+    trials = plain.counts.sum(axis=1)
+    return [
+        [_pool(table, hits, trials[z]) for hits in counts] for z, counts in enumerate(plain.counts)
+    ]
+
+
+def _pooled_epsilon(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """ε of the posterior means of the shares."""
+    plain = count_classes(table, minimum)
+    means = np.zeros_like(plain.counts)
+    pooled = _pool_classes(table)
+    for z, classes in enumerate(pooled):
+        for k, shares in enumerate(classes):
+            means[z, k] = 0.0 if shares is None else np.nan_to_num(shares.mean)
+    values = compute_epsilon(means, plain.n, plain.takes_part, 0.0, plain.outcomes)
+    varies = np.array([any(shares is not None for shares in classes) for classes in pooled])
+    return replace(
+        values,
+        value=np.where(varies, values.value, np.nan),
+        counts=plain.counts,
+        everybody=plain.everybody,
+    )
+
+
+def _interval_of_pooled(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+    """Of the shares of all groups together: of two classes each is what the other leaves."""
+    plain = count_classes(table, minimum)
+    strata, classes, _groups = plain.counts.shape
+    levels = np.broadcast_to(alpha, (strata,))
+    result = np.full((2, strata), np.nan)
+    for z, among in enumerate(plain.takes_part):
+        known = [shares for shares in _pool_classes(table)[z] if shares is not None]
+        if among.sum() < 2 or not known:
+            continue
+        count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
+        ends = [shares.ends(float(levels[z]) / count) for shares in known]
+        with np.errstate(divide="ignore"):
+            low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
+        result[:, z] = widest_log_ratios(low, high, among)
+    return result[0], result[1]
+
+
+@memoize
+def pooled_counts(table: GroupTable) -> GroupCounts:
+    """The cells of a table with the pooled share of those selected, of the groups themselves."""
+    counts = count_groups(table)
+    selected = counts.weighted.selected / counts.scale
+    trials = selected + counts.weighted.rejected / counts.scale
+    if counts.squares is not None:
+        squares = counts.squares.selected + counts.squares.rejected
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept = np.nan_to_num(np.fmin(trials / squares, 1.0))
+        selected, trials = selected * kept, trials * kept
+    pooled = tuple(_pool(table, *pair) for pair in zip(selected, trials, strict=True))
+    return replace(counts, pooled=pooled)
+
+
+def _expected_share(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    n = np.asarray(counts.people.selected + counts.people.rejected)
+    value = np.full(n.shape, np.nan)
+    for z, shares in enumerate(counts.pooled):
+        if shares is not None:
+            value[z] = np.where(n[z] > 0, shares.mean, np.nan)
+    return value, n
+
+
+def _ends_of_share(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+    sides = np.full((2, *np.shape(counts.people.selected)), np.nan)
+    levels = np.broadcast_to(alpha, sides.shape[1:])
+    for z, shares in enumerate(counts.pooled):
+        if shares is not None:
+            sides[:, z] = shares.ends(levels[z])
+    return sides[0], sides[1]
+
+
+_PRIORS = (
+    "Constant, levels and deviations are normal with standard deviations 5, 2.5 and τ on the logit "
+    "scale, τ half-normal with 1; of one attribute its levels are the deviations."
+)
+
+
+POOLED_SELECTION_RATE = Formula(
+    id="pooled_selection_rate",
+    title="Selection rate by partial pooling",
+    short="pooled sel. rate",
+    family="independence",
+    means="The share selected that is expected of the group, with its own people and what its "
+    "attributes say of it: a small intersection is drawn to its main effects, a large one is not.",
+    caution="Beside the selection rate, never in its place: a small group that is treated unlike "
+    "all others is drawn to them. Not a share of anybody who was counted.",
+    source=works.FOULDS_BAYES,
+    elsewhere=f"Hierarchical logistic regression. {_PRIORS}",
+    better=Better.POLARITY,
+    formula="E[p], logit p = constant + effects of the levels + deviation of the group",
+    undefined="an outcome that never varies, nobody in the group, or several groups together",
+    requirements=frozenset({Requirement.PREDICTION}),
+    value_of=_expected_share,
+    ends_of=_ends_of_share,
+    uses_everybody=True,
+    method="credible, partial pooling",
+)
+
+
+DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
+    id="differential_fairness_pooled",
+    title="Differential fairness ε by partial pooling",
+    short="pooled ε",
+    aliases=("epsilon_pooled",),
+    family="independence",
+    means="The largest log-ratio of the probability of any outcome between any two groups, as a "
+    "hierarchical model of the groups expects it.",
+    caution="Finite where a small group lacks an outcome, because the model says so, not the data: "
+    "read the raw ε beside it. Its ε of a subset is of a model of that subset, so that Theorem 3.2 "
+    "does not bound it.",
+    source=works.FOULDS_BAYES,
+    elsewhere=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
+    f"modelled against the rest. {_PRIORS}",
+    value_of=_pooled_epsilon,
+    formula="max over outcomes y, groups g, h of |ln E[P(y|g)] - ln E[P(y|h)]|, with "
+    "logit P(y|g) = constant + effects of the levels + deviation of the group",
+    interval=_interval_of_pooled,
+    method="credible, all groups together",
+    judges_all_attributes=True,
+)
+
+
+def _credible(
+    table: GroupTable,
+    minimum: Minimum,
+    parameters: Parameters,
+    alpha: float = DEFAULT_INFERENCE.alpha,
+) -> TableValue:
+    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
+    plain = DIFFERENTIAL_FAIRNESS.value_of(table, minimum, NO_PARAMETERS)
+    classes = len(table.classes)
+    prior = parameters.per_outcome(classes) or JEFFREYS
+    lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
+    strata_index = np.arange(len(lower))
+    ends = [np.log(upper), np.log(lower)]
+    best = np.full(len(strata_index), np.nan)
+    outcome = np.full(len(strata_index), -1, dtype=np.int64)
+    high, low = outcome.copy(), outcome.copy()
+    # As for ε itself: groups without anybody in the denominator leave it undefined.
+    enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
+    for y in range(classes):
+        for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
+            spread = ends[0][strata_index, y, top] - ends[1][strata_index, y, bottom]
+            better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
+            best[better], outcome[better] = spread[better], y
+            high[better], low[better] = top[better], bottom[better]
+    return replace(plain, value=best, outcome=outcome, highest_group=high, lowest_group=low)
+
+
+DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
+    id="differential_fairness_credible",
+    title="Differential fairness ε over a credible region",
+    short="ε of Θ",
+    aliases=("epsilon_credible",),
+    family="independence",
+    means="The largest log-ratio that any distribution in a credible region of the audit's "
+    "confidence allows: Θ of Definition 3.1.",
+    caution="An upper bound that grows with the number of groups and as they shrink; no interval "
+    "of ε, and no test.",
+    source=works.FOULDS,
+    elsewhere="A percentile interval of posterior draws of ε misses 0 always at equality, and is "
+    "not offered.",
+    value_of=_credible,
+    value_at=_credible,
+    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
+    "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
+    "pseudo-count ½ unless said otherwise",
+    takes=PSEUDO_COUNTS,
+    judges_all_attributes=True,
+    version=2,
+    no_interval="it is the end of a credible region itself",
+)
+
+
+def _spreads(table: GroupTable, minimum: Minimum) -> tuple[TableValue, Floats, Floats]:
+    """Who takes part, the log-probabilities [D, K, G], and their widest differences [D, K]."""
+    plain = count_classes(table, minimum)
+    among = plain.takes_part[0]
+    nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)
+    draws = nothing if table.draws is None else table.draws
+    with np.errstate(divide="ignore"):
+        logs = np.log(draws)
+    if among.sum() < 2 or len(plain.value) != 1:
+        return plain, logs, np.full(draws.shape[:2], np.nan)
+    high, low = logs[..., among].max(axis=-1), logs[..., among].min(axis=-1)
+    with np.errstate(invalid="ignore"):
+        # An outcome that no group has is not in the range.
+        return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
+
+
+def _largest_of_draws(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """ε of Θ: the largest over all draws, with the pair and outcome that attain it."""
+    plain, logs, spreads = _spreads(table, minimum)
+    if np.isnan(spreads).any():
+        return replace(plain, value=np.full(len(plain.value), np.nan))
+    d, k = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
+    among = plain.takes_part[0]
+    high, low = (
+        int(pick(np.where(among, logs[d, k], worst)))
+        for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
+    )
+    outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
+    return replace(
+        plain, value=spreads[d, k][None], outcome=outcome, highest_group=first, lowest_group=second
+    )
+
+
+def _mean_of_draws(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+    """The mean over draws of each draw's ε."""
+    plain, _logs, spreads = _spreads(table, minimum)
+    value = np.full(len(plain.value), spreads.max(axis=1).mean())
+    return TableValue.of(value, plain.takes_part, plain.n)
+
+
+def _interval_of_draws(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+    """The equal-tailed interval of the draws' ε."""
+    epsilons = _spreads(table, minimum)[2].max(axis=1)
+    level = float(np.asarray(alpha).reshape(-1)[0])
+    low, high = np.quantile(epsilons, [level / 2, 1 - level / 2])
+    return np.array([low]), np.array([high])
+
+
+_DRAWS = (
+    "Of subsets the probabilities are means over their parts, weighed by the people of the data: "
+    "P(y | s, θ) = Σ P(y | e, s, θ) P(e | s)."
+)
+
+
+DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
+    id="differential_fairness_draws",
+    title="Differential fairness ε over given draws",
+    short="ε of the draws",
+    aliases=("epsilon_draws",),
+    family="independence",
+    means="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws that "
+    "`draws:` or `--draws` names, such as those of a Stan or PyMC model.",
+    caution="No better than the model that was drawn from. The more draws, the larger: the mean "
+    "over draws is `differential_fairness_posterior_mean`.",
+    source=works.FOULDS,
+    elsewhere=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
+    value_of=_largest_of_draws,
+    formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
+    undefined="draws that are not by these attributes, or fewer than two groups",
+    no_interval="it is the largest over all draws itself",
+    judges_all_attributes=True,
+    requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
+)
+
+
+DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
+    id="differential_fairness_posterior_mean",
+    title="Differential fairness ε, mean over given draws",
+    short="mean ε of draws",
+    family="independence",
+    means="The mean over the draws of Θ of each draw's ε, with the interval that holds the middle "
+    "of them.",
+    caution="No draw's ε is 0, even of groups that are alike: the interval is no test of equality.",
+    source=works.FOULDS_BAYES,
+    elsewhere=_DRAWS,
+    value_of=_mean_of_draws,
+    formula="mean over draws θ of max over y, g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
+    undefined="draws that are not by these attributes, or fewer than two groups",
+    interval=_interval_of_draws,
+    method="credible, of the draws",
+    no_test="ε of a draw is never 0, even of groups that are alike",
+    judges_all_attributes=True,
+    requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
+)
+
+
+MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType(
+    {
+        "pooled": {
+            DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_POOLED,
+            SELECTION_RATE.id: POOLED_SELECTION_RATE,
+        },
+        "draws": {DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_DRAWS},
+        "credible": {DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_CREDIBLE},
+    }
+)
+"""What a metric is under a model of the shares, by the name of the model: `model:` in a spec."""
+
+
+def is_pooled(metric: object) -> bool:
+    """Whether a metric, or a part of it, is computed by partial pooling."""
+    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else []
+    pooled = (POOLED_SELECTION_RATE, DIFFERENTIAL_FAIRNESS_POOLED)
+    return any(record in pooled for record in (metric, *parts))
