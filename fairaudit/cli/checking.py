@@ -22,7 +22,6 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
 from fairaudit.cli.output import (
     PageFormat,
@@ -31,7 +30,7 @@ from fairaudit.cli.output import (
     print_document,
     print_text,
 )
-from fairaudit.cli.streams import silenced, write_line
+from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
 
 if TYPE_CHECKING:

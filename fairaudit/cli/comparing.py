@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app, show_examples
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     PageFormat,
     check_page_outputs,
@@ -20,7 +19,7 @@ from fairaudit.cli.output import (
     print_text,
 )
 from fairaudit.cli.results import read_result
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:

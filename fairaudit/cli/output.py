@@ -13,9 +13,8 @@ import typer
 
 from fairaudit import names
 from fairaudit.cli import folder
-from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.streams import Color, is_colored, write_line
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.inputs import STDIN
 from fairaudit.processes import THIS_PROCESS, Workers

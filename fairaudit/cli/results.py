@@ -10,7 +10,6 @@ import typer
 
 from fairaudit import inputs, names
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     FILE_HELP,
     PageFormat,
@@ -24,6 +23,7 @@ from fairaudit.cli.output import (
     print_text,
     write_reports,
 )
+from fairaudit.cli.streams import Color
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:

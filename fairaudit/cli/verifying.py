@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, Debug, app
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     PageFormat,
     check_page_outputs,
@@ -17,7 +16,7 @@ from fairaudit.cli.output import (
     print_document,
     print_text,
 )
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 _Tables = Annotated[

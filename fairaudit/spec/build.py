@@ -16,9 +16,8 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.check_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.checks import read_metrics
-from fairaudit.spec.column_model import OutcomeKind
+from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec

@@ -29,8 +29,7 @@ from fairaudit.metrics.pooling import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import check_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
-from fairaudit.spec.columns import Columns
-from fairaudit.spec.groupings import Groupings
+from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.text import Document, Draft, Path
 from fairaudit.verdict import LimitQuotes
 
