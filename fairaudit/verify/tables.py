@@ -141,7 +141,7 @@ def _find_columns(path: str, header: Sequence[str], columns: ColumnNames) -> Col
     by = columns.by or tuple(name for name in header if name not in taken.values())
     if not by:
         raise UsageError(f"{path}: no column names groups", "--by COLUMN")
-    return ColumnNames(taken["n"], taken["selected"], taken["rate"], taken["ratio"], by)
+    return ColumnNames(**taken, by=by)
 
 
 def _is_per_cent(records: Sequence[dict[str, str]], columns: ColumnNames) -> bool:
