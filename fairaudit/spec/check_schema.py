@@ -131,6 +131,12 @@ class _Shared(Strict):
     Example: `warn`.
     """
 
+    @property
+    def limits(self) -> dict[str, Bound]:
+        """The limits that are set, by their side: `warn`, `fail`."""
+        sides = {"warn": self.warn, "fail": self.fail}
+        return {side: bound for side, bound in sides.items() if bound is not None}
+
 
 class Metric(_Shared, _Described):
     """A metric to report, and with a limit a check."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.spec import column_schema
 from fairaudit.spec.attributes import read_attribute, read_strata
 from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected, SimilarityColumns
@@ -57,6 +57,15 @@ class Columns:
             tuple(attribute.name for attribute in self.protected),
             tuple(stratum.name for stratum in self.strata),
         )
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The reference of each protected attribute that declares one."""
+        return {
+            attribute.name: attribute.reference.value
+            for attribute in self.protected
+            if attribute.reference
+        }
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
@@ -214,7 +223,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
         return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
-    return did_you_mean(name, (*known, *WORDS)) or f"; there is {', '.join((*known, *WORDS))}"
+    return suggest_known(name, (*known, *WORDS))
 
 
 def _split_intersection(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
