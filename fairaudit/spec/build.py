@@ -70,6 +70,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
     context = Context(draft, shape, columns, inference)
     scan, gates = read_scan(context)
     search, limits = read_search(context)
+    exclusion = shape.groups.exclude_below
     return Spec(
         path=draft.document.name,
         sha256=sha256,
@@ -88,7 +89,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         missing=_read_missing(draft, shape.missing),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
-        exclude_below=shape.groups.rule,
+        exclude_below=None if exclusion is None else exclusion.rule,
         expected=_read_expected(draft, shape.expect, columns),
         inference=inference,
         requests=requests,

@@ -5,21 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from fairaudit.metrics import (
-    OverGroups,
-    ReferencePolicy,
-)
+from fairaudit.metrics import OverGroups, ReferencePolicy
 from fairaudit.simpson import PairChoice, ReversalKind
-from fairaudit.spec.column_schema import (
-    StrataModel,
-    Strict,
-)
+from fairaudit.spec.column_schema import StrataModel, Strict
 from fairaudit.spec.fields import (
     KINDS,
     Average,

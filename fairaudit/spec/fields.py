@@ -9,11 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from fairaudit.errors import suggest_known
 from fairaudit.metrics import (

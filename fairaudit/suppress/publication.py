@@ -13,10 +13,7 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.recode import Cubes
-from fairaudit.result import (
-    AuditResult,
-    Provenance,
-)
+from fairaudit.result import AuditResult, Provenance
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.suppress.cell_sets import CellSets, has_few
 from fairaudit.suppress.disclosure_support import Support
