@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from types import UnionType
 
@@ -209,6 +209,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if not near:
         return ""
     return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"
+
+
+def suggest_known(word: str, known: Collection[str]) -> str:
+    """The end of a message: the nearest known words, or all of them where none is near."""
+    return did_you_mean(word, known) or f"; there is {', '.join(known)}"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

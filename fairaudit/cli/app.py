@@ -14,8 +14,8 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from fairaudit.cli.color import Color
 from fairaudit.cli.files import Outputs
+from fairaudit.cli.streams import Color
 
 _HELP = ["-h", "--help"]
 

@@ -27,7 +27,6 @@ from fairaudit.cli.app import (
     app,
     show_examples,
 )
-from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.ending import end_by_verdict
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -37,7 +36,7 @@ from fairaudit.cli.output import (
     print_report,
     write_reports,
 )
-from fairaudit.cli.streams import silenced, write_line
+from fairaudit.cli.streams import Color, is_colored, silenced, write_line
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.report import FORMATS
 

@@ -22,16 +22,9 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.color import Color
 from fairaudit.cli.ending import error_text
-from fairaudit.cli.output import (
-    PageFormat,
-    check_page_outputs,
-    format_named,
-    print_document,
-    print_text,
-)
-from fairaudit.cli.streams import silenced, write_line
+from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
+from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
 
 if TYPE_CHECKING:
@@ -147,15 +140,13 @@ def _print(found: DryRun, form: Format, color: Color, *, all_rows: bool, is_brie
     """Prints a dry run; of specs alone nothing but the last line, where it is for a terminal."""
     from fairaudit.report import dry_run as pages
 
-    if form.name == "json":
+    def json() -> str:
         from fairaudit import codec
-        from fairaudit.report import json
 
-        print_text(json.written(codec.write(codec.Preview(found))), form)
-    elif form.page is not None and form.name != "terminal":
-        print_text(form.page(pages.document(found, all_rows=all_rows)), form)
-    elif not is_brief or all_rows:
-        print_document(pages.document(found, all_rows=all_rows), color)
+        return write_json(codec.Preview(found))
+
+    if form.name != "terminal" or not is_brief or all_rows:
+        Page(lambda: pages.document(found, all_rows=all_rows), json).show(form, color)
 
 
 def _ending(found: DryRun) -> str:

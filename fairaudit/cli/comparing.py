@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app, show_examples
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
+    Page,
     PageFormat,
     check_page_outputs,
     clear_outputs,
     format_named,
     format_of_path,
-    print_document,
-    print_text,
+    write_json,
 )
 from fairaudit.cli.results import read_result
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fairaudit.compare import Changes
-    from fairaudit.report import Format
     from fairaudit.report.blocks import Document
     from fairaudit.result import AuditResult
 
@@ -96,20 +94,19 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     first = read_result(str(before))
     grid = _grid(first, all_rows=verbose) if after is None else ()
     if grid and models is None and len(_pairs(first)) > 1 and fail_on is _FailOn.NEVER:
-        _write_grid(grid, request, paths, format_named(format_name), color)
+        # In the formats for people; JSON is of two of the models.
+        page = Page(lambda: grid, _refuse_json_of_grid)
+        _write(page, request, paths)
+        page.show(format_named(format_name), color)
         return
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
         raise _nothing_to_judge(of_models=after is None)
     code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
-    for path in paths:
-        content = _rendered(format_of_path(path), changes, code, grid, all_rows=True)
-        request.outputs.write(path, content)
+    _write(_page(changes, code, grid, all_rows=True), request, paths)
     form = format_named(format_name)
-    if form.name != "terminal":
-        print_text(_rendered(form, changes, code, grid, all_rows=verbose), form)
-    elif not quiet:
-        print_document((*_page(changes, all_rows=verbose), *grid), color)
+    if form.name != "terminal" or not quiet:
+        _page(changes, code, grid, all_rows=verbose).show(form, color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
     write_line(_last_line(changes, names))
     raise typer.Exit(code)
@@ -129,23 +126,14 @@ def _grid(result: AuditResult, *, all_rows: bool) -> Document:
     return tuple(measures.models(result, None if all_rows else 1))
 
 
-def _write_grid(
-    grid: Document, request: Request, paths: Sequence[Path], form: Format, color: Color
-) -> None:
-    """Writes the grid of several models in the formats for people; JSON is of two of them."""
+def _refuse_json_of_grid() -> str:
+    what = "a comparison of more than two models is for people to read"
+    raise UsageError(what, "name two: --models FIRST SECOND")
+
+
+def _write(page: Page, request: Request, paths: Sequence[Path]) -> None:
     for path in paths:
-        request.outputs.write(path, _grid_text(grid, format_of_path(path)))
-    if form.name == "terminal":
-        print_document(grid, color)
-    else:
-        print_text(_grid_text(grid, form), form)
-
-
-def _grid_text(grid: Document, form: Format) -> str:
-    if form.page is None:
-        what = "a comparison of more than two models is for people to read"
-        raise UsageError(what, "name two: --models FIRST SECOND")
-    return form.page(grid)
+        request.outputs.write(path, page.render(format_of_path(path)))
 
 
 def _changes(
@@ -185,19 +173,15 @@ def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
     raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
 
 
-def _page(changes: Changes, *, all_rows: bool) -> Document:
+def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
+    """The changes, and below them the measures of all models where there is a grid of them."""
+    from fairaudit import codec
     from fairaudit.report import changes as pages
 
-    return pages.document(changes, all_rows=all_rows)
-
-
-def _rendered(form: Format, changes: Changes, code: int, grid: Document, *, all_rows: bool) -> str:
-    if form.page is not None:
-        return form.page((*_page(changes, all_rows=all_rows), *grid))
-    from fairaudit import codec
-    from fairaudit.report import json
-
-    return json.written(codec.write(codec.Comparison(code, changes)))
+    return Page(
+        lambda: (*pages.document(changes, all_rows=all_rows), *grid),
+        lambda: write_json(codec.Comparison(code, changes)),
+    )
 
 
 def _last_line(changes: Changes, names: str) -> str:

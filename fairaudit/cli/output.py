@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,15 +14,15 @@ import typer
 
 from fairaudit import names
 from fairaudit.cli import folder
-from fairaudit.cli.color import Color, is_colored
 from fairaudit.cli.files import Identity, Outputs, clear
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.streams import Color, is_colored, write_line
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.inputs import STDIN
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
+    from fairaudit.codec import Comparison, Preview, VerifiedTables
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 
@@ -38,6 +39,33 @@ PageFormat = Annotated[
 """The option of what prints a page that is no report of an audit."""
 
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a command shows that is no report of an audit: for people, and as JSON."""
+
+    document: Callable[[], Document]
+    json: Callable[[], str]
+
+    def render(self, form: Format) -> str:
+        """The text in a format that shows pages."""
+        return self.json() if form.page is None else form.page(self.document())
+
+    def show(self, form: Format, color: Color) -> None:
+        """Prints it in such a format."""
+        if form.name == "terminal":
+            print_document(self.document(), color)
+        else:
+            print_text(self.render(form), form)
+
+
+def write_json(record: Comparison | Preview | VerifiedTables) -> str:
+    """A record of the codec as the text of a JSON document."""
+    from fairaudit import codec
+    from fairaudit.report import json
+
+    return json.written(codec.write(record))
 
 
 def format_named(name: str) -> Format:

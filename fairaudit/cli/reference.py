@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, app
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import print_document
+from fairaudit.cli.streams import Color
 from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
     from fairaudit import codec
-    from fairaudit.spec import json_schema, schema_page
+    from fairaudit.spec import editor_schema, json_schema
 
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:
@@ -113,7 +113,7 @@ def schema(
                 f"only the schema of a spec is printed as Markdown, not that of a {of}",
                 "leave --format out",
             )
-        sys.stdout.write(schema_page.markdown())
+        sys.stdout.write(editor_schema.markdown())
         return
     tree = json_schema() if of is _Schema.SPEC else codec.schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

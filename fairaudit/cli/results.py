@@ -10,9 +10,9 @@ import typer
 
 from fairaudit import inputs, names
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app
-from fairaudit.cli.color import Color
 from fairaudit.cli.output import (
     FILE_HELP,
+    Page,
     PageFormat,
     check_outputs,
     check_page_outputs,
@@ -24,10 +24,10 @@ from fairaudit.cli.output import (
     print_text,
     write_reports,
 )
+from fairaudit.cli.streams import Color
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from fairaudit.report import Format
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
     from fairaudit.verdict import Finding
@@ -92,13 +92,12 @@ def show(
     request.outputs = clear_outputs(paths, lambda: _files_read(result))
     audit = _chosen_result(read_answers(result), data)
     finding = None if check is None else check_page.find(audit, check)
+    page = Page(lambda: _document(audit, finding), lambda: _rows(audit, finding))
     for path in paths:
-        request.outputs.write(path, _rendered(format_of_path(path), audit, finding))
+        request.outputs.write(path, page.render(format_of_path(path)))
     form = format_named(format_name)
-    if form.name != "terminal":
-        print_text(_rendered(form, audit, finding), form)
-    elif not paths:
-        print_document(_page(audit, finding), color)
+    if form.name != "terminal" or not paths:
+        page.show(form, color)
 
 
 @app.command()
@@ -194,20 +193,18 @@ def _is_of(answer: Answer, data: str) -> bool:
     return answer.title == data or data in paths or data in short
 
 
-def _page(result: AuditResult, finding: Finding | None) -> Document:
+def _document(result: AuditResult, finding: Finding | None) -> Document:
     """A finding, or the list of all."""
     from fairaudit.report import check_page
 
     return check_page.listing(result) if finding is None else check_page.document(result, finding)
 
 
-def _rendered(form: Format, result: AuditResult, finding: Finding | None) -> str:
-    """A finding, or the list of all, in a format of prose, or as rows of the JSON report."""
+def _rows(result: AuditResult, finding: Finding | None) -> str:
+    """A finding, or the list of all, as rows of the JSON report."""
     from fairaudit.report import json as report_json
     from fairaudit.report import worked_formula
 
-    if form.page is not None:
-        return form.page(_page(result, finding))
     rows = report_json.document(result)["checks"]
     if finding is None:
         return report_json.written({"checks": rows})

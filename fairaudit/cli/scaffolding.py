@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from fairaudit.engine.profiles import ColumnProfile, FileProfile
-    from fairaudit.scaffold import Choices, Role
+    from fairaudit.scaffold import Choices
     from fairaudit.spec import CsvFormat
 
 _Columns = Annotated[
@@ -97,53 +97,37 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    from fairaudit.scaffold import Choices
+    from fairaudit.engine import profiles
+    from fairaudit.scaffold import Choices, Role, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
-    columns = {"label": label, "prediction": prediction, "decision": decision}
+    columns = {
+        Role.LABEL: label,
+        Role.PREDICTION: prediction,
+        Role.DECISION: decision,
+        Role.SCORE: score,
+        Role.COUNT: count,
+        Role.WEIGHT: weight,
+    }
     choices = Choices(
         protected=_split(protected or ()),
-        columns=_name_roles({**columns, "score": score, "count": count, "weight": weight}),
+        columns={role: name for role, name in columns.items() if name is not None},
         counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
         strata=_split(strata or ()),
     )
-    header_names = _split([header] if header else [])
     with silenced(debug=debug):
-        form, profile = _profile(data, separator, decimal, encoding, header_names, has_header)
+        form = profiles.guess_format(
+            data,
+            separator=separator,
+            decimal=decimal,
+            encoding=encoding,
+            header=_split([header] if header else []),
+            has_header=has_header,
+        )
+        profile = profiles.profile_file(data, form, is_like_count, pair_counts)
     choices = _choose(choices, profile, can_ask=_can_ask() and not no_input)
     _write(data, output, choices, (form, profile), title or data.name)
-
-
-def _name_roles(columns: Mapping[str, str | None]) -> dict[Role, str]:
-    """The columns that are named, by their role."""
-    from fairaudit.scaffold import Role
-
-    return {Role(role): name for role, name in columns.items() if name is not None}
-
-
-def _profile(
-    data: Path,
-    separator: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    header: tuple[str, ...],
-    has_header: bool | None,  # noqa: FBT001  # as the option has it
-) -> tuple[CsvFormat, FileProfile]:
-    """How a file is written, and what it holds."""
-    from fairaudit import scaffold as first_spec
-    from fairaudit.engine import profiles
-
-    form = profiles.guess_format(
-        data,
-        separator=separator,
-        decimal=decimal,
-        encoding=encoding,
-        header=header,
-        has_header=has_header,
-    )
-    profile = profiles.profile_file(data, form, first_spec.is_like_count, first_spec.pair_counts)
-    return form, profile
 
 
 def _choose(choices: Choices, profile: FileProfile, *, can_ask: bool) -> Choices:

@@ -1,4 +1,4 @@
-"""Opens stdin, stdout and stderr where they are closed, and notes what they did not take.
+"""The standard streams: opened where they are closed, what they did not take, and colours.
 
 stdout carries the report: without it there is no verdict. stderr says what is going on: where
 nobody listens, nothing else changes.
@@ -12,6 +12,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairaudit.errors import Unwritten
@@ -22,6 +23,29 @@ if TYPE_CHECKING:
 _STDERR = 2
 _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
 """Each with the mode that a stream which was closed gets: nothing can be read, or written."""
+
+
+class Color(StrEnum):
+    """What `--color` may be."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+def is_colored(color: Color) -> bool | None:
+    """Whether to print in colours; None where the stream decides.
+
+    `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR` are as no-color.org, force-color.org
+    and bixense.com/clicolors have them, in this order.
+    """
+    if color is not Color.AUTO:
+        return color is Color.ALWAYS
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") not in {"", "0"}:
+        return True
+    return False if os.environ.get("CLICOLOR") == "0" else None
 
 
 def open_all() -> None:

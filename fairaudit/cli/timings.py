@@ -10,7 +10,6 @@ import builtins
 import time
 from collections.abc import Iterator
 from threading import get_ident
-from types import TracebackType
 from typing import Any, Self
 
 from fairaudit.progress import SILENT, Phase, Progress
@@ -32,12 +31,7 @@ class Stopwatch(Progress):
         builtins.__import__ = self._time_import
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         builtins.__import__ = self._import
         self.enter(self._phase)
 

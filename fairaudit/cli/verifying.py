@@ -9,15 +9,8 @@ from typing import Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, Debug, app
-from fairaudit.cli.color import Color
-from fairaudit.cli.output import (
-    PageFormat,
-    check_page_outputs,
-    format_named,
-    print_document,
-    print_text,
-)
-from fairaudit.cli.streams import write_line
+from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
+from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
 
 _Tables = Annotated[
@@ -52,7 +45,6 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec
     from fairaudit import verify as verifying
-    from fairaudit.report import json
     from fairaudit.report import verification as pages
     from fairaudit.result import Verification
 
@@ -66,13 +58,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
         )
         raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
     found = Verification(tuple(tables), len(rows), faults)
-    form = format_named(format_name)
-    if form.name == "json":
-        print_text(json.written(codec.write(codec.VerifiedTables(found))), form)
-    elif form.page is not None and form.name != "terminal":
-        print_text(form.page(pages.document(found)), form)
-    else:
-        print_document(pages.document(found), color)
+    page = Page(lambda: pages.document(found), lambda: write_json(codec.VerifiedTables(found)))
+    page.show(format_named(format_name), color)
     write_line(f"{'FAIL' if faults else 'OK'}  {pages.line(found)}")
     raise typer.Exit(found.exit_code)
 

@@ -51,6 +51,11 @@ class Choices:
     strata: tuple[str, ...] = ()
     proposed: frozenset[Role] = frozenset()
 
+    @property
+    def used(self) -> set[str]:
+        """The columns that have a role."""
+        return {*self.protected, *self.strata, *self.columns.values(), *self.counts.values()}
+
 
 def find_column(profile: FileProfile, name: str) -> ColumnProfile:
     """The column of that name; raises `UsageError` where there is none, or there are several."""

@@ -235,13 +235,7 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
 
 def _is_free(row: Candidate, choices: Choices) -> bool:
     """Whether a candidate has no role yet."""
-    used = {
-        *choices.protected,
-        *choices.strata,
-        *choices.columns.values(),
-        *choices.counts.values(),
-    }
-    return row.column.name not in used
+    return row.column.name not in choices.used
 
 
 def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
@@ -249,12 +243,11 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if choices.strata:
         yield f"  strata: {_list(choices.strata)}"
         return
-    used = {*choices.protected, *choices.columns.values(), *choices.counts.values()}
-    protected = {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
+    taken = choices.used | {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
     free = [
         quote(column.name)
         for column in profile.columns
-        if column.is_unique and column.name not in used | protected and column.is_whole
+        if column.is_unique and column.name not in taken and column.is_whole
         and 1 < len(list_known(column)) <= 20
     ]  # fmt: skip
     if free:

@@ -12,7 +12,16 @@ from fairaudit.errors import SpecError, UsageError
 from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (
+    ABSENT,
+    BETWEEN,
+    COUNTED_LEVEL,
+    COUNTED_PEOPLE,
+    Age,
     ClusterStrata,
+    Combination,
+    CountColumns,
+    Derivation,
+    Difference,
     OtherValues,
     Outcome,
     OutcomeKind,
@@ -21,17 +30,6 @@ from fairaudit.spec.column_model import (
     SimilarityColumns,
     Threshold,
     value_of,
-)
-from fairaudit.spec.derivations import (
-    ABSENT,
-    BETWEEN,
-    COUNTED_LEVEL,
-    COUNTED_PEOPLE,
-    Age,
-    Combination,
-    CountColumns,
-    Derivation,
-    Difference,
 )
 from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.faults import validate

@@ -1,24 +1,23 @@
-"""Reads protected attributes, strata and features of a spec: their columns, levels and bins."""
+"""Reads attributes, strata and features: their levels and bins, and the columns made of others."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 
 from fairaudit.cube import UNKNOWN
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema
-from fairaudit.spec.column_model import Protected
-from fairaudit.spec.derived_columns import (
-    read_derivation,
-    read_rules,
-)
+from fairaudit.spec.column_model import Age, Combination, Derivation, Difference, Protected
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
+_LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
 def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
@@ -63,7 +62,7 @@ def _read_levels(
 ) -> Protected:
     """A column and how its levels are recoded."""
     _refuse_recoding(draft, path, shape)
-    derivation = read_derivation(draft, path, name, shape)
+    derivation = _read_derivation(draft, path, name, shape)
     column = _column_of(draft, path, name, shape.column)
     edges = "bins" if shape.over is None else "over"
     attribute = Protected(
@@ -82,10 +81,73 @@ def _read_levels(
         is_over=shape.over is not None,
         quantiles=_read_quantiles(draft, path, shape),
         derivation=derivation,
-        rules=read_rules(draft, path, shape),
+        rules=_read_rules(draft, path, shape),
     )
     _refuse_bin_labels(draft, path, attribute)
     return attribute
+
+
+def _read_derivation(
+    draft: Draft, path: Path, name: str, shape: column_schema.LevelColumn
+) -> Derivation | None:
+    """What makes the column of an attribute; None where the data has it."""
+    written = {"from": shape.born, "minus": shape.minus, "combine": shape.combine}
+    kinds = [key for key, value in written.items() if value is not None]
+    for key in kinds[1:]:
+        draft.fault((*path, key), f"either `{kinds[0]}` or `{key}`, not both", key=True)
+    if shape.at is not None and shape.born is None:
+        draft.fault((*path, "at"), "`at` is the day of an age: say `from` too", key=True)
+    if shape.rule and shape.combine is None:
+        draft.fault((*path, "rule"), "`rule` is of columns that are combined: name them", key=True)
+    if not kinds:
+        return None
+    if shape.column is not None and kinds[0] != "minus":
+        draft.fault((*path, "column"), f"`{kinds[0]}` names the column already", key=True)
+    is_cut = shape.bins or shape.over or shape.quantiles
+    if kinds[0] != "combine" and not is_cut:
+        draft.fault((*path, kinds[0]), "a number makes groups by `bins`, `over` or `quantiles`")
+    if shape.born is not None:
+        return _read_age(draft, path, shape.born, shape.at)
+    if shape.minus is not None:
+        column = draft.text((*path, "column"), shape.column or name)
+        return Difference(column, draft.text((*path, "minus"), shape.minus))
+    columns = draft.texts((*path, "combine"), shape.combine)
+    if len({text.value for text in columns}) < max(2, len(columns)) or is_cut:
+        what = "cannot be cut" if is_cut else "are two or more, each named once"
+        draft.fault((*path, "combine"), f"columns that are combined {what}")
+    return Combination(columns)
+
+
+def _read_age(draft: Draft, path: Path, born: str, at: str | None) -> Age:
+    where = (*path, "at")
+    if at is None:
+        draft.fault(path, "`at` is missing: the day of the age, such as 2024-12-31, or a column")
+    elif _LIKE_A_DAY.fullmatch(at):
+        try:
+            date.fromisoformat(at)
+        except ValueError:
+            draft.fault(where, f"there is no day {at}")
+            at = None
+    return Age(draft.text((*path, "from"), born), draft.text(where, at or "0001-01-01"))
+
+
+def _read_rules(
+    draft: Draft, path: Path, shape: column_schema.LevelColumn
+) -> Mapping[str, Mapping[str, tuple[Text, ...]]]:
+    """The level that combined columns have where all that a rule names fits."""
+    known = shape.combine or []
+    rules: dict[str, dict[str, tuple[Text, ...]]] = {}
+    for level, needed in shape.rule.items():
+        where = (*path, "rule", level)
+        if not needed:
+            draft.fault(where, "say which level of which column: `{race: White}`")
+        for column in [column for column in needed if column not in known]:
+            message = f"{column!r} is not combined here{did_you_mean(column, known)}"
+            draft.fault((*where, column), message, key=True)
+        rules[level] = {
+            column: draft.texts((*where, column), levels) for column, levels in needed.items()
+        }
+    return rules
 
 
 def _read_codebook(

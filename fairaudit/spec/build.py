@@ -16,9 +16,8 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.check_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.checks import read_metrics
-from fairaudit.spec.column_model import OutcomeKind
+from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.derivations import COUNTED_PEOPLE
 from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
@@ -71,6 +70,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
     context = Context(draft, shape, columns, inference)
     scan, gates = read_scan(context)
     search, limits = read_search(context)
+    exclusion = shape.groups.exclude_below
     return Spec(
         path=draft.document.name,
         sha256=sha256,
@@ -89,7 +89,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
         missing=_read_missing(draft, shape.missing),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
-        exclude_below=shape.groups.rule,
+        exclude_below=None if exclusion is None else exclusion.rule,
         expected=_read_expected(draft, shape.expect, columns),
         inference=inference,
         requests=requests,

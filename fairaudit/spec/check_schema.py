@@ -5,21 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from fairaudit.metrics import (
-    OverGroups,
-    ReferencePolicy,
-)
+from fairaudit.metrics import OverGroups, ReferencePolicy
 from fairaudit.simpson import PairChoice, ReversalKind
-from fairaudit.spec.column_schema import (
-    StrataModel,
-    Strict,
-)
+from fairaudit.spec.column_schema import StrataModel, Strict
 from fairaudit.spec.fields import (
     KINDS,
     Average,
@@ -130,6 +120,12 @@ class _Shared(Strict):
 
     Example: `warn`.
     """
+
+    @property
+    def limits(self) -> dict[str, Bound]:
+        """The limits that are set, by their side: `warn`, `fail`."""
+        sides = {"warn": self.warn, "fail": self.fail}
+        return {side: bound for side, bound in sides.items() if bound is not None}
 
 
 class Metric(_Shared, _Described):

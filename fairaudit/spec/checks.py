@@ -111,7 +111,7 @@ def _hint_intersections(
         names = {column for column, *others in shape.by or [] if not others}
         apart = [name for name in context.groupings.protected if name in names]
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
-        if len(apart) > 1 and (shape.warn or shape.fail) and not is_met:
+        if len(apart) > 1 and shape.limits and not is_met:
             text = (
                 f"{_where(context.draft, path)}: {' and '.join(apart)} are judged one at a time, "
                 f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
@@ -121,7 +121,7 @@ def _hint_intersections(
 
 def _read_limit(entry: Entry, side: str) -> Limit | None:
     """The limit, refused where it can never be crossed, or parity itself crosses it."""
-    metric, bound = entry.metric, _bound_of(entry, side)
+    metric, bound = entry.metric, entry.shape.limits.get(side)
     if bound is None:
         return None
     below, above = bound.below, bound.above
@@ -148,10 +148,6 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
             hint = f"{below} % is written {below / 100}"
         entry.fault(side, f"parity itself ({ideal}) would cross this limit: {hint}")
     return limit
-
-
-def _bound_of(entry: Entry, side: str) -> check_schema.Bound | None:
-    return entry.shape.warn if side == "warn" else entry.shape.fail
 
 
 def _parity(metric: Metric) -> str:
@@ -184,10 +180,9 @@ def _refuse_evidence(entry: Entry) -> None:
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
         # Of two outcomes a rate itself is compared.
         lacking["significant"] = explain_no_interval(metric)
-    for side in ("warn", "fail"):
-        bound = _bound_of(entry, side)
+    for side, bound in entry.shape.limits.items():
         for key, why in lacking.items():
-            if why and bound is not None and getattr(bound, key):
+            if why and getattr(bound, key):
                 message = f"`{key}` can never hold: {why.removeprefix('none: ')}"
                 entry.context.draft.fault((*entry.path, side, key), message, key=True)
 
@@ -201,7 +196,7 @@ def _where(draft: Draft, path: Path) -> str:
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     """Warnings of limits that look at one side only, or at the wrong side of a burden."""
     metric, where = entry.metric, _where(entry.context.draft, entry.path)
-    bounds = [bound for bound in (entry.shape.warn, entry.shape.fail) if bound is not None]
+    bounds = entry.shape.limits.values()
     warnings = []
     one_sided = any(bound.below is None or bound.above is None for bound in bounds)
     two_sided = isinstance(metric, Disparity) and metric.is_two_sided
@@ -234,8 +229,8 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
     """Warnings of a bound that no value can cross, and of a `warn` that `fail` always hides."""
     name, (low, high) = entry.metric.id, _bounds(entry)
     warn, fail = entry.shape.warn, entry.shape.fail
-    for side, bound in (("warn", warn), ("fail", fail)):
-        if bound is None or bound.below is None or bound.above is None:
+    for side, bound in entry.shape.limits.items():
+        if bound.below is None or bound.above is None:
             continue
         if low is not None and bound.below < low:
             yield f"the lower bound of `{side}` can never be crossed: {name} is never below {low}"

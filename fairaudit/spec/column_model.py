@@ -1,18 +1,33 @@
-"""What the columns of a spec mean: attributes, outcomes, features, and how they are recoded."""
+"""What the columns of a spec mean: attributes, outcomes, features, and columns made of others."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from fairaudit.spec.derivations import CountColumns, Derivation
 from fairaudit.spec.text import Text
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+BETWEEN = "\x1f"
+"""What stands between the levels of columns that are combined."""
+
+ABSENT = "\x1e"
+"""What stands for a missing level of one of them."""
+
+COUNTED_LEVEL = "(outcome)"
+"""The column of the level that counts side by side are of."""
+
+COUNTED_PEOPLE = "(people)"
+"""The column of those counts."""
 
 
 class OutcomeKind(StrEnum):
@@ -39,6 +54,85 @@ def format_edge(edge: Decimal) -> str:
     """A number as the spec writes it; one that needs an exponent as Python does."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """The completed years from a date to a day, or to the date in another column."""
+
+    born: Text
+    at: Text
+
+    @property
+    def day(self) -> date | None:
+        """The day that `at` names; None where it is a column."""
+        return date.fromisoformat(self.at.value) if _DAY.fullmatch(self.at.value) else None
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The columns it is made of."""
+        return (self.born, self.at) if self.day is None else (self.born,)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"(years from {self.born.value} to {self.at.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A number less that of another column, or the days from the other date to this one."""
+
+    column: Text
+    minus: Text
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The columns it is made of."""
+        return (self.column, self.minus)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"({self.column.value} - {self.minus.value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Several columns as one, whose levels are those of all of them together."""
+
+    texts: tuple[Text, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"({' and '.join(text.value for text in self.texts)})"
+
+
+Derivation: TypeAlias = Age | Difference | Combination
+"""What makes a column of each row."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountColumns:
+    """Counts of people that stand side by side in a row, each of one level of an outcome.
+
+    With a `total` the people of it that no other column counts are of the level `rest`.
+    """
+
+    levels: Mapping[str, Text]
+    total: Text | None
+    rest: str
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The columns that hold counts."""
+        return (*self.levels.values(), *([] if self.total is None else [self.total]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The levels of the outcome."""
+        return (*self.levels, *([] if self.total is None else [self.rest]))
 
 
 @dataclass(frozen=True, slots=True)

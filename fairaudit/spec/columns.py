@@ -1,18 +1,41 @@
-"""Reads the `columns` of a spec, before any data is seen: each in its role, under its own name."""
+"""Reads the `columns` of a spec, each in its role and under its own name, and groupings of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fairaudit.errors import did_you_mean
+from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
+from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.spec import column_schema
 from fairaudit.spec.attributes import read_attribute, read_strata
 from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected, SimilarityColumns
-from fairaudit.spec.groupings import Groupings
+from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
 from fairaudit.spec.outcomes import read_outcome, read_predictions
 from fairaudit.spec.text import Draft, Path, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Groupings:
+    """The columns that groupings are made of."""
+
+    protected: tuple[str, ...]
+    strata: tuple[str, ...]
+
+    def by(
+        self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
+    ) -> tuple[Grouping, ...]:
+        """The groupings that a `by` asks for; a fault gets its number in the list."""
+        return _expand(words, self.protected, self.protected, fault)
+
+    def given(
+        self, words: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
+    ) -> tuple[Grouping, ...]:
+        """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
+        others = tuple(name for name in self.protected if name not in by)
+        return _expand(words, self.strata, (*self.strata, *others), fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +57,15 @@ class Columns:
             tuple(attribute.name for attribute in self.protected),
             tuple(stratum.name for stratum in self.strata),
         )
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The reference of each protected attribute that declares one."""
+        return {
+            attribute.name: attribute.reference.value
+            for attribute in self.protected
+            if attribute.reference
+        }
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
@@ -150,3 +182,58 @@ def _refuse_outcome_names(draft: Draft, shape: column_schema.Columns, columns: C
             what = f"{name!r} is the name of {taken[name]} already: name it otherwise"
             draft.fault(path, what, key=True)
         taken[name] = "a model" if path[1] == "models" else "a number"
+
+
+def _expand(
+    words: Sequence[Sequence[str]],
+    words_mean: Sequence[str],
+    known: Sequence[str],
+    fault: Callable[[int, str], None],
+) -> tuple[Grouping, ...]:
+    groupings: list[Grouping] = []
+    for number, written in enumerate(words):
+        names = _split_intersection(written, known)
+        if len(names) == 1 and names[0] in WORDS:
+            if not words_mean:
+                fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
+            if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
+                count = len(words_mean)
+                fault(
+                    number,
+                    f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
+                    "are taken in all combinations: say `each`, as in `groups: {by: each}`, or "
+                    "name the groupings",
+                )
+                continue
+            groupings += _expand_word(names[0], words_mean)
+            continue
+        unknown = [name for name in names if name not in known]
+        for name in unknown:
+            fault(number, f"no such column here: {name!r}{_hint(name, known)}")
+        if len(set(names)) < len(names):
+            fault(number, "a column stands twice in one grouping")
+        if not unknown:
+            groupings.append(tuple(name for name in known if name in names))
+    return tuple(dict.fromkeys(groupings))
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    """What is meant by a name that no column has: an intersection, a list, or a column."""
+    parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
+    if len(parts) > 1 and {*parts} <= {*known}:
+        listed = f"[{', '.join(parts)}]"
+        return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
+    return suggest_known(name, (*known, *WORDS))
+
+
+def _split_intersection(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The columns of an intersection that is written `gender * race`, or with the sign ×."""
+    if len(names) != 1 or names[0] in known:
+        return names
+    return [name.strip() for name in re.split("[*×]", names[0])]
+
+
+def _expand_word(word: str, names: Sequence[str]) -> list[Grouping]:
+    if word == "each":
+        return [(name,) for name in names]
+    return every_subset(names) if word == "all" else [tuple(names)] if names else []

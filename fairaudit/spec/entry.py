@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairaudit.cube import Grouping
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import suggest_known
 from fairaudit.metrics import (
     MODELS,
     Disparity,
@@ -29,15 +29,14 @@ from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
 from fairaudit.spec import check_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
-from fairaudit.spec.columns import Columns
-from fairaudit.spec.groupings import Groupings
+from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.text import Document, Draft, Path
 from fairaudit.verdict import LimitQuotes
 
 MACRO = "macro"
 """The class that stands for the mean over all of them."""
 
-_ONLY_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+_OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
@@ -76,11 +75,7 @@ class Context:
         if reference is None or reference.policy not in named_policies:
             return reference
         if reference.policy is ReferencePolicy.DECLARED:
-            levels = {
-                attribute.name: attribute.reference.value
-                for attribute in self.columns.protected
-                if attribute.reference
-            }
+            levels = self.columns.references
         else:
             levels = dict(reference.group)
             if set(levels) == {""}:
@@ -233,11 +228,9 @@ def read_outcome(entry: Entry) -> str | None:
     if of is not None:
         if of in outcomes:
             return of
-        hint = did_you_mean(of, outcomes) or f"; there is {', '.join(outcomes)}"
-        entry.fault("of", f"no such outcome: {of!r}{hint}")
+        entry.fault("of", f"no such outcome: {of!r}{suggest_known(of, outcomes)}")
         return None
-    needs = entry.metric.requirements
-    if needs and needs <= _ONLY_LABEL:
+    if is_of_label(entry.metric):
         if "label" in outcomes:
             return "label"
         entry.fault("metric", f"{entry.metric.id} needs a label: name it in `columns`")
@@ -247,6 +240,11 @@ def read_outcome(entry: Entry) -> str | None:
     if is_score and "label" in outcomes and find_unmet(entry.metric, first, outcomes):
         return "label"
     return first
+
+
+def is_of_label(metric: Metric) -> bool:
+    """Whether a metric is one of the label alone."""
+    return bool(metric.requirements) and metric.requirements <= _OF_LABEL
 
 
 def of_numbers(entry: Entry, of: str | None) -> Entry:
@@ -307,7 +305,7 @@ def _unmet(
         return f"needs classes in order: `order: [lowest, …, highest]` in {_place_of(of)}"
     if {Requirement.LABEL, Requirement.PREDICTION} <= needs and (label is None or of == "label"):
         return "compares a prediction with a label: name both in `columns`"
-    if needs & _ONLY_LABEL and label is None:
+    if needs & _OF_LABEL and label is None:
         return "needs a label: name it in `columns`"
     classified = {of} if needs & {Requirement.PREDICTION, Requirement.CLASSES} else set()
     classified |= {"label"} if Requirement.LABEL in needs else set()

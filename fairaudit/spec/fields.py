@@ -9,13 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import suggest_known
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -147,8 +143,7 @@ def _read_comparison(value: object) -> str:
     name = str(_read_text(value))
     known = [comparison.id for comparison in COMPARISONS]
     if name not in known:
-        hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-        raise ValueError(f"unknown comparison {name!r}{hint}")
+        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, known)}")
     return name
 
 
@@ -160,7 +155,7 @@ def _read_average(value: object) -> object:
         return value
     name = str(_read_text(value))
     if name not in _AVERAGES:
-        hint = did_you_mean(name, _AVERAGES) or f"; there is {', '.join(_AVERAGES)}"
+        hint = suggest_known(name, _AVERAGES)
         raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
     return {f"={name}": "1"}
 
@@ -185,7 +180,7 @@ def read_reversal_limit(value: object) -> object:
     if name in FORMER_NAMES:
         name = str(FORMER_NAMES[name])
     if name not in KINDS:
-        hint = did_you_mean(name, KINDS) or f"; there is {', '.join(KINDS)}"
+        hint = suggest_known(name, KINDS)
         raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
     return {"kind": name}
 

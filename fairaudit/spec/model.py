@@ -24,12 +24,13 @@ from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.column_model import (
     NO_SIMILARITY,
+    CountColumns,
+    Derivation,
     OtherValues,
     Outcome,
     Protected,
     SimilarityColumns,
 )
-from fairaudit.spec.derivations import CountColumns, Derivation
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check

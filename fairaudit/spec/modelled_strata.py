@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema, schema
@@ -158,6 +158,6 @@ class _Reader:
             self.draft.fault((*path, "features"), "name at least one feature")
         for index, name in enumerate(names or ()):
             if known and name not in known:
-                hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+                hint = suggest_known(name, known)
                 self.draft.fault((*path, "features", index), f"no such feature: {name!r}{hint}")
         return declared if names is None else declared.only(names)

@@ -7,13 +7,17 @@ from decimal import Decimal
 from fractions import Fraction
 
 from fairaudit.spec import column_schema
-from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Threshold
-from fairaudit.spec.derivations import COUNTED_LEVEL
-from fairaudit.spec.derived_columns import (
-    find_counted_positive,
-    read_counts,
+from fairaudit.spec.column_model import (
+    COUNTED_LEVEL,
+    CountColumns,
+    OtherValues,
+    Outcome,
+    OutcomeKind,
+    Threshold,
 )
 from fairaudit.spec.text import Draft, Path, Text
+
+_TOTAL = "total"
 
 
 def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcome, ...]:
@@ -64,7 +68,7 @@ def read_outcome(
         return None
     if shape.counts is None and shape.column is None:
         draft.fault(path, "`column` is missing")
-    counts = read_counts(draft, path, shape)
+    counts = _read_counts(draft, path, shape)
     if shape.number:
         return _read_number(draft, path, name, shape)
     positive, where = shape.positive, (*path, "negative")
@@ -75,7 +79,7 @@ def read_outcome(
         threshold = _read_threshold(draft, (*path, "positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
-    if counts is not None and positive is None and (level := find_counted_positive(counts)):
+    if counts is not None and positive is None and (level := _find_counted_positive(counts)):
         values = (draft.text((*path, "counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         draft.fault(where, "`negative` needs `positive` beside it")
@@ -94,6 +98,41 @@ def read_outcome(
         order=_read_order(draft, path, shape, threshold),
         counts=counts,
     )
+
+
+def _read_counts(
+    draft: Draft, path: Path, shape: column_schema.OutcomeColumn
+) -> CountColumns | None:
+    """The columns that hold counts of people, each of one level of an outcome."""
+    where = (*path, "counts")
+    if shape.counts is None:
+        return None
+    if shape.column is not None:
+        draft.fault((*path, "column"), "`counts` name the columns already", key=True)
+    levels = {
+        level: draft.text((*where, level), column)
+        for level, column in shape.counts.items()
+        if level != _TOTAL
+    }
+    total = draft.optional((*where, _TOTAL), shape.counts.get(_TOTAL))
+    if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
+        draft.fault(where, "name a column of counts for each level, or one level and the `total`")
+    rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
+    if total is not None and rest in levels:
+        draft.fault((*where, rest), f"{rest!r} is what is left of the total: rename it", key=True)
+    if shape.number:
+        draft.fault((*path, "number"), "`counts` are of levels: leave out `number`", key=True)
+    elif shape.positive is not None and shape.positive.values is None:
+        known = ", ".join([*levels, *([] if total is None else [rest])])
+        draft.fault((*path, "positive"), f"`counts` are of levels: name one of {known}")
+    return CountColumns(levels, total, rest)
+
+
+def _find_counted_positive(counts: CountColumns) -> str | None:
+    """The level that is positive where the spec does not say so: the only one of a total."""
+    if counts.total is not None and len(counts.levels) == 1:
+        return next(iter(counts.levels))
+    return "positive" if "positive" in counts.levels else None
 
 
 def _outcome_column(draft: Draft, path: Path, shape: column_schema.OutcomeColumn) -> Text:

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.disclosure import Notice, Subjects
-from fairaudit.metrics import (
-    Disparity,
-    Preset,
-    ReferencePolicy,
-    Requirement,
-    find_metric,
-    find_preset,
-)
+from fairaudit.metrics import Disparity, Preset, ReferencePolicy, find_metric, find_preset
 from fairaudit.spec import check_schema
-from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, of_numbers
+from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, is_of_label, of_numbers
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.text import Path
 
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
-_OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 
 
 def expand_presets(
@@ -48,7 +40,7 @@ def expand_presets(
         parts = list(_expand(context, path, shape, preset))
         entries += [(path, part) for part in parts]
         notices.append(Notice(_describe(preset, parts), Subjects.NOBODY))
-        if (shape.warn or shape.fail) and not any(part.warn or part.fail for part in parts):
+        if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
             what = f"the limit of {preset.name} is on {first}, which is not of this data"
             context.draft.fault((*path, "metric"), what)
@@ -63,11 +55,9 @@ def expand_presets(
 def _is_without_data(context: Context, path: Path, shape: check_schema.Metric) -> bool:
     """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
     metric = find_metric(shape.metric)
-    if context.draft.document.is_own(path) or metric is None or shape.warn or shape.fail:
+    if context.draft.document.is_own(path) or metric is None or shape.limits:
         return False
-    of = shape.of or next(
-        (outcome.name for outcome in context.columns.predictions), context.columns.first
-    )
+    of = shape.of or context.columns.first
     return not _has_data(Entry(context, path, shape, metric), of)
 
 
@@ -79,12 +69,12 @@ def _expand(
     for name in preset.metrics:
         metric = find_metric(name)
         assert metric is not None
-        of_label = bool(metric.requirements) and metric.requirements <= _OF_LABEL
+        of_label = is_of_label(metric)
         for of in ["label"] if of_label else models or [context.columns.first]:
             changes: dict[str, object] = {"metric": name, "of": None if of_label else of}
             if not isinstance(metric, Disparity) or not metric.to_reference or metric.reference:
                 changes["reference"] = None
-            elif shape.reference is None and not _declares_reference(context):
+            elif shape.reference is None and not context.columns.references:
                 changes["reference"] = {"": str(ReferencePolicy.LARGEST)}
             if metric.conditional and shape.given is None:
                 changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
@@ -93,10 +83,6 @@ def _expand(
             part = shape.model_copy(update=changes)
             if _has_data(Entry(context, path, part, metric), of):
                 yield part
-
-
-def _declares_reference(context: Context) -> bool:
-    return any(attribute.reference is not None for attribute in context.columns.protected)
 
 
 def _has_data(entry: Entry, of: str) -> bool:

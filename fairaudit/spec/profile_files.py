@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path as FilePath
 
 from fairaudit import inputs
-from fairaudit.errors import Fault, Place, SpecError, did_you_mean
+from fairaudit.errors import Fault, Place, SpecError, suggest_known
 from fairaudit.result import Profile
 from fairaudit.spec.text import Document, Path, Tree, read
 
@@ -119,7 +119,7 @@ def _find(document: Document, path: Path, name: str) -> FilePath:
     if name.lower().endswith((".yaml", ".yml")):
         # The name of a document is its path; one of ours has no folder.
         return FilePath(document.name).parent / name
-    hint = did_you_mean(name, shipped) or f"; there is {', '.join(shipped)}"
+    hint = suggest_known(name, shipped)
     what = f"no profile {name!r}{hint}; one of your own is named by its path: ours.yaml"
     raise SpecError([document.fault(path, what)])
 

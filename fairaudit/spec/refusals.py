@@ -46,10 +46,7 @@ def _refuse_telling_limits(entry: Entry) -> None:
     fewest, name = entry.context.shape.suppress_below, entry.metric.id
     if fewest is None:
         return
-    for side in ("warn", "fail"):
-        limit = getattr(entry.shape, side)
-        if limit is None:
-            continue
+    for side, limit in entry.shape.limits.items():
         bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
         if not isinstance(entry.metric, PeopleCount) or entry.shape.against is not None:
             what = f"a verdict on {name} compared would tell counts that `suppress_below` hides"

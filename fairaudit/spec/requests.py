@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.metrics import (
     Average,
     Disparity,
@@ -267,8 +267,7 @@ def _read_controls(entry: Entry) -> Grouping:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
             fault(number, f"{what} to hold it fixed")
         elif name not in known:
-            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            fault(number, f"no such column here: {name!r}{hint}")
+            fault(number, f"no such column here: {name!r}{suggest_known(name, known)}")
         elif controls.index(name) < number:
             fault(number, f"{name!r} stands twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):

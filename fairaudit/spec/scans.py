@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb
 
 from fairaudit.cube import Grouping
-from fairaudit.errors import did_you_mean
+from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import check_schema
@@ -40,11 +40,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     protected = context.groupings.protected
     by = _read_columns(draft, ("simpson", "by"), shape.by, protected)
     given = _read_given(draft, shape, (*protected, *context.groupings.strata))
-    references = {
-        attribute.name: attribute.reference.value
-        for attribute in context.columns.protected
-        if attribute.reference
-    }
+    references = context.columns.references
     is_conditioned = shape.search or any(name not in names for names in given for name in by)
     _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
     scan = ReversalScan(
@@ -232,7 +228,7 @@ def _read_over(draft: Draft, shape: check_schema.Subgroups, known: Sequence[str]
         elif name in known:
             columns.append(name)
         else:
-            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
+            hint = suggest_known(name, known)
             draft.fault(("subgroups", "over", number), f"no such column: {name!r}{hint}")
     return tuple(dict.fromkeys(columns))
 
@@ -289,7 +285,7 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
             context.draft.fault((key,), message)
         return first
     if name not in outcomes:
-        hint = did_you_mean(name, outcomes) or f"; there is {', '.join(outcomes)}"
+        hint = suggest_known(name, outcomes)
         context.draft.fault((key, "of"), f"no such outcome: {name!r}{hint}")
         return first
     return name

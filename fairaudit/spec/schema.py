@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    BeforeValidator,
-)
+from pydantic import BeforeValidator
 
 from fairaudit.cube import ExcludeBelow, ShareOf
-from fairaudit.metrics import (
-    Minimum,
-)
+from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import (
     DEFAULT_INFERENCE,
     Correction,
@@ -28,10 +24,7 @@ from fairaudit.metrics.terms import (
     ZTest,
 )
 from fairaudit.spec.check_schema import Defaults, Metric, Simpson, Subgroups
-from fairaudit.spec.column_schema import (
-    Columns,
-    Strict,
-)
+from fairaudit.spec.column_schema import Columns, Strict
 from fairaudit.spec.fields import (
     Day,
     Flag,
@@ -169,11 +162,6 @@ class Groups(Strict):
 
     Example: `{share: 2%, reason: Local Law 144 allows it}`.
     """
-
-    @property
-    def rule(self) -> ExcludeBelow | None:
-        """Which groups are too small a share of the people, where the spec says so."""
-        return None if self.exclude_below is None else self.exclude_below.rule
 
     @property
     def minimum(self) -> Minimum:

@@ -37,11 +37,6 @@ class _Setting:
     columns: tuple[int, ...]
     start: int
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """As many lines as it takes until this one, which stands in its own."""
-        return (*[""] * (self.place.line - 1), self.text)
-
     def fault(self, message: str, step: int = -1) -> Fault:
         """A fault at a step of the path."""
         place = replace(self.place, column=self.columns[step])
@@ -145,19 +140,11 @@ def _apply(document: Document, setting: _Setting) -> Document:
     values[path] = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
     keys |= {(*path, *inner): place for inner, place in value.keys.items()}
     values |= {(*path, *inner): place for inner, place in value.values.items()}
-    return replace(
-        document,
-        tree=tree,
-        keys=keys,
-        values=values,
-        ends=ends,
-        others={**document.others, OPTION: _join_lines(document.others.get(OPTION, ()), setting)},
-    )
-
-
-def _join_lines(lines: Sequence[str], setting: _Setting) -> tuple[str, ...]:
-    """The lines of the settings so far, and of this one."""
-    return (*lines, *setting.lines[len(lines) :])
+    before = document.others.get(OPTION, ())
+    # A setting stands in the line of its number, also where one before it is faulty.
+    lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
+    others = {**document.others, OPTION: lines}
+    return replace(document, tree=tree, keys=keys, values=values, ends=ends, others=others)
 
 
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:

@@ -56,6 +56,19 @@ class GroupCells:
             return np.zeros(len(self.of_cell), dtype=np.bool_)
         return np.asarray(self.of_cell == number)
 
+    def each(self, *, with_unknown: bool = False) -> list[Marks]:
+        """The cells of each group that is known, or of every one."""
+        return [
+            np.asarray(self.of_cell == number)
+            for number, known in enumerate(self.known.tolist())
+            if known or with_unknown
+        ]
+
+    @property
+    def of_known(self) -> Marks:
+        """The cells of all groups that are known."""
+        return np.isin(self.of_cell, np.flatnonzero(self.known))
+
 
 @dataclass(frozen=True, slots=True)
 class MetricCells:
@@ -100,6 +113,10 @@ class CellSets:
             self._numbers[key] = len(self.sets)
             self.sets.append(cells)
         return self._numbers[key]
+
+    def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
+        """The numbers of those sets of cells that are not empty."""
+        return frozenset(number for number in map(self.register, sets) if number is not None)
 
     def total(self, marks: Marks) -> int:
         """The people in a set of cells."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
@@ -111,13 +109,15 @@ class Support:
 
     def counts_of_value(self, value: Value) -> frozenset[int]:
         """The counts that support a value."""
-        counts: set[int | None] = {*self.counts_of_excluded(value.by, value.groups)}
+        excluded = self.counts_of_excluded(value.by, value.groups)
+        return excluded | self.cells.register_all(self._sets_of_value(value))
+
+    def _sets_of_value(self, value: Value) -> Iterator[Marks]:
         for of in dict.fromkeys([value.of, value.against or value.of]):
             for metric in value.metrics:
                 regions = self.cells.metric_cells(metric, of, value.of_class)
                 for inside in self._strata(value):
-                    counts |= set(self._in_stratum(value, regions, inside))
-        return frozenset(count for count in counts if count is not None)
+                    yield from self._in_stratum(value, regions, inside)
 
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
@@ -129,10 +129,10 @@ class Support:
         if self.excluding is None:
             return frozenset()
         cells_by_group = self.cells.group_cells(by)
-        known = np.isin(cells_by_group.of_cell, np.flatnonzero(cells_by_group.known))
-        everybody = known if self.excluding.of is ShareOf.KNOWN else self.cells.all_cells
+        is_of_known = self.excluding.of is ShareOf.KNOWN
+        everybody = cells_by_group.of_known if is_of_known else self.cells.all_cells
         members = map(cells_by_group.within, cells_by_group.groups if groups is None else groups)
-        return self.counts_of_sets(everybody, *members)
+        return self.cells.register_all([everybody, *members])
 
     def _strata(self, value: Value) -> Iterator[Marks]:
         inside = self.cells.taking_part(value.by, value.given)
@@ -143,30 +143,22 @@ class Support:
         if value.stratum is not None:
             yield inside & strata.within(value.stratum)
             return
-        for z, known in enumerate(strata.known.tolist()):
-            if known or value.wide:
-                yield inside & (strata.of_cell == z)
+        yield from (inside & cells for cells in strata.each(with_unknown=value.wide))
 
-    def _in_stratum(
-        self, value: Value, regions: MetricCells, inside: Marks
-    ) -> Iterator[int | None]:
+    def _in_stratum(self, value: Value, regions: MetricCells, inside: Marks) -> Iterator[Marks]:
         cells_by_group = self.cells.group_cells(value.by)
         if value.groups is not None:
-            members = [inside & cells_by_group.within(group) for group in value.groups]
+            members = [cells_by_group.within(group) for group in value.groups]
         else:
-            members = [
-                inside & (cells_by_group.of_cell == g)
-                for g, known in enumerate(cells_by_group.known.tolist())
-                if known or value.wide
-            ]
-        for cells in members:
+            members = cells_by_group.each(with_unknown=value.wide)
+        for cells in (inside & group for group in members):
             if value.wide or value.groups is not None or not self._is_too_small(cells, regions):
                 # Nothing is published of a hidden group: not even that it has no positive.
-                yield from (self.cells.register(cells & region) for region in (cells, *regions.own))
+                yield from (cells & region for region in (cells, *regions.own))
         totals = regions.everybody
         if value.everybody or value.wide:
             totals = (*totals, *regions.own)
-        yield from (self.cells.register(inside & region) for region in totals)
+        yield from (inside & region for region in totals)
 
     def _is_too_small(self, cells: Marks, regions: MetricCells) -> bool:
         """Whether a group is too small to take part."""
@@ -174,11 +166,6 @@ class Support:
             return False
         taking_part = cells if regions.small is None else cells & regions.small
         return self.min_size is not None and self.cells.total(taking_part) < self.min_size
-
-    def counts_of_sets(self, *sets: Marks) -> frozenset[int]:
-        """The numbers of sets of cells."""
-        counts = map(self.cells.register, sets)
-        return frozenset(count for count in counts if count is not None)
 
     def cells_of(self, by: Grouping, stratum: Group, group: Group | None) -> Marks:
         """The cells of a group in a stratum, or of everybody there."""
@@ -188,8 +175,7 @@ class Support:
 
     def known_cells(self, row: GroupRow) -> Marks:
         """Those a share is taken of: everybody in the stratum whose group is known."""
-        cells_by_group = self.cells.group_cells(row.by)
-        known = np.isin(cells_by_group.of_cell, np.flatnonzero(cells_by_group.known))
+        known = self.cells.group_cells(row.by).of_known
         return self.cells_of(row.by, row.stratum, None) & known
 
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:

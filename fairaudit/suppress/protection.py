@@ -67,26 +67,18 @@ class Protection:
 
 
 def protect(
-    people: Ints,
-    sets: Sequence[Ints],
-    items: Sequence[PrintedItem],
-    threshold: int,
-    *,
-    complementary: bool = True,
+    people: Ints, sets: Sequence[Ints], items: Sequence[PrintedItem], threshold: int
 ) -> Protection:
     """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
 
-    `people` [C] are the finest cells, `sets` the cells that each count adds up. Without
-    `complementary` only the small counts themselves are hidden: that is for tests, it protects
-    nobody.
+    `people` [C] are the finest cells, `sets` the cells that each count adds up.
     """
     values = [int(people[cells].sum()) for cells in sets]
     protector = _Protector(people, sets, values, items, threshold)
     protector.hidden |= {number for number, value in enumerate(values) if 0 < value < threshold}
-    if complementary:
-        while protector.hide_more():
-            pass
-        protector.show_determined()
+    while protector.hide_more():
+        pass
+    protector.show_determined()
     return Protection(
         tuple(map(protector.shows, items)), frozenset(protector.hidden), protector.widest
     )

@@ -13,10 +13,7 @@ from fairaudit.evidence import ComparisonPart
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.recode import Cubes
-from fairaudit.result import (
-    AuditResult,
-    Provenance,
-)
+from fairaudit.result import AuditResult, Provenance
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.suppress.cell_sets import CellSets, has_few
 from fairaudit.suppress.disclosure_support import Support
@@ -54,18 +51,15 @@ class Data:
         )
 
 
-def suppress(
-    result: AuditResult, threshold: int, data: Data, *, complementary: bool = True
-) -> AuditResult:
+def suppress(result: AuditResult, threshold: int, data: Data) -> AuditResult:
     """The result in which nobody can work out a count of 1 to `threshold` - 1 people.
 
     Small counts are hidden, then as many others as are needed so that each small one might as well
     be large, and every number that is computed from a hidden count. A notice says what was hidden
-    for the size of the problem alone. Without `complementary` only small counts are hidden, which
-    protects nobody: that shows what the rest is for. See Hundepool et al., Statistical Disclosure
-    Control (2012), ch. 4.
+    for the size of the problem alone. See Hundepool et al., Statistical Disclosure Control (2012),
+    ch. 4.
     """
-    return _Publication(result, threshold, data).publish(complementary=complementary)
+    return _Publication(result, threshold, data).publish()
 
 
 class _Publication:
@@ -87,16 +81,12 @@ class _Publication:
         self.items: dict[PrintedItem, int] = {}
         self.protection = Protection((), frozenset())
 
-    def publish(self, *, complementary: bool) -> AuditResult:
+    def publish(self) -> AuditResult:
         """The result, row by row."""
         # Twice over all rows: first the counts behind each, then what may be printed of it.
         self._redact(lambda _: True)
         self.protection = protect(
-            self.cells.people,
-            self.cells.sets,
-            list(self.items),
-            self.threshold,
-            complementary=complementary,
+            self.cells.people, self.cells.sets, list(self.items), self.threshold
         )
         return self._redact(lambda number: self.protection.shown[number])
 

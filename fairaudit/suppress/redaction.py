@@ -110,15 +110,15 @@ class Redaction:
         cells = self.support.cells_of(row.by, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
-        is_shown = self.may_print(self.support.counts_of_sets(cells) | excluded, width)
+        is_shown = self.may_print(self.cells.register_all([cells]) | excluded, width)
         share = self.may_print(
-            self.support.counts_of_sets(cells, self.support.known_cells(row)), width
+            self.cells.register_all([cells, self.support.known_cells(row)]), width
         )
         # In a hidden group an empty class would reveal the class of all its people.
         counts = {
             name: count
             if self.may_print(
-                self.support.counts_of_sets(cells, cells & self.cells.of_class(row.of, name)), width
+                self.cells.register_all([cells, cells & self.cells.of_class(row.of, name)]), width
             )
             else None
             for name, count in row.counts.items()
@@ -201,15 +201,10 @@ class Redaction:
 
     def redact_lattice(self, row: LatticeRow) -> LatticeRow:
         """A subset with the worst value of each metric, where all its groups may be shown."""
-        cells_by_group = self.cells.group_cells(row.by)
-        known = [
-            cells_by_group.of_cell == g
-            for g, known in enumerate(cells_by_group.known.tolist())
-            if known
-        ]
+        known = self.cells.register_all(self.cells.group_cells(row.by).each())
         return self.redact_row(
             row,
-            is_shown=self.may_print(self.support.counts_of_sets(*known), len(row.by)),
+            is_shown=self.may_print(known, len(row.by)),
             entries=tuple(self._redact_entry(row, entry) for entry in row.entries),
             appears=tuple(
                 redact(appearance, self.published_subjects(Subjects.ROW))
@@ -302,7 +297,7 @@ class Redaction:
         if part.tells_people and not check.against:
             everybody = self.support.cells_of(check.by, part.stratum, None)
             return self.may_print(
-                self.support.counts_of_sets(everybody), len(check.by) + len(part.stratum)
+                self.cells.register_all([everybody]), len(check.by) + len(part.stratum)
             )
         if part.group and part.standing is not None:
             whole = replace(self.support.check_value(check), groups=(part.group,), wide=True)

@@ -166,8 +166,8 @@ class ScoreRedaction:
         """Whether the people of a group may be told, and how many have either label."""
         cells = self._cells_of(by, group)
         sides = self.cells.sides("label", None)
-        counts = map(self.cells.register, (cells, *(cells & side for side in sides)))
-        return self.may_print(frozenset(count for count in counts if count is not None), len(by))
+        counts = self.cells.register_all([cells, *(cells & side for side in sides)])
+        return self.may_print(counts, len(by))
 
     def _is_whole(self, column: str) -> bool:
         """Whether those who have the score are those who are counted, or tell nothing of them."""

@@ -7,8 +7,9 @@ printed rates: what is found cannot be true, whatever else is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import islice
 
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
@@ -63,11 +64,8 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Of each grouping: a ratio to the highest rate is at most 1, and follows from two rates."""
-    compared: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
-    for row in rows:
-        if row.ratio is not None and not row.is_unknown and row.group:
-            compared[row.place.file, row.by].append(row)
-    for group in compared.values():
+    compared = [row for row in rows if row.ratio and row.group and not row.is_unknown]
+    for group in _list_groupings(compared):
         for row in group:
             assert row.ratio is not None
             if row.ratio.low > 1:
@@ -79,6 +77,14 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
                 found = " or ".join(f"{float(low + high) / 2:.3f}" for low, high in ratios)
                 what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
                 yield _fault("ratio", row, f"{what} {found}")
+
+
+def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
+    """The rows of each grouping of each table."""
+    groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
+    for row in rows:
+        groupings[row.place.file, row.by].append(row)
+    return [*groupings.values()]
 
 
 def _list_ratios(row: TableRow, group: Sequence[TableRow]) -> list[tuple[Fraction, Fraction]]:
@@ -118,19 +124,13 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     for row in rows:
         finer[tuple(sorted(row.by))].append(row)
     for margin in rows:
-        fault = next(
-            (
-                fault
-                for by, parts in finer.items()
-                if {*by} > {*margin.by}
-                for fault in _exceed(
-                    margin, [row for row in parts if {*row.group} >= {*margin.group}]
-                )
-            ),
-            None,
+        faults = (
+            fault
+            for by, parts in finer.items()
+            if {*by} > {*margin.by}
+            for fault in _exceed(margin, [row for row in parts if {*row.group} >= {*margin.group}])
         )
-        if fault is not None:
-            yield fault
+        yield from islice(faults, 1)
 
 
 def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]:
@@ -150,10 +150,8 @@ def _exceed(margin: TableRow, parts: Sequence[TableRow]) -> Iterator[TableFault]
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """A grouping that lists the unknown has everybody: its people are those of every other one."""
     totals: list[tuple[TableRow, int, str]] = []
-    groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
-    for row in rows:
-        groupings[row.place.file, row.by].append(row)
-    for (_, by), group in groupings.items():
+    for group in _list_groupings(rows):
+        by = group[0].by
         if all(row.n is not None for row in group) and (
             not by or any(row.is_unknown for row in group)
         ):
@@ -168,11 +166,7 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 def _check_excluded(rows: Sequence[TableRow], below: Fraction) -> Iterator[TableFault]:
     """A group without a ratio is less than so great a share of the people."""
-    groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
-    for row in rows:
-        if row.group and not row.is_unknown:
-            groupings[row.place.file, row.by].append(row)
-    for group in groupings.values():
+    for group in _list_groupings(row for row in rows if row.group and not row.is_unknown):
         total = sum(row.n or 0 for row in group)
         for row in group:
             if row.ratio is None and row.n and Fraction(row.n, total) >= below:

@@ -141,7 +141,7 @@ def _find_columns(path: str, header: Sequence[str], columns: ColumnNames) -> Col
     by = columns.by or tuple(name for name in header if name not in taken.values())
     if not by:
         raise UsageError(f"{path}: no column names groups", "--by COLUMN")
-    return ColumnNames(taken["n"], taken["selected"], taken["rate"], taken["ratio"], by)
+    return ColumnNames(**taken, by=by)
 
 
 def _is_per_cent(records: Sequence[dict[str, str]], columns: ColumnNames) -> bool:
@@ -158,16 +158,17 @@ def _read_row(
     """A row; a mark in place of a number is None."""
     levels = {name: record[name].strip() for name in columns.by}
     group = tuple((name, level) for name, level in levels.items() if not _is_open(level))
-    rate = None if columns.rate is None else record[columns.rate]
-    ratio = "" if columns.ratio is None else record[columns.ratio]
+    rate = "" if columns.rate is None else record[columns.rate]
+    mark = "" if columns.ratio is None else record[columns.ratio].strip()
+    ratio = Printed.read(mark)
     return TableRow(
         place=place,
         group=group,
         n=_read_count(place, record[columns.n or ""]),
         selected=_read_count(place, record[columns.selected or ""]),
-        rate=None if rate is None else Printed.read(rate, is_per_cent=is_per_cent),
-        ratio=Printed.read(ratio),
-        mark="" if Printed.read(ratio) else ratio.strip(),
+        rate=Printed.read(rate, is_per_cent=is_per_cent),
+        ratio=ratio,
+        mark="" if ratio else mark,
         is_unknown=any(is_like_missing(level) or is_like_unknown(level) for _, level in group),
     )
 

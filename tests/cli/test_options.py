@@ -17,7 +17,7 @@ from commands import run, start
 from test_cli import BAD, GOOD, WARNED, spec_file
 
 from fairaudit import cli, inputs
-from fairaudit.cli.color import Color, is_colored
+from fairaudit.cli.streams import Color, is_colored
 from fairaudit.errors import UsageError
 from fairaudit.verdict import match_ids
 

@@ -12,7 +12,7 @@ import yaml
 from conftest import ROOT
 
 from fairaudit import spec as specs
-from fairaudit.spec import schema_page
+from fairaudit.spec import editor_schema
 
 SCHEMA = specs.json_schema()
 BASE: dict[str, Any] = {
@@ -213,10 +213,10 @@ def test_every_example_is_accepted(
 def test_the_page_is_the_printed_one() -> None:
     page = (ROOT / "docs" / "spec.md").read_text("utf-8")
     hint = "fairaudit schema --format markdown > docs/spec.md"
-    assert page == schema_page.markdown(), hint
+    assert page == editor_schema.markdown(), hint
 
 
 def test_the_page_has_every_key() -> None:
-    page = schema_page.markdown()
+    page = editor_schema.markdown()
     missing = [key for _, key, _ in MEMBERS if f"`{key}`" not in page and f".{key}`" not in page]
     assert missing == []
