@@ -12,7 +12,7 @@ from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.report import (
     baseline,
     checks,
-    evidence,
+    finding_facts,
     headlines,
     metric_titles,
     numbers,
@@ -52,7 +52,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("also", _also(finding))
         yield from labelled("note", _notes(result, finding))
     else:
-        yield from labelled("note", [evidence.backing(finding), _hidden(finding)])
+        yield from labelled("note", [finding_facts.backing(finding), _hidden(finding)])
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
         yield from labelled("sure", _reversal_evidence(reversal, finding))
@@ -233,8 +233,8 @@ def _sure(finding: Finding) -> list[str]:
         correction = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
         family = f"{correction} {numbers.counted(test.family, 'test')}"
         method = family if test.family > 1 else test.test
-        parts.append(f"p {p} against {evidence.hypothesis(finding)} ({method})")
-        if evidence.is_of_others(finding):
+        parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
+        if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
     return [*parts, _missing(finding)]
 
@@ -280,7 +280,7 @@ def _people(finding: Finding) -> list[str]:
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
     way = "fewer" if affected.burden else "more"
-    worse, better = map(headlines.side, evidence.sides_of_gap(finding))
+    worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
     ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
     texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
     if texts:
@@ -306,10 +306,10 @@ def _also(finding: Finding) -> list[str]:
 
 def _notes(result: AuditResult, finding: Finding) -> list[str]:
     """What the evidence says beside the limit, where the gap first appears, what a pass misses."""
-    texts = [evidence.backing(finding), finding.why, _unseen(result, finding)]
+    texts = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
     texts.append(_adjusted(result, finding))
     if finding.status is Status.PASS:
-        texts.append(evidence.few_people(finding))
+        texts.append(finding_facts.few_people(finding))
     return texts
 
 

@@ -18,7 +18,7 @@ from fairaudit.report import (
     baseline,
     diagnostics,
     disparities,
-    evidence,
+    finding_facts,
     headlines,
     metric_titles,
     numbers,
@@ -183,7 +183,7 @@ def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
         label = name or label
         if label in {"who", "sure"}:
             kept.append((name, text))
-    backing = evidence.backing(diagnostic.finding)
+    backing = finding_facts.backing(diagnostic.finding)
     return [*kept, *labelled("note", [backing])]
 
 
@@ -295,12 +295,12 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
 
 def _missed(findings: Sequence[Finding]) -> str:
     """What passes on few people may have missed: of the check that could miss most."""
-    gaps = [finding for finding in findings if evidence.few_people(finding)]
+    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
     if not gaps:
         return ""
     widest = max(gaps, key=_detectable)
     more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"few people: {evidence.few_people(widest)}{more}"
+    return f"few people: {finding_facts.few_people(widest)}{more}"
 
 
 def _detectable(finding: Finding) -> float:
