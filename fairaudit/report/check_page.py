@@ -103,16 +103,14 @@ def document(result: AuditResult, finding: Finding) -> Document:
 
 
 def _value(finding: Finding) -> str:
-    if finding.estimate is None:
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
-    if isinstance(finding.limit, Limit) and not finding.estimate.suppressed:
-        return numbers.against(
-            finding.estimate.value,
-            finding.limit,
-            finding.estimate.exact,
-            digits=metric_titles.decimals_of(finding, 4),
-        )
-    return numbers.value_of(finding.estimate)
+    if not isinstance(limit, Limit) or estimate.suppressed:
+        return numbers.value_of(estimate)
+    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+    digits = metric_titles.decimals_of(finding, 4)
+    return numbers.number_beside(estimate.value, bounds, estimate.exact, digits=digits)
 
 
 def _against(finding: Finding) -> str:

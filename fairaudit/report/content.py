@@ -74,7 +74,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _undefined(result, most),
         _definitions(result.definitions),
         method.section(result),
-        _meaning(),
+        (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
@@ -186,19 +186,22 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
 
 def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     reasons = [
-        f"{row.estimate.reason}{_within(row.stratum)}"
+        f"{row.estimate.reason}{numbers.in_stratum(row.stratum)}"
         for row in result.rates
         if row.estimate.state is State.UNDEFINED and row.estimate.reason
     ]
-    reasons += [
-        f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: {row.estimate.reason}"
+    named = [
+        (f"{row.title} by {numbers.subset(row.by)}{numbers.in_stratum(row.stratum)}", row)
         for row in result.comparisons
+    ]
+    reasons += [
+        f"{name}: {row.estimate.reason}"
+        for name, row in named
         if row.estimate.state is State.UNDEFINED
     ]
     infinite = [
-        f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: "
-        f"{metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
-        for row in result.comparisons
+        f"{name}: {metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
+        for name, row in named
         if math.isinf(row.estimate.value)
     ]
     reasons, infinite = list(dict.fromkeys(reasons)), list(dict.fromkeys(infinite))
@@ -213,25 +216,13 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(f"and {len(rows) - len(shown)} more (--verbose)", Tone.MUTED)
 
 
-def _within(stratum: tuple[tuple[str, str], ...]) -> str:
-    return f" in {numbers.named_group(stratum)}" if stratum else ""
-
-
 def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
     if not definitions:
         return
     yield Heading("Definitions")
     yield Facts(
         [
-            (
-                record.title,
-                f"{record.means} {record.formula}. {record.caution} Source: {record.source}.",
-            )
-            for record in definitions
+            (row.title, f"{row.means} {row.formula}. {row.caution} Source: {row.source}.")
+            for row in definitions
         ]
     )
-
-
-def _meaning() -> Iterator[Block]:
-    yield Heading("What a pass does not mean")
-    yield Paragraph(_LIMITS_OF_A_PASS)

@@ -77,7 +77,7 @@ def about(finding: Finding) -> Iterator[tuple[str, str]]:
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
     """What is waived, and where the waiver is written."""
     places = [
-        f"{names.copied(waiver.place.file)}:{waiver.place.line}"
+        checks.place(waiver.place)
         for waiver in (outcome.waiver for outcome in result.waivers)
         if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
     ]

@@ -243,14 +243,12 @@ def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second
     assert part.outcome is not None
     behind = f"({symbol(finding)} {value(finding)})"
     if below == 0 < above and estimate.value == math.inf:
-        return (
-            f"{numbers.outcome(part.outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
-        )
+        return f"{names.quoted(part.outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
     is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
     if not is_log:
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
-    text = f"{numbers.outcome(part.outcome)} is {times} times as likely for {side(high)} as for "
+    text = f"{names.quoted(part.outcome)} is {times} times as likely for {side(high)} as for "
     return f"{text}{side(low)} {behind}"
 
 

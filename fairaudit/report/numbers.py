@@ -11,7 +11,6 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
 _TINY = 0.0001
@@ -154,12 +153,6 @@ def test(test: Significance) -> str:
     return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
 
 
-def against(value: float, limit: Limit, exact: Fraction | None = None, *, digits: int = 4) -> str:
-    """A value beside its limit, at as many digits as it takes to agree with the verdict."""
-    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
-    return number_beside(value, bounds, exact, digits=digits)
-
-
 def number_beside(
     value: float,
     bounds: Sequence[Decimal | int | Fraction],
@@ -203,11 +196,6 @@ def _tells_itself(level: str) -> bool:
     """Whether a level is understood without the name of its column: no number, letter, or yes."""
     is_word = sum(sign.isalpha() for sign in level) > 1
     return is_word and level.casefold() not in _BARE_WORDS
-
-
-def outcome(level: str) -> str:
-    """A level of an outcome: `'denied'`."""
-    return names.quoted(level)
 
 
 def named_group(levels: Group) -> str:

@@ -36,7 +36,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     yield Heading("Provenance")
     pairs = [
         ("tool", f"fairaudit {origin.version}"),
-        ("spec", f"{_path(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
+        ("spec", f"{names.copied(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
     pairs += [("changed by --set", names.line(setting)) for setting in origin.settings]
     pairs += [("data", _file(file)) for file in origin.files[:5]]
@@ -104,13 +104,9 @@ def _smallest(provenance: Provenance) -> Iterator[str]:
 
 def _file(file: DataFile) -> str:
     if not file.bytes:
-        return _path(file.path)
+        return names.copied(file.path)
     lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
-    return f"{_path(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
-
-
-def _path(text: str) -> str:
-    return names.copied(text)
+    return f"{names.copied(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
 
 
 def ledger(result: AuditResult) -> Iterator[Block]:

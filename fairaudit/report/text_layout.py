@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit.names import printable, width
-from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.blocks import Cell
 
 GLUE = "\ue000"
 """A blank at which no line breaks; it becomes one when the lines are there."""
@@ -102,8 +102,3 @@ def _unglued(cells: Sequence[Cell], indent: int) -> Line:
         else:
             merged.append(Cell(text, cell.tone))
     return Line(tuple(merged), indent)
-
-
-def heading(text: str) -> Cell:
-    """A text that stands out."""
-    return Cell(text, Tone.STRONG)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fairaudit import names
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
@@ -234,7 +235,7 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
 def _whose(part: ComparisonPart, of: str, side: Side) -> str:
     who = side.crowd or numbers.named_group(side.group)
     if part.outcome is not None:
-        return f"share of {numbers.outcome(part.outcome)}, {who}"
+        return f"share of {names.quoted(part.outcome)}, {who}"
     return f"{_title(part, of)}, {who}"
 
 
@@ -246,9 +247,7 @@ def _title(part: ComparisonPart, of: str) -> str:
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
-        return (
-            "ε" if find_metric(part.metric) is not None else f"ε of {numbers.outcome(part.metric)}"
-        )
+        return "ε" if find_metric(part.metric) is not None else f"ε of {names.quoted(part.metric)}"
     if comparison.sides_of is not None:
         return comparison.title
     return f"{comparison.id.replace('_', ' ')} of {_title(part, of)}"
