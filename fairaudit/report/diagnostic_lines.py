@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit import names
@@ -19,6 +19,7 @@ from fairaudit.report import (
     reversal_sentences,
 )
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
+from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -34,11 +35,13 @@ def interval(finding: Finding) -> str:
     estimate = finding.estimate
     if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
         return ""
+    return _ends(finding, estimate.low, estimate.high)
+
+
+def _ends(finding: Finding, *ends: float) -> str:
+    """Both ends of a range, as they agree with the limits of a check."""
     by_limits = headlines.bounds(finding)
-    low, high = (
-        numbers.number_beside(end, by_limits, digits=3) for end in (estimate.low, estimate.high)
-    )
-    return f"{low} to {high}"
+    return " to ".join(numbers.number_beside(end, by_limits, digits=3) for end in ends)
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -55,7 +58,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("note", [finding_facts.backing(finding), _hidden(finding)])
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
-        yield from labelled("sure", _reversal_evidence(reversal, finding))
+        yield "sure", _reversal_evidence(reversal, finding)
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
@@ -93,13 +96,10 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     rows = _side_rows(finding)
     if not rows:
         return []
-    widths = [max(map(names.width, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            (_padded(name, widths[0]), value.rjust(widths[1]), counts.rjust(widths[2]), title)
-        ).rstrip()
-        for name, value, counts, title in rows
-    ]
+    sides, values, counts, titles = zip(*rows, strict=True)
+    numbers_of_sides = side_by_side([*zip(values, counts, strict=True)])
+    columns = zip(_aligned(sides), numbers_of_sides, titles, strict=True)
+    lines = ["  ".join(column).rstrip() for column in columns]
     if len(lines) > 1:
         lines[-1] += _reference(result, finding)
     return lines
@@ -144,40 +144,35 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
 
 def _is_of_all_groups(finding: Finding) -> bool:
     """Whether the value is made of all groups' comparisons: its sides are those of none of them."""
-    asked = getattr(finding.check, "asked", None)
+    asked = finding.check.asked if isinstance(finding.check, Check) else None
     return isinstance(asked, Disparity) and asked.over_groups is not None
 
 
 def _subgroup(subgroup: Subgroup) -> list[str]:
     counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
-    name = numbers.people(subgroup.group)
-    room = max(names.width(name), len("everybody"))
-    everybody = f"{_padded('everybody', room)}  {numbers.percent(subgroup.everybody)}"
-    return [f"{_padded(name, room)}  {numbers.percent(subgroup.value)}  {counts}", everybody]
+    name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
+    own = f"{name}  {numbers.percent(subgroup.value)}  {counts}"
+    return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
 
 
 def _reversed_pair(reversal: Reversal) -> list[str]:
     """Both groups, overall and at the same mix of strata."""
-    given = reversal_sentences.name_given(reversal)
-    rows = [
-        (names.name(name), share, numbers.percent(adjusted))
-        for name, share, adjusted in zip(
-            reversal.pair,
-            map(reversal_sentences.share, reversal.crude_pair),
-            reversal.standardized_pair,
-            strict=True,
-        )
-    ]
-    widths = [max(names.width(row[column]) for row in rows) for column in (0, 1)]
-    lines = [
-        f"{_padded(name, widths[0])}  {_padded(share, widths[1])}  {adjusted}"
-        for name, share, adjusted in rows
-    ]
-    lines[0] += f" at the same mix of {given}"
-    return lines
+    columns = (
+        _aligned([*map(names.name, reversal.pair)]),
+        _aligned([*map(reversal_sentences.share, reversal.crude_pair)]),
+        map(numbers.percent, reversal.standardized_pair),
+    )
+    first, second = map("  ".join, zip(*columns, strict=True))
+    return [f"{first} at the same mix of {reversal_sentences.name_given(reversal)}", second]
 
 
-def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
+def _aligned(texts: Sequence[str]) -> list[str]:
+    """Texts as wide as the widest of them."""
+    room = max(map(names.width, texts))
+    return [padded(text, room) for text in texts]
+
+
+def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
     text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
     test, alpha = reversal.significance, finding.check.inference.alpha
@@ -189,11 +184,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
         text += "" if reversal.is_significant(alpha) else ", not established"
     elif test is not None:
         text += f"; {NOT_ESTABLISHED}"
-    return [text]
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - names.width(text))
+    return text
 
 
 def _reference(result: AuditResult, finding: Finding) -> str:
@@ -262,12 +253,8 @@ def _missing(finding: Finding) -> str:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
-    by_limits = headlines.bounds(finding)
-    low, high = (
-        numbers.number_beside(end, by_limits, digits=3) for end in (bounds.low, bounds.high)
-    )
     turn = "the verdict could turn" if bounds.turns else "same verdict"
-    return f"{who}: {low} to {high} at most, {turn}"
+    return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
 
 
 def _people_of(n: int | None) -> str:

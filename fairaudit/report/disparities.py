@@ -30,12 +30,19 @@ class WidestGap:
 
 def widest(result: AuditResult) -> list[WidestGap]:
     """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    compared = sorted(filter(_is_compared, result.rates), key=_rank)
     best: dict[tuple[object, ...], RateRow] = {}
-    for row in result.rates:
-        key = (row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged)
-        if _is_compared(row) and (key not in best or _rank(row) < _rank(best[key])):
-            best[key] = row
-    return [_gap(result, row) for row in sorted(best.values(), key=_rank)[:_MOST]]
+    for row in compared:
+        best.setdefault(_table_of(row), row)
+    rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
+    return [
+        _gap(row, rows.get((_table_of(row), row.reference))) for row in [*best.values()][:_MOST]
+    ]
+
+
+def _table_of(row: RateRow) -> tuple[object, ...]:
+    """What the rows of a table of rates have in common."""
+    return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
 
 
 def _is_compared(row: RateRow) -> bool:
@@ -56,7 +63,8 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
     return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
 
 
-def _gap(result: AuditResult, row: RateRow) -> WidestGap:
+def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
+    """The gap of a group to the row of its reference."""
     share = metric_titles.is_share(row.metric)
     difference = row.difference
     assert difference is not None
@@ -76,7 +84,6 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
         title = metric_titles.title(row.metric, row.of)
         unit = " points" if share else ""
         text = f"{title} of {group} is {size}{unit} {way[0]} that of {reference}"
-    other = next((other for other in result.rates if _is_reference(other, row)), None)
     counts = " against ".join(
         numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None
     )
@@ -87,9 +94,3 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     is_significant = None if test is None else test.adjusted < row.alpha
     return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)
-
-
-def _is_reference(other: RateRow, row: RateRow) -> bool:
-    key = (row.metric, row.of, row.by, row.stratum, row.reference, row.parameters, row.averaged)
-    own = (other.metric, other.of, other.by, other.stratum, other.group, other.parameters)
-    return (*own, other.averaged) == key

@@ -112,7 +112,7 @@ def _difference(finding: Finding) -> str:
         change = finding.estimate.value
         is_known = math.isfinite(change) and change < _LARGEST_LOG
         return f"a factor e^Δε of {numbers.number(math.exp(change), 2)}" if is_known else ""
-    comparison = getattr(check.asked, "comparison", None)
+    comparison = checks.comparison_of(finding)
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.quotient or first is None or second is None:
         return ""
