@@ -46,10 +46,11 @@ _HEADLINE = 2
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     """The first screen of a result, on a page of so many columns."""
     page = min(page, _WIDEST)
+    every = diagnostics.diagnose(result)
     head = wrapped([*_head(result, data), BLANK], page)
-    tail = list(_tail(result, page))
+    tail = list(_tail(result, every, page))
     room = MOST_LINES - len(head) - len(tail)
-    middle = list(_diagnostics(result, room, page))
+    middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
     while middle and not middle[-1].cells:
         middle.pop()
     return [*head, *middle, BLANK, *tail]
@@ -77,13 +78,9 @@ class _Versions:
     full: Sequence[Line]
 
 
-def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
+def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
     """As many diagnostics as there is room for, the most urgent in full."""
-    every = diagnostics.diagnose(result)
     shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
-    if not every:
-        yield from _unjudged(result, room, page)
-        return
     if not shown:
         shown = sorted(every, key=distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
@@ -183,8 +180,7 @@ def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
         label = name or label
         if label in {"who", "sure"}:
             kept.append((name, text))
-    backing = finding_facts.backing(diagnostic.finding)
-    return [*kept, *labelled("note", [backing])]
+    return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
 
 
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -255,9 +251,8 @@ def distance(diagnostic: Diagnostic) -> float:
     return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 
 
-def _tail(result: AuditResult, page: int) -> Iterator[Line]:
+def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
-    every = diagnostics.diagnose(result)
     about = [*passes(every), *uncovered(result), *ungated_reversals(result)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)

@@ -115,7 +115,7 @@ def outlined(document: Document) -> Outline:
     for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
-        elif parts[-1][0] or parts[-1][1] or block.text != title or index:
+        elif index:
             parts.append((block.text, []))
     opening = parts[0][1]
     banner = None
