@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 
 from fairaudit import names
 from fairaudit.metrics import (
@@ -105,25 +105,20 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)
         }
-        columns = [column for column in _COLUMNS if column.is_ratio not in shown_kinds]
-        heads = [column.head or level for column in columns]
+        kept = [True, *(column.is_ratio not in shown_kinds for column in _COLUMNS)]
+        header = (numbers.subset(by), *(column.head or level for column in _COLUMNS))
         cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
-        kept = [index for index, column in enumerate(_COLUMNS) if column in columns]
+        remarks = (
+            numbers.more_groups(len(rows) - len(shown)),
+            _star(shown),
+            *asked_comparisons.verdicts(rows[0], result),
+        )
         yield Table(
             caption,
-            (numbers.subset(by), *heads),
-            [[row[0], *(row[index + 1] for index in kept)] for row in cells],
-            (False, *(True for _ in columns)),
-            more="\n".join(
-                filter(
-                    None,
-                    (
-                        numbers.more_groups(len(rows) - len(shown)),
-                        _star(shown),
-                        *asked_comparisons.verdicts(rows[0], result),
-                    ),
-                )
-            ),
+            [*compress(header, kept)],
+            [[*compress(row, kept)] for row in cells],
+            (False, *(True for _ in range(sum(kept) - 1))),
+            more="\n".join(filter(None, remarks)),
         )
         yield from asked_comparisons.tables(rows, result, most)
 
@@ -241,7 +236,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
         Eligibility.SUPPRESSED: "",
         Eligibility.ELIGIBLE: "reference" if is_reference else "",
     }
-    as_share = metric_titles.is_share(row.metric)
+    in_points = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
     return [
@@ -252,8 +247,8 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.counts(row.estimate),
             _value(row),
             numbers.interval(row.estimate, share=_in_percent(row)),
-            _difference(row.difference, as_share=as_share) if compared else "",
-            _ratio(row.ratio) if compared else "",
+            _compared(row.difference, in_points=in_points) if compared else "",
+            _compared(row.ratio) if compared else "",
             _p_value(row) if compared else notes[row.standing],
         )
     ]
@@ -266,11 +261,8 @@ def _p_value(row: RateRow) -> str:
     return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
-def _difference(value: float | None, *, as_share: bool) -> str:
+def _compared(value: float | None, *, in_points: bool = False) -> str:
+    """A difference or a ratio to the reference."""
     if value is None:
         return numbers.SUPPRESSED
-    return numbers.points(value) if as_share else numbers.number(value, 3)
-
-
-def _ratio(value: float | None) -> str:
-    return numbers.SUPPRESSED if value is None else numbers.number(value, 3)
+    return numbers.points(value) if in_points else numbers.number(value, 3)
