@@ -8,20 +8,10 @@ from dataclasses import dataclass
 from itertools import compress, groupby
 
 from fairaudit import names
-from fairaudit.metrics import (
-    Better,
-    Eligibility,
-    GroupMetric,
-    describe_rule,
-    explain_unknown,
-    find_metric,
-)
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
-from fairaudit.result import (
-    AuditResult,
-    RateRow,
-)
+from fairaudit.result import AuditResult, RateRow
 from fairaudit.verdict import Check
 
 
@@ -226,16 +216,6 @@ def _in_percent(row: RateRow) -> bool:
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
-    is_reference = row.group == row.reference
-    notes = {
-        Eligibility.SMALL: "small",
-        Eligibility.FEW_EVENTS: "few events",
-        Eligibility.EXCLUDED: "excluded",
-        Eligibility.UNKNOWN: explain_unknown(row.group) or "not known",
-        Eligibility.EMPTY: "nobody",
-        Eligibility.SUPPRESSED: "",
-        Eligibility.ELIGIBLE: "reference" if is_reference else "",
-    }
     in_points = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
@@ -249,7 +229,7 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.interval(row.estimate, share=_in_percent(row)),
             _compared(row.difference, in_points=in_points) if compared else "",
             _compared(row.ratio) if compared else "",
-            _p_value(row) if compared else notes[row.standing],
+            _p_value(row) if compared else rate_figures.standing(row, "not known"),
         )
     ]
 

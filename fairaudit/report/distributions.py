@@ -1,4 +1,4 @@
-"""The section on the score: its distribution and its curves in each group."""
+"""The sections on scores and on features: how they are spread in each group, and their curves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from fairaudit import names
 from fairaudit.report import numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult, Curve, ScoreRow, Threshold
+from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow, Threshold
 
 _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
+_OF_NUMBERS = ("people", "missing", "mean", "median", "s. d.", "lowest", "highest")
+_OF_LEVELS = ("people", "missing", "levels", "commonest", "entropy")
 
 
-def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
     for column, run in groupby(result.scores, key=lambda row: row.column):
         name = names.name(column)
@@ -23,8 +25,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _of_column(list(run), most)
 
 
-def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
-    for by, run in groupby(scores, key=lambda row: row.by):
+def _of_column(rows_of_column: Sequence[ScoreRow], most: int | None) -> Iterator[Block]:
+    for by, run in groupby(rows_of_column, key=lambda row: row.by):
         rows = list(run)
         shown = rows if most is None else rows[:most]
         caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
@@ -45,7 +47,7 @@ def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
 
 
 def _cells(row: ScoreRow) -> list[Cell]:
-    name = numbers.named_group(row.group) if row.by else "everybody"
+    name = numbers.named_group(row.group)
     if row.suppressed:
         blank = ["" for _ in _HEADER[1:]]
         return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
@@ -199,3 +201,47 @@ def _spread(lines: Sequence[Line]) -> str:
         f"The groups differ most at {numbers.number(widest, 3)}: {numbers.percent(low)} ({least}) "
         f"against {numbers.percent(high)} ({highest})."
     )
+
+
+def features(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """A table for each feature: everybody, and each group of each attribute."""
+    if not result.features:
+        return
+    yield Heading("Features by group")
+    for feature, run in groupby(result.features, key=lambda row: row.feature):
+        yield _feature_table(feature, list(run), most)
+    yield Paragraph(
+        "missing: people without the feature, and their share; a median given as two numbers lies "
+        "between them; entropy: in bits, 0 where all have one level. Who leaves the audit for "
+        "another column is counted here.",
+        Tone.MUTED,
+    )
+
+
+def _feature_table(feature: str, rows: Sequence[FeatureRow], most: int | None) -> Table:
+    is_number = all(row.levels is None for row in rows)
+    heads = _OF_NUMBERS if is_number else _OF_LEVELS
+    shown = rows if most is None else rows[:most]
+    return Table(
+        names.name(feature),
+        ("", *heads),
+        [_feature_cells(row, is_number=is_number) for row in shown],
+        (False, *(head != "commonest" for head in heads)),
+        more=numbers.more_groups(len(rows) - len(shown)),
+    )
+
+
+def _feature_cells(row: FeatureRow, *, is_number: bool) -> list[Cell]:
+    share = numbers.percent(row.missing / (row.n + row.missing))
+    missing = f"{numbers.whole(row.missing)} ({share})" if row.missing else "0"
+    if is_number:
+        others = map(_number, (row.deviation, row.lowest, row.highest))
+        texts = [_number(row.mean), _range(row.median), *others]
+    else:
+        commonest = "" if row.commonest is None else names.name(row.commonest)
+        texts = [numbers.whole(row.levels), commonest, _number(row.entropy)]
+    tone = Tone.PLAIN if row.known else Tone.MUTED
+    return [
+        Cell(numbers.named_group(row.group), tone),
+        *map(Cell, (numbers.whole(row.n), missing, *texts)),
+    ]
