@@ -20,13 +20,7 @@ from fairaudit.compare import (
     Scale,
 )
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import (
-    baseline,
-    checks,
-    metric_titles,
-    numbers,
-    rate_changes,
-)
+from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -324,10 +318,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
             Tone.MUTED,
         )
         return
-    correction = changes.inference.correction
-    corrected = (
-        "uncorrected" if correction is Correction.NONE else f"corrected by {correction.words}"
-    )
+    is_raw = changes.inference.correction is Correction.NONE
+    corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
     level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "

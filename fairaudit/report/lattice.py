@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from fairaudit.cube import Group
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
@@ -33,7 +34,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Every subset of the protected attributes")
     yield from _figures(result)
-    epsilon = _epsilon(every)
+    epsilon = next(iter(_epsilons(every)), None)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
     beside = [] if epsilon is None or epsilon == lead else [epsilon]
@@ -75,34 +76,26 @@ def _departure(row: LatticeRow, title: str) -> float:
     return departures[0] if departures and not math.isnan(departures[0]) else -math.inf
 
 
-def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
-    """The title of the first differential fairness there is."""
-    return next(iter(_epsilons(rows)), None)
-
-
-def _epsilons(rows: Sequence[LatticeRow]) -> dict[str, None]:
-    """The titles of all of them, in their order."""
+def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
+    """The titles of all differential fairness, in their order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
     entries = (entry for row in rows for entry in row.entries)
-    return {entry.title: None for entry in entries if entry.metric == wanted}
+    return [*dict.fromkeys(entry.title for entry in entries if entry.metric == wanted)]
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
     """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
     chosen = (lead, *beside)
     # How ε is smoothed, where there is but one, the sentence below the table says.
-    alone = len(_epsilons(rows)) == 1
-    heads = [
-        DIFFERENTIAL_FAIRNESS.short if alone and title == _epsilon(rows) else title
-        for title in chosen
-    ]
+    alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
+    heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     marks = _has_marks(rows)
     table = []
     for row in rows:
-        by_title = {entry.title: entry for entry in row.entries}
+        entries = _chosen(row, chosen)
         cells = [Cell(numbers.subset(row.by)), Cell(numbers.whole(row.groups))]
-        cells += [Cell(numbers.whole(row.smallest)), *_chosen(row, chosen)]
-        cells.append(Cell(_pair(by_title.get(lead))))
+        cells += [Cell(numbers.whole(row.smallest)), *map(_value, entries)]
+        cells.append(Cell(_pair(entries[0])))
         if marks:
             groups = len({appearance.group for appearance in row.appears})
             cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
@@ -181,35 +174,36 @@ def _values(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block
         yield Table(
             "other measures",
             ("subset", *chosen),
-            [[Cell(numbers.subset(row.by)), *_chosen(row, chosen)] for row in rows],
+            [[Cell(numbers.subset(row.by)), *map(_value, _chosen(row, chosen))] for row in rows],
             (False, *(False for _ in chosen)),
             slim=True,
         )
 
 
-def _chosen(row: LatticeRow, titles: Sequence[str]) -> Iterator[Cell]:
+def _chosen(row: LatticeRow, titles: Sequence[str]) -> list[LatticeEntry | None]:
+    """Some measures in one subset, None where it does not have them."""
     by_title = {entry.title: entry for entry in row.entries}
-    yield from (_value(by_title.get(title)) for title in titles)
+    return [by_title.get(title) for title in titles]
 
 
 def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
     """The other measures, the worst pair below each value."""
     for start in range(0, len(titles), _PAIRS_BESIDE):
         chosen = titles[start : start + _PAIRS_BESIDE]
-        table = []
-        for row in rows:
-            by_title = {entry.title: entry for entry in row.entries}
-            cells = []
-            for title in chosen:
-                value, pair = _value(by_title.get(title)), _pair(by_title.get(title))
-                cells.append(Cell(f"{value.text}\n{pair}" if pair else value.text, value.tone))
-            table.append([Cell(numbers.subset(row.by)), *cells])
         yield Table(
             "other measures, each with its worst pair of groups",
             ("subset", *chosen),
-            table,
+            [
+                [Cell(numbers.subset(row.by)), *map(_value_and_pair, _chosen(row, chosen))]
+                for row in rows
+            ],
             (False, *(False for _ in chosen)),
         )
+
+
+def _value_and_pair(entry: LatticeEntry | None) -> Cell:
+    value, pair = _value(entry), _pair(entry)
+    return replace(value, text=f"{value.text}\n{pair}") if pair else value
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
@@ -281,7 +275,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
 
 def _column(rows: Sequence[LatticeRow], title: str) -> list[LatticeEntry | None]:
     """A measure in each subset."""
-    return [next((entry for entry in row.entries if entry.title == title), None) for row in rows]
+    return [entry for row in rows for entry in _chosen(row, [title])]
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:

@@ -129,6 +129,12 @@ def correction(inference: Inference) -> str:
     return "uncorrected" if is_raw else inference.correction.words
 
 
+def corrected(inference: Inference) -> str:
+    """The same behind a p-value: `by Holm`, `uncorrected`."""
+    is_raw = inference.correction is Correction.NONE
+    return "uncorrected" if is_raw else f"by {inference.correction.words}"
+
+
 def confidence(inference: Inference) -> str:
     """The confidence of intervals: `95 %`."""
     return f"{float(100 * inference.confidence):g} %"
@@ -212,8 +218,7 @@ def more_groups(count: int, file: str = "report.json") -> str:
     """How many groups a table leaves out, and where they are; empty where it has them all."""
     if count <= 0:
         return ""
-    noun = "group" if count == 1 else "groups"
-    return f"and {whole(count)} more {noun}: --verbose, or -o {file}, lists them all"
+    return f"and {counted(count, 'more group')}: --verbose, or -o {file}, lists them all"
 
 
 def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:

@@ -54,7 +54,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     shown = rows if most is None else _first_groupings(result, rows)
     yield from tables(shown, result, most)
     if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
-        subsets = "1 more subset" if omitted == 1 else f"{numbers.whole(omitted)} more subsets"
+        subsets = numbers.counted(omitted, "more subset")
         text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
