@@ -192,17 +192,20 @@ def _artifact(file: str) -> dict[str, str]:
 def _invocation(answer: Answer) -> dict[str, Any]:
     """How an audit ended: with an error, or with a result and what there is to know of it."""
     result = answer.found
-    is_error = isinstance(result, FairauditError)
-    notifications = _errors(result) if isinstance(result, FairauditError) else _notices(result)
     invocation: dict[str, Any] = {
-        "executionSuccessful": not is_error,
+        "executionSuccessful": isinstance(result, AuditResult),
         "exitCode": answer.exit_code,
-        "toolExecutionNotifications": [*notifications],
+        "toolExecutionNotifications": [],
         "properties": {"audit": printable(answer.title)},
     }
-    if isinstance(result, AuditResult):
-        invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
-        invocation["properties"]["verdict"] = str(result.verdict)
+    if isinstance(result, FairauditError):
+        invocation["toolExecutionNotifications"] += _errors(result)
+        return invocation
+    invocation["toolExecutionNotifications"] += [
+        _notification(notice, "note") for notice in result.notices
+    ]
+    invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
+    invocation["properties"]["verdict"] = str(result.verdict)
     return invocation
 
 
@@ -213,11 +216,6 @@ def _errors(error: FairauditError) -> Iterator[dict[str, Any]]:
     for fault in error.faults:
         text = ": ".join(filter(None, (fault.path, fault.message)))
         yield _notification(text, "error", fault.place)
-
-
-def _notices(result: AuditResult) -> Iterator[dict[str, Any]]:
-    for notice in result.notices:
-        yield _notification(notice, "note")
 
 
 def _notification(text: str, level: str, place: Place | None = None) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from fairaudit.estimate import Estimate
 from fairaudit.report import checks, numbers
@@ -159,18 +159,19 @@ def _lines(trend: _Trend) -> Lines | None:
     """
     check = trend.findings[0][1].check
     is_named = len(trend.findings) <= _MOST_NAMED
+    places = [
+        short(name) if is_named else index for index, (name, _) in enumerate(trend.findings, 1)
+    ]
     points = [
-        Point(short(name) if is_named else index, finding.estimate.value, *_ends(finding.estimate))
-        for index, (name, finding) in enumerate(trend.findings, 1)
-        if _is_number(finding.estimate) and finding.estimate is not None
+        Point(place, finding.estimate.value, *_ends(finding.estimate))
+        for place, (_, finding) in zip(places, trend.findings, strict=True)
+        if _is_number(finding.estimate)
     ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
-    if not _has_room(points):
-        points = [Point(point.x, point.y) for point in points]
     first, last = (short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    lines = _lines_of_groups(trend, is_named=is_named) or (Line("", points),)
+    lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
     return Lines(
         below,
         check.asked.short or check.asked.title,
@@ -179,34 +180,32 @@ def _lines(trend: _Trend) -> Lines | None:
     )
 
 
-def _lines_of_groups(trend: _Trend, *, is_named: bool) -> tuple[Line, ...]:
+def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
     """A line for each group, or stratum; of many those that were the worst most often.
 
     The one with the most values comes first: its files are the axis.
     """
-    names = [
-        short(name) if is_named else index for index, (name, _) in enumerate(trend.findings, 1)
-    ]
     points: dict[GroupKey, list[Point]] = {}
     called: dict[GroupKey, str] = {}
-    for name, values in zip(names, trend.values, strict=False):
+    for place, values in zip(places, trend.values, strict=False):
         for who, (group, stratum, estimate) in values.items():
             if _is_number(estimate):
-                points.setdefault(who, []).append(Point(name, estimate.value, *_ends(estimate)))
+                points.setdefault(who, []).append(Point(place, estimate.value, *_ends(estimate)))
                 called[who] = numbers.group((*group, *stratum))
     worst = _worst_times(trend)
-    lines = [
-        (Line(called[who], group_points), worst[who])
-        for who, group_points in points.items()
-        if len(group_points) > 1
+    several = [who for who, group_points in points.items() if len(group_points) > 1]
+    several.sort(key=lambda who: -worst[who])
+    lines = [Line(called[who], points[who]) for who in several[:_MOST_LINES]]
+    return sorted(lines, key=lambda line: -len(line.points))
+
+
+def _with_room(lines: Sequence[Line]) -> Sequence[Line]:
+    """The lines, without intervals where these are too many to be told apart."""
+    if _has_room([point for line in lines for point in line.points]):
+        return lines
+    return [
+        replace(line, points=[Point(point.x, point.y) for point in line.points]) for line in lines
     ]
-    lines.sort(key=lambda pair: -pair[1])
-    kept = sorted((line for line, _ in lines[:_MOST_LINES]), key=lambda line: -len(line.points))
-    if not _has_room([point for line in kept for point in line.points]):
-        kept = [
-            Line(line.label, [Point(point.x, point.y) for point in line.points]) for line in kept
-        ]
-    return tuple(kept)
 
 
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
@@ -241,7 +240,7 @@ def _worst_groups(trend: _Trend) -> str:
     return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _is_number(estimate: Estimate | None) -> bool:
+def _is_number(estimate: Estimate | None) -> TypeGuard[Estimate]:
     return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
 
 
@@ -263,7 +262,7 @@ def _in_words(trend: _Trend, lines: Lines) -> str:
     points = [
         (finding.estimate.value, short(name))
         for name, finding in trend.findings
-        if _is_number(finding.estimate) and finding.estimate is not None
+        if _is_number(finding.estimate)
     ]
     (least, where), (most, there) = (
         extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)

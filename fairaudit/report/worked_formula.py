@@ -151,16 +151,18 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
 
 def averages(strata: tuple[WeighedStratum, ...], names: tuple[str, str]) -> tuple[Line, Line]:
     """Both sides' averages, filled in."""
-    lines = []
-    for index, name in enumerate(names):
-        terms = [
-            f"{stratum.weight} · {share.over:,}/{share.under:,}"
-            for stratum in strata
-            for share in ((stratum.first, stratum.second)[index],)
-        ]
-        value = Term(" + ".join(terms), average_of(strata, first=index == 0))
-        lines.append(Line(name, "Σ weight · rate", value))
-    return lines[0], lines[1]
+    sides = (
+        [(row.weight, row.first) for row in strata],
+        [(row.weight, row.second) for row in strata],
+    )
+    first, second = (
+        " + ".join(f"{weight} · {rate.over:,}/{rate.under:,}" for weight, rate in side)
+        for side in sides
+    )
+    return (
+        Line(names[0], "Σ weight · rate", Term(first, average_of(strata, first=True))),
+        Line(names[1], "Σ weight · rate", Term(second, average_of(strata, first=False))),
+    )
 
 
 def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
