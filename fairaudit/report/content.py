@@ -34,11 +34,7 @@ from fairaudit.report.blocks import (
     inert,
 )
 from fairaudit.report.diagnostics import audit_headline, tellings_of
-from fairaudit.result import (
-    AuditResult,
-    Definition,
-    LatticeEntry,
-)
+from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
 
@@ -209,7 +205,7 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Heading("Undefined and infinite")
     rows = [(Cell("undefined", Tone.MUTED), text) for text in reasons]
     rows += [(Cell("infinite", Tone.WARN), text) for text in infinite]
-    shown = rows if most is None else rows[:most]
+    shown = rows[:most]
     yield Entries(shown)
     if len(rows) > len(shown):
         yield Paragraph(f"and {len(rows) - len(shown)} more (--verbose)", Tone.MUTED)

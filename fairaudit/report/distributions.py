@@ -28,7 +28,7 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _of_column(rows_of_column: Sequence[ScoreRow], most: int | None) -> Iterator[Block]:
     for by, run in groupby(rows_of_column, key=lambda row: row.by):
         rows = list(run)
-        shown = rows if most is None else rows[:most]
+        shown = rows[:most]
         caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
         more = len(rows) - len(shown)
         yield Table(
@@ -221,7 +221,7 @@ def features(result: AuditResult, most: int | None) -> Iterator[Block]:
 def _feature_table(feature: str, rows: Sequence[FeatureRow], most: int | None) -> Table:
     is_number = all(row.levels is None for row in rows)
     heads = _OF_NUMBERS if is_number else _OF_LEVELS
-    shown = rows if most is None else rows[:most]
+    shown = rows[:most]
     return Table(
         names.name(feature),
         ("", *heads),

@@ -232,9 +232,9 @@ def group_in(group: Group, stratum: Group) -> str:
     return " in ".join(named_group(part) for part in (group, stratum) if part)
 
 
-def in_stratum(stratum: Group) -> str:
+def in_stratum(stratum: Group, separator: str = " in ") -> str:
     """Where a value is from, behind what it is of: ` in department=y`; empty without a stratum."""
-    return f" in {named_group(stratum)}" if stratum else ""
+    return f"{separator}{named_group(stratum)}" if stratum else ""
 
 
 def subset(columns: tuple[str, ...]) -> str:

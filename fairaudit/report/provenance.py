@@ -9,25 +9,10 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.ledger import LedgerLine, PublishedLine
 from fairaudit.metrics import Eligibility, describe_rule
-from fairaudit.report import (
-    numbers,
-    pictures,
-)
-from fairaudit.report.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Figure,
-    Heading,
-    Table,
-)
+from fairaudit.report import numbers, pictures
+from fairaudit.report.blocks import Block, Cell, Facts, Figure, Heading, Table
 from fairaudit.report.pictures import Bars, Interval, Mark
-from fairaudit.result import (
-    AuditResult,
-    DataFile,
-    GroupRow,
-    Provenance,
-)
+from fairaudit.result import AuditResult, DataFile, GroupRow, Provenance
 
 
 def provenance(result: AuditResult) -> Iterator[Block]:

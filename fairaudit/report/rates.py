@@ -84,13 +84,11 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     ):
         rows = list(run)
         title = metric_titles.defined_heading(result, metric, of)
-        where = f", {numbers.named_group(stratum)}" if stratum else ""
-        caption = (
-            f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}{where}"
-        )
+        caption = f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}"
+        caption += numbers.in_stratum(stratum, ", ")
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
-        shown = rows if most is None else rows[:most]
+        shown = rows[:most]
         shown_kinds = {
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)

@@ -40,7 +40,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
     ):
         rows_of_run = list(run)
-        shown = rows_of_run if most is None else rows_of_run[:most]
+        shown = rows_of_run[:most]
         left_out += len(rows_of_run) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
     yield Heading(_ALIKE)
