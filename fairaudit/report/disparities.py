@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fairaudit.metrics import Eligibility, GroupMetric, find_metric
+from fairaudit.metrics import Eligibility
 from fairaudit.report import metric_titles, numbers
 from fairaudit.result import AuditResult, RateRow
 
@@ -68,22 +68,15 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     share = metric_titles.is_share(row.metric)
     difference = row.difference
     assert difference is not None
-    way = ("above", "more") if difference > 0 else ("below", "less")
     group, reference = numbers.people(row.group), numbers.people(row.reference)
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    size = numbers.number_beside(
-        abs(difference), [0], digits=1 if share else 3, scale=100 if share else 1
-    )
-    record = find_metric(row.metric)
-    participle = record.participle if isinstance(record, GroupMetric) and row.of != "label" else ""
+    size, often = metric_titles.gap(difference, [0], share=share)
+    participle = metric_titles.participle(row.metric, row.of)
+    text = f"{metric_titles.title(row.metric, row.of)} of {group} is {size} that of {reference}"
     if not difference:
         text = f"{metric_titles.title(row.metric, row.of)} of {group} is that of {reference}"
-    elif participle and share:
-        text = f"{group} is {participle} {size} points {way[1]} often than {reference}"
-    else:
-        title = metric_titles.title(row.metric, row.of)
-        unit = " points" if share else ""
-        text = f"{title} of {group} is {size}{unit} {way[0]} that of {reference}"
+    elif participle and often:
+        text = f"{group} is {participle} {often} {reference}"
     counts = " against ".join(
         numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
 from fairaudit.evidence import Side
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.pooling import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
-from fairaudit.report.reversal_sentences import KIND_WORDS, pair
+from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import Backing, Check, Finding, Status
 
@@ -183,8 +182,7 @@ def _open_strata(finding: Finding) -> str:
 
 def _reversal(reversal: Reversal, finding: Finding) -> str:
     """A further reversal in a few words, with its p-value, or why it has none."""
-    given = " and ".join(map(names.name, reversal.given))
-    text = f"{pair(reversal)}, given {given}, {KIND_WORDS[reversal.kind]}"
+    text = f"{pair(reversal)}, given {name_given(reversal)}, {KIND_WORDS[reversal.kind]}"
     if reversal.significance is None:
         return text
     if reversal.hangs_on_weights:

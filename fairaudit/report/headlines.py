@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from fairaudit import names
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import ComparisonPart, Side
-from fairaudit.metrics import Disparity, GroupMetric, find_metric
+from fairaudit.evidence import Side
+from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.report import checks, metric_titles, numbers
+from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import (
     Backing,
@@ -164,14 +164,16 @@ def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         size, often = _ratio(finding, estimate)
     elif comparison.scale is Scale.DIFFERENCE and is_gap:
         is_same = a == b
-        is_share = metric_titles.is_share(part.metric)
-        size, often = _difference(finding, estimate, a - b, is_share=is_share)
+        by_limits = [*map(abs, bounds(finding)), Decimal(0)]
+        exact = None if estimate.exact is None else abs(estimate.exact)
+        share = metric_titles.is_share(part.metric)
+        size, often = metric_titles.gap(a - b, by_limits, exact, share=share)
     else:
         return ""
     title = metric_titles.title(part.metric, check.of)
     if is_same:
         return f"{title} of {side(first)} and of {side(second)} is the same"
-    if often and (participle := _participle(check, part)):
+    if often and (participle := metric_titles.participle(part.metric, check.of)):
         return f"{side(first)} {_be(first)} {participle} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
 
@@ -184,19 +186,6 @@ def _ratio(finding: Finding, estimate: Estimate) -> tuple[str, str]:
         return f"{size} % of", f"{size} % as often as"
     size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
     return f"{size} times", f"{size} times as often as"
-
-
-def _difference(
-    finding: Finding, estimate: Estimate, gap: float, *, is_share: bool
-) -> tuple[str, str]:
-    """The same of a gap, in points where it is one of shares; of others no `often` is told."""
-    by_limits = [*map(abs, bounds(finding)), Decimal(0)]
-    exact = None if estimate.exact is None else abs(estimate.exact)
-    way, often = ("above", "more") if gap > 0 else ("below", "less")
-    if not is_share:
-        return f"{numbers.number_beside(abs(gap), by_limits, exact, digits=3)} {way}", ""
-    size = numbers.number_beside(abs(gap), by_limits, exact, digits=1, scale=100)
-    return f"{size} points {way}", f"{size} points {often} often than"
 
 
 def _times_as_likely(
@@ -283,7 +272,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """Two groups with their gap in a rate, and what strata make of it."""
-    given = " and ".join(map(names.name, reversal.given))
+    given = reversal_sentences.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)
@@ -300,17 +289,12 @@ def symbol(finding: Finding) -> str:
     return (isinstance(check, Check) and check.asked.short) or "value"
 
 
-def _participle(check: Check, part: ComparisonPart) -> str:
-    """What the people are that a rate counts; empty where the outcome is no decision."""
-    record = find_metric(part.metric)
-    return record.participle if isinstance(record, GroupMetric) and check.of != "label" else ""
-
-
 def participle_of(finding: Finding) -> str:
     """What the people are that the compared rate counts: `selected`; empty where it has no word."""
-    parts = checks.deciding_parts(finding)
-    check = finding.check
-    return _participle(check, parts[0]) if len(parts) == 1 and isinstance(check, Check) else ""
+    parts, check = checks.deciding_parts(finding), finding.check
+    if len(parts) != 1 or not isinstance(check, Check):
+        return ""
+    return metric_titles.participle(parts[0].metric, check.of)
 
 
 def _be(people: Side) -> str:

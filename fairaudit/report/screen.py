@@ -236,7 +236,7 @@ def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
-        yield line(Cell("   = sure:".ljust(_LABEL + 7), Tone.MUTED), note.sure, indent=_LABEL + 7)
+        yield from _labelled([("sure", note.sure)])
 
 
 def distance(diagnostic: Diagnostic) -> float:
