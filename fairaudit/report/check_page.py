@@ -276,11 +276,10 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 
 def _breach_row(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
-    value = -breach.value if breach.lower else breach.value
     return [
         Cell(" / ".join(map(numbers.named_group, groups))),
         Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
-        Cell(numbers.number(value)),
+        Cell(numbers.number(checks.value_of(breach))),
         Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from fairaudit.cube import Group
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
-from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
+from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.verdict import Check, Finding, Status
 
@@ -349,24 +350,17 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
         Interval(
             numbers.subset(row.by),
             math.nan if entry is None or entry.estimate.suppressed else entry.departure,
-            panel=f"{len(row.by)} attribute{'s' if len(row.by) > 1 else ''}",
-            mark=Mark.GROUP,
+            panel=numbers.counted(len(row.by), "attribute"),
             text=_text(entry),
         )
         for row, entry in zip(rows, entries, strict=True)
     ]
-    order = sorted(bars, key=lambda bar: bar.panel)
-    panels = list(dict.fromkeys(bar.panel for bar in order))
+    bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
+    bars.sort(key=lambda bar: bar.panel)
     shown = [
-        row
-        for panel in panels
-        for row in pictures.first_rows(
-            sorted(
-                (bar for bar in order if bar.panel == panel),
-                key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf,
-            ),
-            pictures.MOST_ROWS // 2,
-        )
+        bar
+        for _, run in groupby(bars, key=lambda bar: bar.panel)
+        for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
     ]
     return Bars(f"departure of {title} from parity", shown)
 

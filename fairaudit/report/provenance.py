@@ -148,7 +148,7 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         row
         for panel in panels
         for row in pictures.first_rows(
-            [_row(row, several=len(panels) > 1) for row in _largest_first(panel)],
+            [_row(row, several=len(panels) > 1) for row in sorted(panel, key=_by_size)],
             pictures.rows_per_panel(len(panels)),
         )
     ]
@@ -161,8 +161,8 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
     )
 
 
-def _largest_first(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    return sorted(rows, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0)))
+def _by_size(row: GroupRow) -> tuple[bool, int]:
+    return row.standing is Eligibility.UNKNOWN, -(row.n or 0)
 
 
 def _row(row: GroupRow, *, several: bool) -> Interval:
