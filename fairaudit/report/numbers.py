@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,9 @@ _BARE_WORDS = frozenset(
     }
 )
 """Levels that many columns have: they tell nobody what they are of."""
+
+_LONGEST_LABEL = 36
+_DIGITS = re.compile(r"(\d+)")
 
 SUPPRESSED = "suppressed"
 """What stands in place of a number that is known, and not told."""
@@ -225,6 +229,20 @@ def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str
     """The first of several texts, and how many more there are."""
     more = f" and {whole(len(texts) - most)} more" if len(texts) > most else ""
     return separator.join(texts[:most]) + more
+
+
+def short(label: str, most: int = _LONGEST_LABEL) -> str:
+    """A label that leaves room for others in a line: of a long one the middle is left out."""
+    if len(label) <= most:
+        return label
+    half = (most - 1) // 2
+    return f"{label[:half]}…{label[-half:]}"
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts `day 2` before `day 10`."""
+    parts = enumerate(_DIGITS.split(text.casefold()))
+    return tuple((len(part.lstrip("0")) if index % 2 else 0, part) for index, part in parts)
 
 
 def group_in(group: Group, stratum: Group) -> str:

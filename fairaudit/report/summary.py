@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import FairauditError
 from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
-from fairaudit.report.labels import labels, natural, short
 from fairaudit.result import Answer, AuditResult, Verdict
 from fairaudit.verdict import Status
 
@@ -67,6 +68,30 @@ def document(
     if errors:
         blocks.append(Entries(errors))
     return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
+
+
+def labels(answers: Sequence[Answer]) -> list[str]:
+    """A name for each audit: what tells it from the others, without the folder they share."""
+    specs, data = (
+        told_apart([answer.spec for answer in answers]),
+        [answer.data for answer in answers],
+    )
+    if len({*data}) == 1:
+        return specs
+    files = told_apart([name or "" for name in data])
+    if len({*specs}) == 1:
+        return files
+    return [f"{spec} {name}".strip() for spec, name in zip(specs, files, strict=True)]
+
+
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """The paths without the folders that all of them begin with."""
+    try:
+        shared = os.path.commonpath([Path(path).parent for path in paths])
+    except ValueError:
+        # Relative ones beside absolute ones share none.
+        return [*paths]
+    return [os.path.relpath(path, shared) if path else path for path in paths]
 
 
 def _table(
@@ -128,14 +153,14 @@ class _Audit:
         tally = _tally(self.answer)
         counts = tuple(-tally[status] for status in checks.WORST_FIRST if status is not Status.PASS)
         verdict = _WORST.index(verdict_of(self.answer))
-        return verdict, counts, (natural(self.name), self.name)
+        return verdict, counts, (numbers.natural(self.name), self.name)
 
     def cells(
         self, statuses: Sequence[Status], *, is_open: bool, has_headline: bool
     ) -> Iterator[Cell]:
         """A row of the table; a column says how many checks are not cleared if any is."""
         result = self.answer.found
-        yield Cell(short(self.name), href=self.link)
+        yield Cell(numbers.short(self.name), href=self.link)
         if isinstance(result, FairauditError):
             yield _verdict_cell(self.answer)
             yield from [Cell(names.line(result.message))] * has_headline

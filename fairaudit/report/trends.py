@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeGuard
 from fairaudit.estimate import Estimate
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
-from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
@@ -84,7 +83,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     """Each check of each spec that has several results."""
     from fairaudit.compare import find_values, index_rows
 
-    ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
+    ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
     values: dict[tuple[str, str], list[JudgedValues]] = {}
     failed: dict[str, list[str]] = {}
@@ -122,7 +121,7 @@ def _failed(trend: _Trend) -> str:
     """Which files a line leaves out, because they have no result."""
     if not trend.failed:
         return ""
-    named = ", ".join(short(name, _MOST_OF_A_NAME) for name in trend.failed[:_NAMED])
+    named = ", ".join(numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed[:_NAMED])
     more = len(trend.failed) - _NAMED
     return f"No result of {named}{f' and {more:,} more' if more > 0 else ''}. "
 
@@ -136,7 +135,7 @@ def _table(trends: Sequence[_Trend], most: int | None) -> Table:
     for trend in trends[:most]:
         count = sum(trend.counted.values())
         id_ = trend.findings[0][1].check.id
-        cells = [Cell(f"{short(trend.spec)} {id_}" if several else id_)]
+        cells = [Cell(f"{numbers.short(trend.spec)} {id_}" if several else id_)]
         for status in statuses:
             times = trend.counted[status]
             is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
@@ -159,9 +158,8 @@ def _lines(trend: _Trend) -> Lines | None:
     """
     check = trend.findings[0][1].check
     is_named = len(trend.findings) <= _MOST_NAMED
-    places = [
-        short(name) if is_named else index for index, (name, _) in enumerate(trend.findings, 1)
-    ]
+    names = [numbers.short(name) for name, _ in trend.findings]
+    places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
     points = [
         Point(place, finding.estimate.value, *_ends(finding.estimate))
         for place, (_, finding) in zip(places, trend.findings, strict=True)
@@ -169,7 +167,7 @@ def _lines(trend: _Trend) -> Lines | None:
     ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
-    first, last = (short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
+    first, last = (numbers.short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
     lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
     return Lines(
@@ -260,7 +258,7 @@ def _limits(*limits: Limit | None) -> tuple[float, ...]:
 def _in_words(trend: _Trend, lines: Lines) -> str:
     """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
     points = [
-        (finding.estimate.value, short(name))
+        (finding.estimate.value, numbers.short(name))
         for name, finding in trend.findings
         if _is_number(finding.estimate)
     ]

@@ -13,12 +13,11 @@ from itertools import count
 import jinja2
 from markupsafe import Markup
 
-from fairaudit.report import palette, summary
+from fairaudit.report import numbers, palette, summary
 from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
 from fairaudit.report.html import inline, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, outlined
-from fairaudit.report.labels import short
 from fairaudit.result import Answer, AuditResult
 from fairaudit.version import version
 
@@ -130,7 +129,7 @@ def _hash(text: str) -> str:
 
 def _short_name(name: str) -> str:
     """A name below an axis: of a long one the middle is left out."""
-    return inline.plain(short(name, _LETTERS))
+    return inline.plain(numbers.short(name, _LETTERS))
 
 
 def _is_quiet(block: Entries) -> bool:
