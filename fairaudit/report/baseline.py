@@ -82,6 +82,12 @@ def _when(before: Before) -> str:
     return f"{created(before.earlier)}, tolerance {before.earlier.tolerance}"
 
 
+def origin(earlier: Earlier, day: str) -> str:
+    """Where a baseline is from, and how much worse than it is tolerated."""
+    path = names.copied(earlier.path) if earlier.path else "a document"
+    return f"{path}, created {day} ({age(earlier)}), tolerance {earlier.tolerance}"
+
+
 def created(earlier: Earlier) -> str:
     """When a baseline was made: `on 2026-05-01 (12 days ago)`."""
     return f"on {earlier.created[:10]} ({age(earlier)})"

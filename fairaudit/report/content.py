@@ -84,10 +84,7 @@ def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterato
     if open_ones:
         yield _findings(result, open_ones)
     if result.earlier is not None:
-        earlier = result.earlier
-        path = names.copied(earlier.path) if earlier.path else "a document"
-        text = f"{path}, created {earlier.created} ({baseline.age(earlier)})"
-        text += f", tolerance {earlier.tolerance}"
+        text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:

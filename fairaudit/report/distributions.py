@@ -100,7 +100,8 @@ def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
     level = numbers.confidence(result.provenance.inference)
-    calibration = [Line(numbers.group(curve.group), _calibration(curve)) for curve in shown]
+    names_of = [numbers.group(curve.group) for curve in shown]
+    calibration = [*map(Line, names_of, map(_calibration, shown))]
     if any(line.points for line in calibration):
         yield Figure(
             f"Calibration of {column} by {by}",
@@ -108,17 +109,17 @@ def _of_attribute(
             Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
             note=f"On the grey line a score is the share of positives. {level} intervals.{omitted}",
         )
-    roc = [Line(numbers.group(curve.group), _roc(curve)) for curve in shown]
+    roc = [*map(Line, names_of, map(_roc, shown))]
     if any(line.points for line in roc):
         areas = {row.group: row.auc for row in result.scores if row.column == column}
-        areas_by_group = [
-            f"{numbers.group(curve.group)}: AUC "
-            + ("undefined" if (area := areas.get(curve.group)) is None else numbers.number(area))
-            for curve in shown
+        areas_of_shown = (areas.get(curve.group) for curve in shown)
+        texts = [
+            f"{name}: AUC {'undefined' if area is None else numbers.number(area)}"
+            for name, area in zip(names_of, areas_of_shown, strict=True)
         ]
         yield Figure(
             f"ROC of {column} by {by}",
-            f"{'; '.join(areas_by_group)}.{omitted}",
+            f"{'; '.join(texts)}.{omitted}",
             Lines(
                 "false positive rate",
                 "true positive rate",
@@ -129,12 +130,8 @@ def _of_attribute(
             ),
             note=f"On the grey line a score does not rank at all.{omitted}",
         )
-    sides: list[tuple[str, Callable[[Threshold], float | None]]] = [
-        ("False positive rate", lambda threshold: threshold.false_positive_rate),
-        ("False negative rate", _false_negative_rate),
-    ]
-    for name, side in sides:
-        lines = [Line(numbers.group(curve.group), list(_errors(curve, side))) for curve in shown]
+    for name, side in _ERRORS.items():
+        lines = [*map(Line, names_of, (_errors(curve, side) for curve in shown))]
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
@@ -165,11 +162,15 @@ def _false_negative_rate(threshold: Threshold) -> float | None:
     return None if rate is None else 1 - rate
 
 
-def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> Iterator[Point]:
-    for threshold in curve.thresholds:
-        rate = side(threshold)
-        if rate is not None:
-            yield Point(threshold.at, rate)
+_ERRORS: dict[str, Callable[[Threshold], float | None]] = {
+    "False positive rate": lambda threshold: threshold.false_positive_rate,
+    "False negative rate": _false_negative_rate,
+}
+
+
+def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> list[Point]:
+    rates = [(threshold.at, side(threshold)) for threshold in curve.thresholds]
+    return [Point(at, rate) for at, rate in rates if rate is not None]
 
 
 def _farthest(lines: Sequence[Line]) -> str:

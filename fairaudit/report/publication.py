@@ -183,10 +183,9 @@ def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
 def _blocks(table: _Published) -> Iterator[Block]:
     of = metric_titles.of_outcome("selection_rate", table.of)
     caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
-    muted = {row.group for row in table.rows if row.standing is not Eligibility.ELIGIBLE}
     rows = [
         [
-            Cell(text, Tone.MUTED if row.group in muted else Tone.PLAIN)
+            Cell(text, Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED)
             for text in (*(names.name(level) for _, level in row.group), *row.values)
         ]
         for row in table.rows

@@ -63,11 +63,11 @@ def rates(result: AuditResult) -> Iterator[Figure]:
     figures = [
         figure for key, tables in by_rate.items() for figure in _of_rate(result, key, tables)
     ]
-    for index, figure in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
-        is_last = index + 1 == pictures.MOST_RATE_PICTURES
-        omitted = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
+    shown = figures[: pictures.MOST_RATE_PICTURES]
+    if omitted := len(figures) - len(shown):
         more = pictures.not_shown(omitted, "pictures of rates", "the tables below have them")
-        yield Figure(figure.title, figure.description, figure.picture, figure.note + more)
+        shown[-1] = replace(shown[-1], note=shown[-1].note + more)
+    yield from shown
 
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:

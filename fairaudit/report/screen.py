@@ -62,10 +62,7 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
     if result.earlier is not None:
-        earlier = result.earlier
-        path = names.copied(earlier.path) if earlier.path else "a document"
-        created = f"{earlier.created[:10]} ({baseline.age(earlier)})"
-        text = f"baseline {path}, created {created}, tolerance {earlier.tolerance}"
+        text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 

@@ -78,15 +78,13 @@ def _wrapped(one: Line, page: int) -> Iterator[Line]:
             rest = word
             while column + width(rest.rstrip()) > page:
                 if column > one.indent:
-                    yield _unglued(current, one.indent)
-                    current, column = [Cell(" " * one.indent)], one.indent
                     rest = rest.lstrip()
-                    continue
-                room = max(page - column, 1)
-                current.append(Cell(rest[:room], cell.tone))
+                else:
+                    room = max(page - column, 1)
+                    current.append(Cell(rest[:room], cell.tone))
+                    rest = rest[room:]
                 yield _unglued(current, one.indent)
                 current, column = [Cell(" " * one.indent)], one.indent
-                rest = rest[room:]
             current.append(Cell(rest, cell.tone))
             column += width(rest)
     yield _unglued(current, one.indent)
