@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairaudit import names
 from fairaudit.report import checks, numbers, reversal_sentences
 from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
+from fairaudit.waivers import Waiver
 
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
@@ -18,8 +19,13 @@ def waiver(waived: Waived, finding: Finding) -> str:
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
     values = _value(hidden[0]) if is_named else breaches(hidden)
-    until = f"until {waived.expires}, approved by {names.line(waived.approved_by)}"
-    return f"{groups}{f' ({values})' if values else ''} {until}: {names.line(waived.reason)}"
+    return f"{groups}{f' ({values})' if values else ''} {terms(waived)}"
+
+
+def terms(waiver: Waived | Waiver) -> str:
+    """Until when something is waived, who approved it, and why."""
+    by = names.line(waiver.approved_by)
+    return f"until {waiver.expires}, approved by {by}: {names.line(waiver.reason)}"
 
 
 def sentence(finding: Finding, before: Before) -> str:

@@ -167,10 +167,8 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
         waiver = outcome.waiver
         group = numbers.named_group(waiver.group) if waiver.group else "the whole check"
         place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        check = names.copied(waiver.check)
-        text = f"{check} for {group} until {waiver.expires}, "
-        text += f"approved by {names.line(waiver.approved_by)}: "
-        text += names.line(waiver.reason) + (f"; {outcome.why}" if outcome.why else "")
+        text = f"{names.copied(waiver.check)} for {group} {baseline.terms(waiver)}"
+        text += f"; {outcome.why}" if outcome.why else ""
         word = str(outcome.state).replace("_", " ")
         rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)
