@@ -84,23 +84,19 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     from fairaudit.compare import find_values, index_rows
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
-    findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
-    values: dict[tuple[str, str], list[JudgedValues]] = {}
-    failed: dict[str, list[str]] = {}
-    results: Counter[str] = Counter()
-    for answer in answers:
-        results[answer.spec] += isinstance(answer.found, AuditResult)
-    for name, answer in ordered:
-        if not isinstance(answer.found, AuditResult):
-            failed.setdefault(answer.spec, []).append(name)
-        elif results[answer.spec] > 1:
-            rows = index_rows(answer.found)
-            for finding in answer.found.findings:
-                key = answer.spec, finding.check.id
-                findings_of.setdefault(key, []).append((name, finding))
-                values.setdefault(key, []).append(find_values(finding, rows))
-    for (spec, id_), findings in findings_of.items():
-        yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
+    for spec in dict.fromkeys(answer.spec for _, answer in ordered):
+        found = [(name, answer.found) for name, answer in ordered if answer.spec == spec]
+        results = [(name, result) for name, result in found if isinstance(result, AuditResult)]
+        failed = [name for name, result in found if not isinstance(result, AuditResult)]
+        checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
+        for name, result in results if len(results) > 1 else ():
+            rows = index_rows(result)
+            for finding in result.findings:
+                row = (name, finding, find_values(finding, rows))
+                checks_of.setdefault(finding.check.id, []).append(row)
+        for several in checks_of.values():
+            findings = [(name, finding) for name, finding, _ in several]
+            yield _Trend(spec, findings, failed, _of_groups([values for *_, values in several]))
 
 
 def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
