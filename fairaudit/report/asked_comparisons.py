@@ -82,9 +82,8 @@ def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
     for finding in result.findings:
         check = finding.check
         parts = {part.metric for part in checks.deciding_parts(finding)}
-        if (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum) and parts == {
-            rate.metric
-        }:
+        is_same = (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum)
+        if is_same and parts == {rate.metric}:
             yield f"{finding.status.upper()} {check.metric_id}: {headlines.headline(finding)}"
 
 

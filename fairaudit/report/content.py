@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import State
@@ -33,7 +33,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import audit_headline, tellings_of
+from fairaudit.report.diagnostics import Telling, audit_headline, tellings_of
 from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
@@ -53,9 +53,10 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     `data` is what was audited in place of the spec's own: the title says so.
     """
     most = None if all_rows else _FEW_ROWS
+    tellings = tellings_of(result)
     sections = (
-        _verdict(result, most, data),
-        _checks(result),
+        _verdict(result, tellings, most, data),
+        _checks(result, tellings),
         _waivers(result),
         lattice.section(result, most),
         measures.section(result, most),
@@ -76,13 +77,15 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     return inert(tuple(block for section in sections for block in section))
 
 
-def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
+def _verdict(
+    result: AuditResult, tellings: Mapping[str, Telling], most: int | None, data: str | None
+) -> Iterator[Block]:
     headline = audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(result, open_ones)
+        yield _findings(open_ones, tellings)
     if result.earlier is not None:
         text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -132,20 +135,19 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def _checks(result: AuditResult) -> Iterator[Block]:
+def _checks(result: AuditResult, tellings: Mapping[str, Telling]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(result, passed)
+        yield _findings(passed, tellings)
     else:
         yield Paragraph("No check passed: see the top of this report.", Tone.MUTED)
 
 
-def _findings(result: AuditResult, findings: Sequence[Finding]) -> Entries:
+def _findings(findings: Sequence[Finding], tellings: Mapping[str, Telling]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
-    tellings = tellings_of(result)
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""

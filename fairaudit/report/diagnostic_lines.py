@@ -62,19 +62,14 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
-    yield from about(finding)
+    yield from labelled("why", [names.line(finding.check.about.why)])
+    yield from labelled("owner", [names.line(finding.check.about.owner)])
 
 
 def _hidden(finding: Finding) -> str:
     """Why a check has no number, where its headline does not say so."""
     is_told = finding.status is Status.INCONCLUSIVE and finding.estimate is None
     return "" if is_told else finding.why
-
-
-def about(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Why the spec asks for a check, and who answers for it."""
-    yield from labelled("why", [names.line(finding.check.about.why)])
-    yield from labelled("owner", [names.line(finding.check.about.owner)])
 
 
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:

@@ -39,14 +39,11 @@ def number(value: float, digits: int = 4) -> str:
         return "undefined"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if value and abs(value) < _WRITTEN_OUT:
+        return f"{value:.2e}"
     if value and abs(value) < 10**-digits:
-        return f"{value:.{_decimals(value)}f}" if abs(value) >= _WRITTEN_OUT else f"{value:.2e}"
+        digits = 1 - math.floor(math.log10(abs(value)))  # so that two of them are no zeros
     return f"{value:.{digits}f}"
-
-
-def _decimals(value: float) -> int:
-    """So many decimals show a number below 1 at two digits."""
-    return 1 - math.floor(math.log10(abs(value)))
 
 
 def percent(value: float) -> str:

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.ledger import LedgerLine, PublishedLine
 from fairaudit.metrics import Eligibility, describe_rule
 from fairaudit.report import numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Facts, Figure, Heading, Table
@@ -98,18 +97,17 @@ def ledger(result: AuditResult) -> Iterator[Block]:
     """The section on rows: how many were read, left out for what reason, and counted."""
     counts = result.ledger
     yield Heading("Where every row went")
-    people = counts.people != counts.counted
+    has_people = counts.people != counts.counted
     rows = [("read", counts.read, "", ""), ("filtered out", counts.filtered, "", "")]
     rows.append(("filter undecided", counts.undecided, "", "a value it needs is missing"))
     rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
     rows += [
         ("dropped", line.rows, names.name(line.column), line.reason) for line in counts.dropped
     ]
-    rows.append(("counted", counts.counted, "", _people(counts.people) if people else ""))
-    rows += [
-        ("  of these", line.rows, names.name(line.column), _aside(line, people))
-        for line in counts.set_aside
-    ]
+    rows.append(("counted", counts.counted, "", _people(counts.people) if has_people else ""))
+    for line in counts.set_aside:
+        people = f" ({_people(line.people)})" if has_people else ""
+        rows.append(("  of these", line.rows, names.name(line.column), f"{line.reason}{people}"))
     yield Table(
         "",
         ("", "rows", "column", "why"),
@@ -121,10 +119,6 @@ def ledger(result: AuditResult) -> Iterator[Block]:
 
 def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
-
-
-def _aside(line: LedgerLine | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
-    return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
 def _people_figures(result: AuditResult) -> Iterator[Figure]:

@@ -181,7 +181,7 @@ def headline(result: AuditResult) -> str:
 
 
 def _tally(answer: Answer) -> Counter[Status]:
-    return Counter() if isinstance(answer.found, FairauditError) else Counter(answer.found.tally)
+    return Counter(answer.found.tally if isinstance(answer.found, AuditResult) else ())
 
 
 def _occurring(answers: Sequence[Answer]) -> list[Status]:

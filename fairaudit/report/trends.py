@@ -117,9 +117,8 @@ def _failed(trend: _Trend) -> str:
     """Which files a line leaves out, because they have no result."""
     if not trend.failed:
         return ""
-    named = ", ".join(numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed[:_NAMED])
-    more = len(trend.failed) - _NAMED
-    return f"No result of {named}{f' and {more:,} more' if more > 0 else ''}. "
+    failed = [numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed]
+    return f"No result of {numbers.first_few(failed, _NAMED)}. "
 
 
 def _table(trends: Sequence[_Trend], most: int | None) -> Table:

@@ -27,15 +27,8 @@ _EXACT = 1e-9
 _DECIMALS = 1e-6
 """How far a formula may be off whose terms are integers, and whose terms are decimals."""
 
-_FOLDS = {
-    "max": "max({})",
-    "min": "min({})",
-    "mean": "mean({})",
-    "mean magnitude": "mean of magnitudes({})",
-    "largest magnitude": "largest magnitude({})",
-    "farthest from 1": "farthest from 1({})",
-    "remainder": "({}) - ({})",
-}
+_FOLD_WORDS = {"mean magnitude": "mean of magnitudes"}
+"""What a fold is called in a formula, where that is not its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +188,10 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     if fold is not None and parts:
         values = [part.value for part in parts]
         value = _folded(fold, values)
-        text = _FOLDS[fold.id]
         inside = [part.text for part in parts]
-        filled = text.format(*inside) if fold is REMAINDER else text.format("; ".join(inside))
+        filled = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
+        if fold is REMAINDER:
+            filled = f"({inside[0]}) - ({inside[1]})"
         exact = all(part.exact for part in parts)
         yield Line(check.asked.title, "", Term(filled, value, exact=exact))
 
