@@ -115,10 +115,11 @@ def name_sides(part: ComparisonPart) -> tuple[str, str]:
     first, second = part.first, part.second
     assert first
     assert second
-    return (
-        first.crowd or numbers.named_group(first.group),
-        second.crowd or numbers.named_group(second.group),
-    )
+    return _who(first), _who(second)
+
+
+def _who(side: Side) -> str:
+    return side.crowd or numbers.named_group(side.group)
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
@@ -142,20 +143,12 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def averages(strata: tuple[WeighedStratum, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+def averages(strata: Sequence[WeighedStratum], names: tuple[str, str]) -> Iterator[Line]:
     """Both sides' averages, filled in."""
-    sides = (
-        [(row.weight, row.first) for row in strata],
-        [(row.weight, row.second) for row in strata],
-    )
-    first, second = (
-        " + ".join(f"{weight} · {rate.over:,}/{rate.under:,}" for weight, rate in side)
-        for side in sides
-    )
-    return (
-        Line(names[0], "Σ weight · rate", Term(first, average_of(strata, first=True))),
-        Line(names[1], "Σ weight · rate", Term(second, average_of(strata, first=False))),
-    )
+    for name, is_first in zip(names, (True, False), strict=True):
+        rates = ((row.weight, row.first if is_first else row.second) for row in strata)
+        text = " + ".join(f"{weight} · {rate.over:,}/{rate.under:,}" for weight, rate in rates)
+        yield Line(name, "Σ weight · rate", Term(text, average_of(strata, first=is_first)))
 
 
 def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
@@ -174,11 +167,8 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
             if str(line) not in written:
                 written.add(str(line))
                 yield line
-        pseudo = (
-            Fraction(check.terms.parameters.per_outcome(outcomes))
-            if comparison is None
-            else Fraction(0)
-        )
+        smoothing = check.terms.parameters
+        pseudo = Fraction(smoothing.per_outcome(outcomes) if comparison is None else 0)
         term = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
         if term is None:
             return
@@ -229,10 +219,8 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
 
 
 def _whose(part: ComparisonPart, of: str, side: Side) -> str:
-    who = side.crowd or numbers.named_group(side.group)
-    if part.outcome is not None:
-        return f"share of {names.quoted(part.outcome)}, {who}"
-    return f"{_title(part, of)}, {who}"
+    of_whom = "" if part.outcome is None else f"share of {names.quoted(part.outcome)}"
+    return f"{of_whom or _title(part, of)}, {_who(side)}"
 
 
 def _title(part: ComparisonPart, of: str) -> str:
