@@ -72,10 +72,9 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
     size, often = metric_titles.gap(difference, [0], share=share)
     participle = metric_titles.participle(row.metric, row.of)
-    text = f"{metric_titles.title(row.metric, row.of)} of {group} is {size} that of {reference}"
-    if not difference:
-        text = f"{metric_titles.title(row.metric, row.of)} of {group} is that of {reference}"
-    elif participle and often:
+    title = f"{metric_titles.title(row.metric, row.of)} of {group}"
+    text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
+    if difference and participle and often:
         text = f"{group} is {participle} {often} {reference}"
     counts = " against ".join(
         numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None

@@ -293,20 +293,17 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
 def _figure(
     title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
 ) -> Figure:
-    levels = max(len(row.by) for row in rows)
-    picture = _boxes(rows, entries) if levels <= _COLUMNS else _bars(title, rows, entries)
-    is_judged = any(entry is not None and entry.judged for entry in entries)
-    is_boxes = isinstance(picture, Lattice)
-    what = (
-        "The stronger the colour, the farther from parity, among these subsets"
-        if is_boxes
-        else "Longer is farther from parity"
-    )
+    picture: Lattice | Bars = _boxes(rows, entries)
+    what = "The stronger the colour, the farther from parity, among these subsets"
+    if max(len(row.by) for row in rows) > _COLUMNS:
+        picture, what = _bars(title, rows, entries), "Longer is farther from parity"
+    if any(entry is not None and entry.judged for entry in entries):
+        what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
         " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
         picture,
-        note=f"{what}; ● judged by a limit." if is_judged else f"{what}.",
+        note=f"{what}.",
     )
 
 
