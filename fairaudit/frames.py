@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.names import quoted
-from fairaudit.report import check_table, group_export, numbers
+from fairaudit.report import group_export, index, numbers
 from fairaudit.report.group_export import Column
 from fairaudit.result import Answer, AuditResult, RateRow
 
@@ -23,7 +23,7 @@ _OF_ANSWERS = {"title", "spec", "data"}
 
 def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
     """One row for each check."""
-    return _convert(check_table.columns(result), to)
+    return _convert(index.check_columns(result), to)
 
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types

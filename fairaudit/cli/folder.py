@@ -121,7 +121,7 @@ def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
 
 def _candidates(audits: Sequence[tuple[str, str | None]]) -> list[tuple[str, ...]]:
     """Names for each audit: the stem of its file, the file, then both with their folders."""
-    from fairaudit.report.labels import told_apart
+    from fairaudit.report.summary import told_apart
 
     specs = told_apart([spec for spec, _ in audits])
     files = told_apart([data or "" for _, data in audits])

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
-from fairaudit.metrics.terms import Correction
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult
@@ -33,8 +32,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
             [(Cell("first appears", Tone.WARN), _told(appearances, alpha)) for appearances in shown]
         )
     if omitted := len(by_group) - len(shown):
-        groups = "group" if omitted == 1 else "groups"
-        text = f"and {numbers.whole(omitted)} more {groups}: --verbose, or -o report.json"
+        text = f"and {numbers.counted(omitted, 'more group')}: --verbose, or -o report.json"
         yield Paragraph(text, Tone.MUTED)
     if appearances or tests:
         yield Paragraph(_meaning(result, tests, is_found=bool(appearances)), Tone.MUTED)
@@ -69,8 +67,7 @@ def _meaning(result: AuditResult, tests: dict[str, int], *, is_found: bool) -> s
         f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
     )
     over = f" over {families}" if families else ""
-    is_raw = inference.correction is Correction.NONE
-    corrected = f"uncorrected{over}" if is_raw else f"by {inference.correction.words}{over}"
+    corrected = numbers.corrected(inference) + over
     if not is_found:
         return (
             "No gap is seen only where attributes meet: no group of two or more attributes "

@@ -20,7 +20,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     order = [*by_group]
     for _, run in groupby(comparisons_of(rates[0], result), key=_name):
         rows = sorted(run, key=lambda row: order.index(row.group) if row.group in order else 0)
-        shown = rows if most is None else rows[:most]
+        shown = rows[:most]
         first = rows[0]
         title = first.title
         if first.compare is not None:
@@ -28,7 +28,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
             title = f"{rate}, {first.compare.replace('_', ' ')}"
         options = metric_titles.options(first.parameters)
         reference = f", to {_reference(first)}" if first.reference else ""
-        where = f", {numbers.named_group(first.stratum)}" if first.stratum else ""
+        where = numbers.in_stratum(first.stratum, ", ")
         level = numbers.confidence(result.provenance.inference)
         findings = [finding for finding in result.findings if _is_about(finding, rows)]
         limits = "; ".join(map(headlines.limits, findings))
@@ -82,9 +82,8 @@ def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
     for finding in result.findings:
         check = finding.check
         parts = {part.metric for part in checks.deciding_parts(finding)}
-        if (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum) and parts == {
-            rate.metric
-        }:
+        is_same = (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum)
+        if is_same and parts == {rate.metric}:
             yield f"{finding.status.upper()} {check.metric_id}: {headlines.headline(finding)}"
 
 

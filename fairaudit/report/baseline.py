@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from fairaudit import names
-from fairaudit.report import numbers, reversal_sentences
+from fairaudit.report import checks, numbers, reversal_sentences
 from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
+from fairaudit.waivers import Waiver
 
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
@@ -18,8 +19,13 @@ def waiver(waived: Waived, finding: Finding) -> str:
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
     values = _value(hidden[0]) if is_named else breaches(hidden)
-    until = f"until {waived.expires}, approved by {names.line(waived.approved_by)}"
-    return f"{groups}{f' ({values})' if values else ''} {until}: {names.line(waived.reason)}"
+    return f"{groups}{f' ({values})' if values else ''} {terms(waived)}"
+
+
+def terms(waiver: Waived | Waiver) -> str:
+    """Until when something is waived, who approved it, and why."""
+    by = names.line(waiver.approved_by)
+    return f"until {waiver.expires}, approved by {by}: {names.line(waiver.reason)}"
 
 
 def sentence(finding: Finding, before: Before) -> str:
@@ -82,6 +88,12 @@ def _when(before: Before) -> str:
     return f"{created(before.earlier)}, tolerance {before.earlier.tolerance}"
 
 
+def origin(earlier: Earlier, day: str) -> str:
+    """Where a baseline is from, and how much worse than it is tolerated."""
+    path = names.copied(earlier.path) if earlier.path else "a document"
+    return f"{path}, created {day} ({age(earlier)}), tolerance {earlier.tolerance}"
+
+
 def created(earlier: Earlier) -> str:
     """When a baseline was made: `on 2026-05-01 (12 days ago)`."""
     return f"on {earlier.created[:10]} ({age(earlier)})"
@@ -106,4 +118,4 @@ def breach_words(breach: Breach) -> str:
 
 
 def _value(breach: Breach) -> str:
-    return numbers.number(-breach.value if breach.lower else breach.value)
+    return numbers.number(checks.value_of(breach))

@@ -20,23 +20,8 @@ from fairaudit.compare import (
     Scale,
 )
 from fairaudit.metrics.terms import Correction
-from fairaudit.report import (
-    baseline,
-    checks,
-    metric_titles,
-    numbers,
-    rate_changes,
-)
-from fairaudit.report.blocks import (
-    Block,
-    Cell,
-    Document,
-    Entries,
-    Facts,
-    Heading,
-    Paragraph,
-    Tone,
-)
+from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
+from fairaudit.report.blocks import Block, Cell, Document, Entries, Facts, Heading, Paragraph, Tone
 from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
 
@@ -238,7 +223,7 @@ def _by_group(change: CheckChange, alpha: float) -> str:
 def _group(row: GroupChange, alpha: float) -> str:
     """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
     named = numbers.named_group(row.group) if row.group else "all groups"
-    where = f" in {numbers.named_group(row.stratum)}" if row.stratum else ""
+    where = numbers.in_stratum(row.stratum)
     change = row.change
     values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))
     words = changed(change, alpha)
@@ -324,10 +309,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
             Tone.MUTED,
         )
         return
-    correction = changes.inference.correction
-    corrected = (
-        "uncorrected" if correction is Correction.NONE else f"corrected by {correction.words}"
-    )
+    is_raw = changes.inference.correction is Correction.NONE
+    corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
     level = numbers.confidence(changes.inference)
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "

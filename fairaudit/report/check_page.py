@@ -103,16 +103,14 @@ def document(result: AuditResult, finding: Finding) -> Document:
 
 
 def _value(finding: Finding) -> str:
-    if finding.estimate is None:
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
-    if isinstance(finding.limit, Limit) and not finding.estimate.suppressed:
-        return numbers.against(
-            finding.estimate.value,
-            finding.limit,
-            finding.estimate.exact,
-            digits=metric_titles.decimals_of(finding, 4),
-        )
-    return numbers.value_of(finding.estimate)
+    if not isinstance(limit, Limit) or estimate.suppressed:
+        return numbers.value_of(estimate)
+    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+    digits = metric_titles.decimals_of(finding, 4)
+    return numbers.number_beside(estimate.value, bounds, estimate.exact, digits=digits)
 
 
 def _against(finding: Finding) -> str:
@@ -278,11 +276,10 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 
 def _breach_row(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
-    value = -breach.value if breach.lower else breach.value
     return [
         Cell(" / ".join(map(numbers.named_group, groups))),
         Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
-        Cell(numbers.number(value)),
+        Cell(numbers.number(checks.value_of(breach))),
         Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart
-from fairaudit.metrics import Disparity
-from fairaudit.report import (
-    metric_titles,
-    numbers,
-)
+from fairaudit.metrics import Comparison, Disparity
+from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.verdict import (
-    Breach,
-    Check,
-    Finding,
-    ReversalCheck,
-    Status,
-    SubgroupCheck,
-)
+from fairaudit.verdict import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -81,34 +71,35 @@ def title(finding: Finding) -> str:
     if isinstance(check, SubgroupCheck):
         rate = metric_titles.title(check.rate, check.of)
         return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
-    metric = check.asked
     words = [*_metric_words(check)]
-    if isinstance(metric, Disparity) and metric.over_groups is not None:
-        words.append(f"{metric.over_groups} over groups")
-    words += [f"{name} {value}" for name, value in check.terms.parameters.as_texts().items()]
-    if check.terms.of_class is not None:
-        words.append(f"class {names.name(check.terms.of_class)}")
-    if check.terms.at is not None:
-        words.append(f"at a score of {check.terms.at}")
-    if check.against is not None:
-        words.append(f"less that of {names.name(check.against)}")
-    words.append(f"by {numbers.subset(check.by)}")
+    if isinstance(check.asked, Disparity) and check.asked.over_groups is not None:
+        words.append(f"{check.asked.over_groups} over groups")
+    words += [*details(check), f"by {numbers.subset(check.by)}"]
     if check.given:
-        averaged = (
-            f" (averaged, {names.line(str(check.terms.average))})" if check.terms.average else ""
-        )
+        average = check.terms.average
+        averaged = f" (averaged, {names.line(str(average))})" if average else ""
         words.append(f"given {numbers.subset(check.given)}{averaged}")
     return ", ".join(words)
+
+
+def details(check: Check) -> Iterator[str]:
+    """What tells a check from others of its metric and groups: parameters, a class, a threshold."""
+    for name, text in check.terms.parameters.as_texts().items():
+        yield f"{name} {text}"
+    if check.terms.of_class is not None:
+        yield f"class {names.name(check.terms.of_class)}"
+    if check.terms.at is not None:
+        yield f"at a score of {check.terms.at}"
+    if check.against is not None:
+        yield f"less that of {names.name(check.against)}"
 
 
 def _metric_words(check: Check) -> Iterable[str]:
     """The metric with its outcome, and how it compares groups with which reference."""
     metric, reference = check.asked, ""
-    if check.terms.reference is not None:
-        group = (
-            numbers.named_group(check.terms.reference.group) if check.terms.reference.group else ""
-        )
-        reference = f"to {group or check.terms.reference.policy}"
+    if (declared := check.terms.reference) is not None:
+        group = numbers.named_group(declared.group) if declared.group else declared.policy
+        reference = f"to {group}"
     elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"
     title = metric.title
@@ -135,9 +126,20 @@ def decides(breach: Breach, finding: Finding) -> bool:
     return breach.stratum == finding.stratum and breach.group in {(), finding.first}
 
 
+def comparison_of(finding: Finding) -> Comparison | None:
+    """How a check compares groups; None where it compares none."""
+    asked = finding.check.asked if isinstance(finding.check, Check) else None
+    return asked.comparison if isinstance(asked, Disparity) else None
+
+
+def value_of(breach: Breach) -> float:
+    """The value of a breach, with its sign."""
+    return -breach.value if breach.lower else breach.value
+
+
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
-    comparison = getattr(getattr(finding.check, "asked", None), "comparison", None)
+    comparison = comparison_of(finding)
     first, second = part.first, part.second
     if comparison is None or comparison.highest_first or first is None or second is None:
         return part

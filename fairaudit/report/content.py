@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.report import (
     baseline,
     checks,
-    features,
+    distributions,
     lattice,
     measures,
     method,
@@ -19,7 +19,6 @@ from fairaudit.report import (
     provenance,
     rates,
     reversals,
-    scores,
     strata,
     subgroups,
 )
@@ -34,12 +33,8 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import audit_headline, tellings_of
-from fairaudit.result import (
-    AuditResult,
-    Definition,
-    LatticeEntry,
-)
+from fairaudit.report.diagnostics import Telling, audit_headline, tellings_of
+from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
 
@@ -58,41 +53,41 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     `data` is what was audited in place of the spec's own: the title says so.
     """
     most = None if all_rows else _FEW_ROWS
+    tellings = tellings_of(result)
     sections = (
-        _verdict(result, most, data),
-        _checks(result),
+        _verdict(result, tellings, most, data),
+        _checks(result, tellings),
         _waivers(result),
         lattice.section(result, most),
         measures.section(result, most),
         rates.section(result, most),
         strata.section(result, most),
-        scores.section(result, most),
+        distributions.scores(result, most),
         subgroups.section(result),
         reversals.section(result, is_short=not all_rows),
         provenance.ledger(result),
-        features.section(result, most),
+        distributions.features(result, most),
         _undefined(result, most),
         _definitions(result.definitions),
         method.section(result),
-        _meaning(),
+        (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),
     )
     return inert(tuple(block for section in sections for block in section))
 
 
-def _verdict(result: AuditResult, most: int | None, data: str | None) -> Iterator[Block]:
+def _verdict(
+    result: AuditResult, tellings: Mapping[str, Telling], most: int | None, data: str | None
+) -> Iterator[Block]:
     headline = audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(result, open_ones)
+        yield _findings(open_ones, tellings)
     if result.earlier is not None:
-        earlier = result.earlier
-        path = names.copied(earlier.path) if earlier.path else "a document"
-        text = f"{path}, created {earlier.created} ({baseline.age(earlier)})"
-        text += f", tolerance {earlier.tolerance}"
+        text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
     yield from _unlooked(result, most)
     if result.notices:
@@ -140,20 +135,19 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def _checks(result: AuditResult) -> Iterator[Block]:
+def _checks(result: AuditResult, tellings: Mapping[str, Telling]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(result, passed)
+        yield _findings(passed, tellings)
     else:
         yield Paragraph("No check passed: see the top of this report.", Tone.MUTED)
 
 
-def _findings(result: AuditResult, findings: Sequence[Finding]) -> Entries:
+def _findings(findings: Sequence[Finding], tellings: Mapping[str, Telling]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
-    tellings = tellings_of(result)
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
@@ -175,10 +169,8 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
         waiver = outcome.waiver
         group = numbers.named_group(waiver.group) if waiver.group else "the whole check"
         place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        check = names.copied(waiver.check)
-        text = f"{check} for {group} until {waiver.expires}, "
-        text += f"approved by {names.line(waiver.approved_by)}: "
-        text += names.line(waiver.reason) + (f"; {outcome.why}" if outcome.why else "")
+        text = f"{names.copied(waiver.check)} for {group} {baseline.terms(waiver)}"
+        text += f"; {outcome.why}" if outcome.why else ""
         word = str(outcome.state).replace("_", " ")
         rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
     yield Entries(rows)
@@ -186,19 +178,22 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
 
 def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     reasons = [
-        f"{row.estimate.reason}{_within(row.stratum)}"
+        f"{row.estimate.reason}{numbers.in_stratum(row.stratum)}"
         for row in result.rates
         if row.estimate.state is State.UNDEFINED and row.estimate.reason
     ]
-    reasons += [
-        f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: {row.estimate.reason}"
+    named = [
+        (f"{row.title} by {numbers.subset(row.by)}{numbers.in_stratum(row.stratum)}", row)
         for row in result.comparisons
+    ]
+    reasons += [
+        f"{name}: {row.estimate.reason}"
+        for name, row in named
         if row.estimate.state is State.UNDEFINED
     ]
     infinite = [
-        f"{row.title} by {numbers.subset(row.by)}{_within(row.stratum)}: "
-        f"{metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
-        for row in result.comparisons
+        f"{name}: {metric_titles.worst_pair(row.first, row.second, row.decided_by)}"
+        for name, row in named
         if math.isinf(row.estimate.value)
     ]
     reasons, infinite = list(dict.fromkeys(reasons)), list(dict.fromkeys(infinite))
@@ -207,14 +202,10 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Heading("Undefined and infinite")
     rows = [(Cell("undefined", Tone.MUTED), text) for text in reasons]
     rows += [(Cell("infinite", Tone.WARN), text) for text in infinite]
-    shown = rows if most is None else rows[:most]
+    shown = rows[:most]
     yield Entries(shown)
     if len(rows) > len(shown):
         yield Paragraph(f"and {len(rows) - len(shown)} more (--verbose)", Tone.MUTED)
-
-
-def _within(stratum: tuple[tuple[str, str], ...]) -> str:
-    return f" in {numbers.named_group(stratum)}" if stratum else ""
 
 
 def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
@@ -223,15 +214,7 @@ def _definitions(definitions: Sequence[Definition]) -> Iterator[Block]:
     yield Heading("Definitions")
     yield Facts(
         [
-            (
-                record.title,
-                f"{record.means} {record.formula}. {record.caution} Source: {record.source}.",
-            )
-            for record in definitions
+            (row.title, f"{row.means} {row.formula}. {row.caution} Source: {row.source}.")
+            for row in definitions
         ]
     )
-
-
-def _meaning() -> Iterator[Block]:
-    yield Heading("What a pass does not mean")
-    yield Paragraph(_LIMITS_OF_A_PASS)

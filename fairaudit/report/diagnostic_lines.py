@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit import names
@@ -12,13 +12,14 @@ from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.report import (
     baseline,
     checks,
-    evidence,
+    finding_facts,
     headlines,
     metric_titles,
     numbers,
     reversal_sentences,
 )
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
+from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
@@ -34,11 +35,13 @@ def interval(finding: Finding) -> str:
     estimate = finding.estimate
     if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
         return ""
+    return _ends(finding, estimate.low, estimate.high)
+
+
+def _ends(finding: Finding, *ends: float) -> str:
+    """Both ends of a range, as they agree with the limits of a check."""
     by_limits = headlines.bounds(finding)
-    low, high = (
-        numbers.number_beside(end, by_limits, digits=3) for end in (estimate.low, estimate.high)
-    )
-    return f"{low} to {high}"
+    return " to ".join(numbers.number_beside(end, by_limits, digits=3) for end in ends)
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -52,14 +55,15 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("also", _also(finding))
         yield from labelled("note", _notes(result, finding))
     else:
-        yield from labelled("note", [evidence.backing(finding), _hidden(finding)])
+        yield from labelled("note", [finding_facts.backing(finding), _hidden(finding)])
     for reversal in finding.reversals[:1]:
         yield from labelled("who", _reversed_pair(reversal))
-        yield from labelled("sure", _reversal_evidence(reversal, finding))
+        yield "sure", _reversal_evidence(reversal, finding)
     if finding.before is not None and (text := baseline.sentence(finding, finding.before)):
         yield "baseline", text
     yield from labelled("waived", [_waiver(result, finding, row) for row in finding.waived])
-    yield from about(finding)
+    yield from labelled("why", [names.line(finding.check.about.why)])
+    yield from labelled("owner", [names.line(finding.check.about.owner)])
 
 
 def _hidden(finding: Finding) -> str:
@@ -68,16 +72,10 @@ def _hidden(finding: Finding) -> str:
     return "" if is_told else finding.why
 
 
-def about(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Why the spec asks for a check, and who answers for it."""
-    yield from labelled("why", [names.line(finding.check.about.why)])
-    yield from labelled("owner", [names.line(finding.check.about.owner)])
-
-
 def _waiver(result: AuditResult, finding: Finding, waived: Waived) -> str:
     """What is waived, and where the waiver is written."""
     places = [
-        f"{names.copied(waiver.place.file)}:{waiver.place.line}"
+        checks.place(waiver.place)
         for waiver in (outcome.waiver for outcome in result.waivers)
         if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, waived.reason)
     ]
@@ -93,13 +91,10 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     rows = _side_rows(finding)
     if not rows:
         return []
-    widths = [max(map(names.width, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            (_padded(name, widths[0]), value.rjust(widths[1]), counts.rjust(widths[2]), title)
-        ).rstrip()
-        for name, value, counts, title in rows
-    ]
+    sides, values, counts, titles = zip(*rows, strict=True)
+    numbers_of_sides = side_by_side([*zip(values, counts, strict=True)])
+    columns = zip(_aligned(sides), numbers_of_sides, titles, strict=True)
+    lines = ["  ".join(column).rstrip() for column in columns]
     if len(lines) > 1:
         lines[-1] += _reference(result, finding)
     return lines
@@ -144,40 +139,35 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
 
 def _is_of_all_groups(finding: Finding) -> bool:
     """Whether the value is made of all groups' comparisons: its sides are those of none of them."""
-    asked = getattr(finding.check, "asked", None)
+    asked = finding.check.asked if isinstance(finding.check, Check) else None
     return isinstance(asked, Disparity) and asked.over_groups is not None
 
 
 def _subgroup(subgroup: Subgroup) -> list[str]:
     counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
-    name = numbers.people(subgroup.group)
-    room = max(names.width(name), len("everybody"))
-    everybody = f"{_padded('everybody', room)}  {numbers.percent(subgroup.everybody)}"
-    return [f"{_padded(name, room)}  {numbers.percent(subgroup.value)}  {counts}", everybody]
+    name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
+    own = f"{name}  {numbers.percent(subgroup.value)}  {counts}"
+    return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
 
 
 def _reversed_pair(reversal: Reversal) -> list[str]:
     """Both groups, overall and at the same mix of strata."""
-    given = reversal_sentences.name_given(reversal)
-    rows = [
-        (names.name(name), share, numbers.percent(adjusted))
-        for name, share, adjusted in zip(
-            reversal.pair,
-            map(reversal_sentences.share, reversal.crude_pair),
-            reversal.standardized_pair,
-            strict=True,
-        )
-    ]
-    widths = [max(names.width(row[column]) for row in rows) for column in (0, 1)]
-    lines = [
-        f"{_padded(name, widths[0])}  {_padded(share, widths[1])}  {adjusted}"
-        for name, share, adjusted in rows
-    ]
-    lines[0] += f" at the same mix of {given}"
-    return lines
+    columns = (
+        _aligned([*map(names.name, reversal.pair)]),
+        _aligned([*map(reversal_sentences.share, reversal.crude_pair)]),
+        map(numbers.percent, reversal.standardized_pair),
+    )
+    first, second = map("  ".join, zip(*columns, strict=True))
+    return [f"{first} at the same mix of {reversal_sentences.name_given(reversal)}", second]
 
 
-def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
+def _aligned(texts: Sequence[str]) -> list[str]:
+    """Texts as wide as the widest of them."""
+    room = max(map(names.width, texts))
+    return [padded(text, room) for text in texts]
+
+
+def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
     """In how many strata the gap points the other way, and its test among all comparisons."""
     text = f"the other way in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
     test, alpha = reversal.significance, finding.check.inference.alpha
@@ -189,11 +179,7 @@ def _reversal_evidence(reversal: Reversal, finding: Finding) -> list[str]:
         text += "" if reversal.is_significant(alpha) else ", not established"
     elif test is not None:
         text += f"; {NOT_ESTABLISHED}"
-    return [text]
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - names.width(text))
+    return text
 
 
 def _reference(result: AuditResult, finding: Finding) -> str:
@@ -233,8 +219,8 @@ def _sure(finding: Finding) -> list[str]:
         correction = "uncorrected, one of" if test.correction == "none" else f"{test.correction},"
         family = f"{correction} {numbers.counted(test.family, 'test')}"
         method = family if test.family > 1 else test.test
-        parts.append(f"p {p} against {evidence.hypothesis(finding)} ({method})")
-        if evidence.is_of_others(finding):
+        parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
+        if finding_facts.is_of_others(finding):
             parts[-1] += ", of all groups and not of these two"
     return [*parts, _missing(finding)]
 
@@ -262,12 +248,8 @@ def _missing(finding: Finding) -> str:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
-    by_limits = headlines.bounds(finding)
-    low, high = (
-        numbers.number_beside(end, by_limits, digits=3) for end in (bounds.low, bounds.high)
-    )
     turn = "the verdict could turn" if bounds.turns else "same verdict"
-    return f"{who}: {low} to {high} at most, {turn}"
+    return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
 
 
 def _people_of(n: int | None) -> str:
@@ -280,7 +262,7 @@ def _people(finding: Finding) -> list[str]:
     if affected is None or not (finding.not_cleared or finding.status is not Status.PASS):
         return []
     way = "fewer" if affected.burden else "more"
-    worse, better = map(headlines.side, evidence.sides_of_gap(finding))
+    worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
     ends = ((affected.to_limit, "within the limit"), (affected.to_parity, f"level with {better}"))
     texts = [f"{numbers.whole(n)} {way} {end}" for n, end in ends if n]
     if texts:
@@ -296,7 +278,7 @@ def _also(finding: Finding) -> list[str]:
     others, digits = headlines.other_breaches(finding), metric_titles.decimals_of(finding, 3)
     texts = [
         " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-        + f" {numbers.number(-breach.value if breach.lower else breach.value, digits)}"
+        + f" {numbers.number(checks.value_of(breach), digits)}"
         for breach in others[:_MOST_BREACHES]
     ]
     more = len(others) - len(texts)
@@ -306,10 +288,10 @@ def _also(finding: Finding) -> list[str]:
 
 def _notes(result: AuditResult, finding: Finding) -> list[str]:
     """What the evidence says beside the limit, where the gap first appears, what a pass misses."""
-    texts = [evidence.backing(finding), finding.why, _unseen(result, finding)]
+    texts = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
     texts.append(_adjusted(result, finding))
     if finding.status is Status.PASS:
-        texts.append(evidence.few_people(finding))
+        texts.append(finding_facts.few_people(finding))
     return texts
 
 

@@ -84,7 +84,7 @@ class Telling:
 
     def lines(self, separator: str = "\n  ") -> list[str]:
         """Each label once, before all that is told under it."""
-        return [f"{label}: {separator.join(texts)}" for label, texts in _by_label(self.facts)]
+        return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +179,14 @@ def _telling(result: AuditResult, finding: Finding, shared: frozenset[str]) -> T
     return Telling(_headline(finding, shared), facts)
 
 
-def by_label(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tuple[str, str]]:
     """Each label once, with all its lines."""
-    return [(label, "\n".join(texts)) for label, texts in _by_label(lines)]
-
-
-def _by_label(lines: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     texts: dict[str, list[str]] = {}
     label = ""
     for name, text in lines:
         label = name or label
         texts.setdefault(label, []).append(text)
-    return list(texts.items())
+    return [(label, separator.join(several)) for label, several in texts.items()]
 
 
 def _headline(finding: Finding, shared: frozenset[str]) -> str:
@@ -211,13 +207,13 @@ def _shared_levels(result: AuditResult) -> frozenset[str]:
 
 
 def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
-    quote = limit_quote(finding)
+    place, quote = limit_place(finding), limit_quote(finding)
     return Diagnostic(
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
         telling=_telling(result, finding, shared),
-        place=_place(finding),
+        place="" if place is None else f"{checks.place(place)}:{place.column}",
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),
         interval=diagnostic_lines.interval(finding),
@@ -249,11 +245,6 @@ def limit_place(finding: Finding) -> Place | None:
     if place is None or quote is None:
         return place
     return Place(place.file, quote.line, quote.column)
-
-
-def _place(finding: Finding) -> str:
-    place = limit_place(finding)
-    return "" if place is None else f"{names.copied(place.file)}:{place.line}:{place.column}"
 
 
 def _source(quote: Quote) -> SourceLine:

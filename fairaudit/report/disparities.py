@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fairaudit.metrics import Eligibility, GroupMetric, find_metric
+from fairaudit.metrics import Eligibility
 from fairaudit.report import metric_titles, numbers
 from fairaudit.result import AuditResult, RateRow
 
@@ -30,12 +30,19 @@ class WidestGap:
 
 def widest(result: AuditResult) -> list[WidestGap]:
     """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    compared = sorted(filter(_is_compared, result.rates), key=_rank)
     best: dict[tuple[object, ...], RateRow] = {}
-    for row in result.rates:
-        key = (row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged)
-        if _is_compared(row) and (key not in best or _rank(row) < _rank(best[key])):
-            best[key] = row
-    return [_gap(result, row) for row in sorted(best.values(), key=_rank)[:_MOST]]
+    for row in compared:
+        best.setdefault(_table_of(row), row)
+    rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
+    return [
+        _gap(row, rows.get((_table_of(row), row.reference))) for row in [*best.values()][:_MOST]
+    ]
+
+
+def _table_of(row: RateRow) -> tuple[object, ...]:
+    """What the rows of a table of rates have in common."""
+    return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
 
 
 def _is_compared(row: RateRow) -> bool:
@@ -56,27 +63,19 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
     return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
 
 
-def _gap(result: AuditResult, row: RateRow) -> WidestGap:
+def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
+    """The gap of a group to the row of its reference."""
     share = metric_titles.is_share(row.metric)
     difference = row.difference
     assert difference is not None
-    way = ("above", "more") if difference > 0 else ("below", "less")
     group, reference = numbers.people(row.group), numbers.people(row.reference)
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    size = numbers.number_beside(
-        abs(difference), [0], digits=1 if share else 3, scale=100 if share else 1
-    )
-    record = find_metric(row.metric)
-    participle = record.participle if isinstance(record, GroupMetric) and row.of != "label" else ""
-    if not difference:
-        text = f"{metric_titles.title(row.metric, row.of)} of {group} is that of {reference}"
-    elif participle and share:
-        text = f"{group} is {participle} {size} points {way[1]} often than {reference}"
-    else:
-        title = metric_titles.title(row.metric, row.of)
-        unit = " points" if share else ""
-        text = f"{title} of {group} is {size}{unit} {way[0]} that of {reference}"
-    other = next((other for other in result.rates if _is_reference(other, row)), None)
+    size, often = metric_titles.gap(difference, [0], share=share)
+    participle = metric_titles.participle(row.metric, row.of)
+    title = f"{metric_titles.title(row.metric, row.of)} of {group}"
+    text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
+    if difference and participle and often:
+        text = f"{group} is {participle} {often} {reference}"
     counts = " against ".join(
         numbers.rate(rate.estimate, share=share) for rate in (row, other) if rate is not None
     )
@@ -87,9 +86,3 @@ def _gap(result: AuditResult, row: RateRow) -> WidestGap:
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     is_significant = None if test is None else test.adjusted < row.alpha
     return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)
-
-
-def _is_reference(other: RateRow, row: RateRow) -> bool:
-    key = (row.metric, row.of, row.by, row.stratum, row.reference, row.parameters, row.averaged)
-    own = (other.metric, other.of, other.by, other.stratum, other.group, other.parameters)
-    return (*own, other.averaged) == key

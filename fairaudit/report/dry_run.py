@@ -50,10 +50,10 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
         ("name", "role", "column", "as"),
         [
             [
-                *map(
-                    Cell,
-                    (names.name(column.name), column.role, _join(column.columns), column.reading),
-                )
+                Cell(names.name(column.name)),
+                Cell(column.role),
+                Cell(", ".join(map(names.name, column.columns))),
+                Cell(column.reading),
             ]
             for column in dry_run.columns
         ],
@@ -186,7 +186,3 @@ def _remarks(check: CheckPreview) -> Iterator[str]:
         yield f"{name}: not judged: {listed + ': ' if listed else ''}{reason}"
     if check.finds_limit is False:
         yield f"{name}: of so few people a gap beyond the limit may go unseen"
-
-
-def _join(columns: Sequence[str]) -> str:
-    return ", ".join(map(names.name, columns))

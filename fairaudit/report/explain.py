@@ -94,7 +94,8 @@ def markdown(definitions: Sequence[Definition]) -> str:
         "`fairaudit explain NAME` prints one of these pages. A link may name a metric by its id: "
         "`metrics.md#impact_ratio`."
     )
-    lines = ["# The metrics", "", origin, "", *_aggregates(), *_directions()]
+    lines = ["# The metrics", "", origin, ""]
+    lines += ["## One value over all groups", "", _AGGREGATES, "", *_directions()]
     for definition in definitions:
         lines += ["", f'<a id="{definition.id}"></a>', ""]
         lines += [f"## {definition.title}", "", definition.means, ""]
@@ -117,6 +118,18 @@ def markdown(definitions: Sequence[Definition]) -> str:
     return "\n".join([*lines, ""])
 
 
+_AGGREGATES = (
+    "`aggregate` makes one value of a measure that compares each group with a reference. Of "
+    "differences `mean` is the mean of their absolute values over the groups other than the "
+    "reference, weighted by people in the denominator (of a measure whose value at parity is "
+    "another number, of the distances from that). Of ratios it is exp of the mean |ln ratio|, "
+    "weighted alike: 1 at parity, never below, and 1.25 for groups that all have a ratio of "
+    "0.8. `sum` adds the same departures up, whoever has them; `max` is the largest of them; "
+    "`min` the least, and of ratios the least of the ratios and their inverses: against "
+    "`overall` that and `max` of differences are what Fairlearn calls `to_overall`. Chance "
+    "alone moves all of them away from parity, the more the smaller the groups."
+)
+"""What `aggregate` makes of the values of all groups."""
 _PRESETS = (
     "A preset is an entry of `metrics`, such as `metrics: survey`: each of its measures that the "
     "spec has the data for, of every model unless `of` names one. A limit is on its first "
@@ -132,22 +145,6 @@ def _notion(metric: UnsupportedMetric) -> str:
     """A line on a notion that is no metric here."""
     also = ", ".join(f"`{name}`" for name in metric.names)
     return f"- {also}: not here, because {metric.advice}. Source: {metric.source}."
-
-
-def _aggregates() -> list[str]:
-    """What `aggregate` makes of the values of all groups."""
-    rule = (
-        "`aggregate` makes one value of a measure that compares each group with a reference. Of "
-        "differences `mean` is the mean of their absolute values over the groups other than the "
-        "reference, weighted by people in the denominator (of a measure whose value at parity is "
-        "another number, of the distances from that). Of ratios it is exp of the mean |ln ratio|, "
-        "weighted alike: 1 at parity, never below, and 1.25 for groups that all have a ratio of "
-        "0.8. `sum` adds the same departures up, whoever has them; `max` is the largest of them; "
-        "`min` the least, and of ratios the least of the ratios and their inverses: against "
-        "`overall` that and `max` of differences are what Fairlearn calls `to_overall`. Chance "
-        "alone moves all of them away from parity, the more the smaller the groups."
-    )
-    return ["## One value over all groups", "", rule, ""]
 
 
 def _directions() -> list[str]:

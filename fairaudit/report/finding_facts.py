@@ -1,18 +1,19 @@
-"""What a report in full says of a finding beside its short lines: value, test, bounds, left out."""
+"""What is said of a finding beside its headline: evidence, value, test, bounds, who is left out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
+from fairaudit.evidence import Side
 from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
-from fairaudit.report import baseline, checks, evidence, headlines, metric_titles, numbers
-from fairaudit.report.reversal_sentences import KIND_WORDS, pair
+from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
+from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
 from fairaudit.simpson import Reversal
-from fairaudit.verdict import Check, Finding, Status
+from fairaudit.verdict import Backing, Check, Finding, Status
 
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""
@@ -24,6 +25,21 @@ _SECOND_TESTS = {
     "no difference in either rate": "neither rate differs",
 }
 """What a second test tests, as a clause, where its hypothesis is none."""
+_BEYOND = {
+    Backing.NOT_SIGNIFICANT: "not significant: not cleared; these numbers cannot tell it from "
+    "{hypothesis}",
+    Backing.NOT_CONCLUSIVE: "not conclusive: not cleared; the interval lies on both sides of the "
+    "limit",
+    Backing.UNTESTED: "not tested: not cleared",
+    Backing.ONLY_TOGETHER: "not significant: not cleared",
+}
+"""What is said of a value beyond its limit that lacks the required evidence."""
+_WITHIN = {
+    Backing.NOT_CONCLUSIVE: "within the limit, not conclusive: the interval lies on both sides of "
+    "the limit",
+    Backing.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small would be "
+    "unusual if there were {hypothesis}",
+}
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -37,10 +53,10 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("missing", [*_missing(finding)])
         yield from labelled("people", [_shortfall(finding)])
         if finding.status is not Status.PASS:
-            yield from labelled("few", [evidence.few_people(finding)])
+            yield from labelled("few", [few_people(finding)])
     yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
     yield from labelled("strata", [_open_strata(finding)])
-    yield from labelled("left out", [*evidence.not_judged(finding)])
+    yield from labelled("left out", [*not_judged(finding)])
     yield from _before(finding)
 
 
@@ -95,7 +111,7 @@ def _difference(finding: Finding) -> str:
         change = finding.estimate.value
         is_known = math.isfinite(change) and change < _LARGEST_LOG
         return f"a factor e^Δε of {numbers.number(math.exp(change), 2)}" if is_known else ""
-    comparison = getattr(check.asked, "comparison", None)
+    comparison = checks.comparison_of(finding)
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.quotient or first is None or second is None:
         return ""
@@ -152,7 +168,7 @@ def _shortfall(finding: Finding) -> str:
     if affected is None or not affected.shortfall:
         return ""
     amount = "too many" if affected.burden else "too few"
-    worse, _ = map(headlines.side, evidence.sides_of_gap(finding))
+    worse, _ = map(headlines.side, sides_of_gap(finding))
     people = f"{affected.shortfall:,.1f} people {amount}"
     return f"{worse}: {people} at the rate of both together"
 
@@ -166,8 +182,7 @@ def _open_strata(finding: Finding) -> str:
 
 def _reversal(reversal: Reversal, finding: Finding) -> str:
     """A further reversal in a few words, with its p-value, or why it has none."""
-    given = " and ".join(map(names.name, reversal.given))
-    text = f"{pair(reversal)}, given {given}, {KIND_WORDS[reversal.kind]}"
+    text = f"{pair(reversal)}, given {name_given(reversal)}, {KIND_WORDS[reversal.kind]}"
     if reversal.significance is None:
         return text
     if reversal.hangs_on_weights:
@@ -189,3 +204,93 @@ def _before(finding: Finding) -> Iterator[tuple[str, str]]:
         groups = "the same groups" if finding.spread else numbers.named_group(finding.first)
         texts.append(f"{groups} had {own} then; {baseline.deciding_groups(before)} decided")
     yield from labelled("before", texts)
+
+
+def backing(finding: Finding) -> str:
+    """What the evidence says of a value beside its limit; empty where the limit asks for none."""
+    if not finding.not_cleared:
+        return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
+    if is_of_others(finding):
+        return (
+            "beyond the limit, not significant: not cleared; the groups differ, but no pair beyond "
+            "the limit differs significantly"
+        )
+    if finding.backing is Backing.NOT_SIGNIFICANT and _is_significant_alone(finding):
+        return (
+            "beyond the limit, not significant: not cleared; significant by itself, not among "
+            "all tests of the spec"
+        )
+    if finding.backing in _BEYOND:
+        text = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
+        return f"beyond the limit, {text}"
+    # The limit that warns decides, and the one that fails is crossed, too.
+    return (
+        f"beyond the limit that fails ({finding.check.fail}), without the required evidence: not "
+        "cleared"
+    )
+
+
+def hypothesis(finding: Finding) -> str:
+    """What the test of a finding tests, in words behind "against"."""
+    check = finding.check
+    return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
+
+
+def _is_significant_alone(finding: Finding) -> bool:
+    """Whether only the correction for the other tests takes the significance away."""
+    test = None if finding.estimate is None else finding.estimate.significance
+    alpha = finding.check.inference.alpha
+    return test is not None and test.p < alpha <= test.adjusted
+
+
+def is_of_others(finding: Finding) -> bool:
+    """Whether groups differ significantly, though not those whose value is beyond the limit."""
+    if not finding.not_cleared or finding.backing is not Backing.NOT_SIGNIFICANT:
+        return False
+    test = None if finding.estimate is None else finding.estimate.significance
+    return test is not None and test.adjusted < finding.check.inference.alpha
+
+
+def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
+    """The side that the people of a gap belong to, with less of what is good, and the other."""
+    affected, part = finding.practice, finding.parts[0]
+    assert affected is not None
+    assert part.first is not None
+    assert part.second is not None
+    low, high = sorted((part.first, part.second), key=lambda side: side.estimate.value)
+    return (high, low) if affected.burden else (low, high)
+
+
+def few_people(finding: Finding) -> str:
+    """Which gaps a pass on few people may have missed; empty where there are enough."""
+    gap = finding.detectable
+    if gap is None:
+        return ""
+    sides = [
+        f"{numbers.points(abs(distance)).removeprefix('+')} points {side}"
+        for distance, side in ((gap.down, "below"), (gap.up, "above"))
+        if not math.isnan(distance)
+    ]
+    groups = numbers.group_in(gap.group, gap.stratum)
+    size = f"{numbers.whole(gap.n)} against {numbers.whole(gap.m)} people"
+    level = "" if gap.level is None else f", at level {f'{gap.level:.3g}'.removeprefix('0')}"
+    gap_words = (
+        f"a gap of less than {' or '.join(sides)}"
+        if sides
+        else "even the widest possible gap to the other rate"
+    )
+    power = f"would be found in fewer than {100 * gap.power:g} % of such samples"
+    return f"{groups}, {size}: {gap_words} {power}{level}"
+
+
+def not_judged(finding: Finding) -> Iterator[str]:
+    """The groups and strata that a check left out, a line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for row in finding.not_evaluated:
+        if not row.blocks:
+            detail = f" ({row.detail})" if row.detail else ""
+            text = numbers.group_in(row.group, row.stratum) + detail
+            by_reason.setdefault(row.reason, []).append(text)
+    for reason, groups in by_reason.items():
+        listed = numbers.first_few(groups, separator="; ")
+        yield f"{reason}{f': {listed}' if listed else ''}"

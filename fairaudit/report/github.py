@@ -28,8 +28,8 @@ LONGEST = 4_000
 LONGEST_TITLE = 255
 """So many characters GitHub takes for a title."""
 
-_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = {**_DATA, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 class _Rank(IntEnum):
@@ -73,20 +73,17 @@ class _Annotation:
     def __str__(self) -> str:
         properties = {}
         if self.place is not None and is_file(self.place.file):
-            line, column = self.place.line, self.place.column
-            places = {"line": line, "endLine": line, "col": column}
-            places |= {"endColumn": self.end_column} if self.end_column else {}
-            properties = {
-                "file": path_in_repository(self.place.file),
-                **{n: str(v) for n, v in places.items()},
-            }
+            line, column = str(self.place.line), str(self.place.column)
+            properties = {"file": path_in_repository(self.place.file)}
+            properties |= {"line": line, "endLine": line, "col": column}
+            properties |= {"endColumn": str(self.end_column)} if self.end_column else {}
         elif self.file:
             properties = {"file": path_in_repository(self.file)}
         properties["title"] = printable(shortened(self.title, LONGEST_TITLE))
         values = ",".join(
-            f"{name}={_escaped(text, _PROPERTY)}" for name, text in properties.items()
+            f"{name}={text.translate(_PROPERTY)}" for name, text in properties.items()
         )
-        message = _escaped(printable(shortened(self.message, LONGEST), but="\n"), _DATA)
+        message = printable(shortened(self.message, LONGEST), but="\n").translate(_DATA)
         return f"::{_KIND.get(self.rank, 'error')} {values}::{message}"
 
 
@@ -167,7 +164,3 @@ def _waiver(outcome: WaiverOutcome) -> Iterator[_Annotation]:
         text = f"{outcome.why or word}; until {outcome.waiver.expires}: {outcome.waiver.reason}"
         title = f"waiver {word}: {outcome.waiver.check}"
         yield _Annotation(rank, title, text, outcome.waiver.place)
-
-
-def _escaped(text: str, signs: dict[str, str]) -> str:
-    return "".join(signs.get(sign, sign) for sign in text)

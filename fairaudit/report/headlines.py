@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from fairaudit import names
-from fairaudit.evidence import ComparisonPart, Side
-from fairaudit.metrics import Disparity, GroupMetric, find_metric
+from fairaudit.estimate import Estimate
+from fairaudit.evidence import Side
+from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.report import checks, metric_titles, numbers
+from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
 from fairaudit.simpson import Reversal, ReversalKind
 from fairaudit.verdict import (
     Backing,
@@ -78,8 +79,7 @@ def bounds(finding: Finding) -> list[Decimal]:
 
 def limits(finding: Finding) -> str:
     """What the check allows, in words: `fails below 0.8; warns below 0.9`."""
-    check = finding.check
-    pairs = (("fails", check.fail), ("warns", check.warn))
+    pairs = (("fails", finding.check.fail), ("warns", finding.check.warn))
     words = {Limit: "{}", ReversalLimit: "on a reversal ({})"}
     return "; ".join(
         f"{word} {words[type(limit)].format(limit).replace('_', ' ')}"
@@ -107,12 +107,8 @@ def _sentence(finding: Finding) -> str:
         return f"{subject(finding)}{_detail(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
         return _subgroup(finding, check)
-    place = _where(finding, check)
-    return (
-        _model(check)
-        + (_compared(finding, check) or _of_one_group(finding, check) or _plain(finding))
-        + place
-    )
+    text = _compared(finding, check, estimate) or _of_one_group(finding, check) or _plain(finding)
+    return f"{_model(check)}{text}{_where(finding, check)}"
 
 
 def subject(finding: Finding) -> str:
@@ -141,14 +137,7 @@ def _detail(finding: Finding) -> str:
 
 def _where(finding: Finding, check: Check) -> str:
     """What tells a check from others of its metric: stratum, outcome, threshold, parameters."""
-    terms = check.terms
-    details = [f"{name} {text}" for name, text in terms.parameters.as_texts().items()]
-    if terms.of_class is not None:
-        details.append(f"class {names.name(terms.of_class)}")
-    if terms.at is not None:
-        details.append(f"at a score of {terms.at}")
-    if check.against is not None:
-        details.append(f"less that of {names.name(check.against)}")
+    details = [*checks.details(check)]
     if finding.stratum:
         details.append(f"in {numbers.people(finding.stratum)}")
     elif check.given:
@@ -156,101 +145,63 @@ def _where(finding: Finding, check: Check) -> str:
     return "".join(f", {detail}" for detail in details)
 
 
-def _compared(finding: Finding, check: Check) -> str:
+def _compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
     parts = checks.deciding_parts(finding)
     if len(parts) != 1 or parts[0].first is None or parts[0].second is None:
         return ""
     part, first, second = parts[0], parts[0].first, parts[0].second
     a, b = first.estimate.value, second.estimate.value
-    estimate = finding.estimate
-    assert estimate is not None
     if part.outcome is not None and math.isfinite(a) and math.isfinite(b):
-        return _times_as_likely(finding, part, first, second)
-    if not all(map(math.isfinite, (a, b, estimate.value))):
+        return _times_as_likely(finding, estimate, part.outcome, (first, second))
+    comparison = checks.comparison_of(finding)
+    is_known = all(map(math.isfinite, (a, b, estimate.value)))
+    if not is_known or comparison is None or not comparison.is_plain:
         return ""
-    comparison = check.asked.comparison if isinstance(check.asked, Disparity) else None
-    if comparison is None or not comparison.is_plain:
-        return ""
-    if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
-        return _ratio(finding, check, part, first, second)
     is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
-    if comparison.scale is Scale.DIFFERENCE and is_gap:
-        return _difference(finding, check, part, first, second)
-    return ""
-
-
-def _ratio(finding: Finding, check: Check, part: ComparisonPart, first: Side, second: Side) -> str:
-    estimate = finding.estimate
-    assert estimate is not None
-    if estimate.value == 1:
-        return _alike(check, part, first, second)
-    by_limits = [*bounds(finding), Decimal(1)]
-    if estimate.value < _MANY_TIMES:
-        share = numbers.number_beside(
-            estimate.value, by_limits, estimate.exact, digits=0, scale=100
-        )
-        size = f"{share} %"
+    if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
+        is_same = estimate.value == 1
+        size, often = _ratio(finding, estimate)
+    elif comparison.scale is Scale.DIFFERENCE and is_gap:
+        is_same = a == b
+        by_limits = [*map(abs, bounds(finding)), Decimal(0)]
+        exact = None if estimate.exact is None else abs(estimate.exact)
+        share = metric_titles.is_share(part.metric)
+        size, often = metric_titles.gap(a - b, by_limits, exact, share=share)
     else:
-        times = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
-        size = f"{times} times"
-    if participle := _participle(check, part):
-        return f"{side(first)} {_be(first)} {participle} {size} as often as {side(second)}"
+        return ""
     title = metric_titles.title(part.metric, check.of)
-    size += " of" if size.endswith("%") else ""
+    if is_same:
+        return f"{title} of {side(first)} and of {side(second)} is the same"
+    if often and (participle := metric_titles.participle(part.metric, check.of)):
+        return f"{side(first)} {_be(first)} {participle} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
 
 
-def _difference(
-    finding: Finding, check: Check, part: ComparisonPart, first: Side, second: Side
+def _ratio(finding: Finding, estimate: Estimate) -> tuple[str, str]:
+    """What a rate is of another, and how often it counts people: `80 % of`, `80 % as often as`."""
+    by_limits = [*bounds(finding), Decimal(1)]
+    if estimate.value < _MANY_TIMES:
+        size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=0, scale=100)
+        return f"{size} % of", f"{size} % as often as"
+    size = numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=2)
+    return f"{size} times", f"{size} times as often as"
+
+
+def _times_as_likely(
+    finding: Finding, estimate: Estimate, outcome: str, sides: tuple[Side, Side]
 ) -> str:
-    """The gap between two sides, in points where it is one of shares."""
-    estimate = finding.estimate
-    assert estimate is not None
-    gap = first.estimate.value - second.estimate.value
-    if gap == 0:
-        return _alike(check, part, first, second)
-    is_share = metric_titles.is_share(part.metric)
-    by_limits = [abs(bound) for bound in bounds(finding)]
-    exact = None if estimate.exact is None else abs(estimate.exact)
-    size = numbers.number_beside(
-        abs(gap),
-        [*by_limits, Decimal(0)],
-        exact,
-        digits=1 if is_share else 3,
-        scale=100 if is_share else 1,
-    )
-    size += " points" if is_share else ""
-    if is_share and (participle := _participle(check, part)):
-        often = "more" if gap > 0 else "less"
-        return f"{side(first)} {_be(first)} {participle} {size} {often} often than {side(second)}"
-    title = metric_titles.title(part.metric, check.of)
-    way = "above" if gap > 0 else "below"
-    return f"{title} of {side(first)} is {size} {way} that of {side(second)}"
-
-
-def _alike(check: Check, part: ComparisonPart, first: Side, second: Side) -> str:
-    title = metric_titles.title(part.metric, check.of)
-    return f"{title} of {side(first)} and of {side(second)} is the same"
-
-
-def _times_as_likely(finding: Finding, part: ComparisonPart, first: Side, second: Side) -> str:
     """An outcome that one side has so many times as often as the other; ε is the logarithm."""
-    high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
+    high, low = sorted(sides, key=lambda rated: -rated.estimate.value)
     above, below = high.estimate.value, low.estimate.value
-    estimate = finding.estimate
-    assert estimate is not None
-    assert part.outcome is not None
     behind = f"({symbol(finding)} {value(finding)})"
     if below == 0 < above and estimate.value == math.inf:
-        return (
-            f"{numbers.outcome(part.outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
-        )
+        return f"{names.quoted(outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
     is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
     if not is_log:
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
-    text = f"{numbers.outcome(part.outcome)} is {times} times as likely for {side(high)} as for "
+    text = f"{names.quoted(outcome)} is {times} times as likely for {side(high)} as for "
     return f"{text}{side(low)} {behind}"
 
 
@@ -271,9 +222,6 @@ def _plain(finding: Finding) -> str:
 
 def with_limit(finding: Finding) -> str:
     """`0.616, below 0.8`: the value, and the limit that it is beyond."""
-    estimate, limit = finding.estimate, finding.limit
-    assert estimate is not None
-    assert isinstance(limit, Limit)
     beyond = beyond_words(finding)
     return f"{value(finding)}{f', {beyond}' if beyond else ''}"
 
@@ -324,7 +272,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """Two groups with their gap in a rate, and what strata make of it."""
-    given = " and ".join(map(names.name, reversal.given))
+    given = reversal_sentences.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)
@@ -337,21 +285,16 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
 
 def symbol(finding: Finding) -> str:
     """What the value of a check is called beside a number that says the same in other words."""
-    short = getattr(getattr(finding.check, "asked", None), "short", "")
-    return short or "value"
-
-
-def _participle(check: Check, part: ComparisonPart) -> str:
-    """What the people are that a rate counts; empty where the outcome is no decision."""
-    record = find_metric(part.metric)
-    return record.participle if isinstance(record, GroupMetric) and check.of != "label" else ""
+    check = finding.check
+    return (isinstance(check, Check) and check.asked.short) or "value"
 
 
 def participle_of(finding: Finding) -> str:
     """What the people are that the compared rate counts: `selected`; empty where it has no word."""
-    parts = checks.deciding_parts(finding)
-    check = finding.check
-    return _participle(check, parts[0]) if len(parts) == 1 and isinstance(check, Check) else ""
+    parts, check = checks.deciding_parts(finding), finding.check
+    if len(parts) != 1 or not isinstance(check, Check):
+        return ""
+    return metric_titles.participle(parts[0].metric, check.of)
 
 
 def _be(people: Side) -> str:

@@ -1,4 +1,4 @@
-"""Several audits as lists for programs: what came of each, and of each check, without its report.
+"""Audits as lists for programs: what came of each, and of each check, without their reports.
 
 The reports themselves lie beside, a file for each audit: 200 of them in one document would be tens
 of megabytes to read for a single verdict.
@@ -6,15 +6,16 @@ of megabytes to read for a single verdict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fairaudit.errors import FairauditError
-from fairaudit.report import check_table, summary
-from fairaudit.report.group_export import Kind, Value, of_rows, written_csv
+from fairaudit.report import diagnostics, numbers, summary
+from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
-from fairaudit.verdict import Status
+from fairaudit.verdict import Check, Finding, Limit, Status
 from fairaudit.version import version
 
 _SUMMARY = {
@@ -32,12 +33,37 @@ _SUMMARY = {
     "hint": Kind.TEXT,
     "report": Kind.TEXT,
 }
-_CHECKS = {
-    "spec": Kind.TEXT,
-    "data": Kind.TEXT,
-    **check_table.COLUMNS,
-    "report": Kind.TEXT,
+_CHECK = {
+    "check": Kind.TEXT,
+    "status": Kind.TEXT,
+    "not_cleared": Kind.FLAG,
+    "metric": Kind.TEXT,
+    "of": Kind.TEXT,
+    "by": Kind.TEXT,
+    "given": Kind.TEXT,
+    "value": Kind.NUMBER,
+    "state": Kind.TEXT,
+    "low": Kind.NUMBER,
+    "high": Kind.NUMBER,
+    "n": Kind.WHOLE,
+    "test": Kind.TEXT,
+    "p": Kind.NUMBER,
+    "adjusted_p": Kind.NUMBER,
+    "tests": Kind.WHOLE,
+    "correction": Kind.TEXT,
+    "limit": Kind.TEXT,
+    "warn_below": Kind.NUMBER,
+    "warn_above": Kind.NUMBER,
+    "fail_below": Kind.NUMBER,
+    "fail_above": Kind.NUMBER,
+    "group": Kind.TEXT,
+    "other": Kind.TEXT,
+    "stratum": Kind.TEXT,
+    "worse_off": Kind.TEXT,
+    "headline": Kind.TEXT,
+    "sentence": Kind.TEXT,
 }
+_CHECKS = {"spec": Kind.TEXT, "data": Kind.TEXT, **_CHECK, "report": Kind.TEXT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +106,7 @@ def checks_csv(listed: Sequence[Listed]) -> str:
         }
         for audit in listed
         if isinstance(audit.answer.found, AuditResult)
-        for row in check_table.rows(audit.answer.found)
+        for row in _check_rows(audit.answer.found)
     ]
     return written_csv(of_rows(_CHECKS, rows))
 
@@ -112,3 +138,63 @@ def _told(audit: Listed) -> dict[str, Value]:
         "not_cleared": result.not_cleared,
         "headline": summary.headline(result),
     }
+
+
+def check_columns(result: AuditResult) -> tuple[Column, ...]:
+    """All columns of the checks of a result."""
+    return of_rows(_CHECK, [*_check_rows(result)])
+
+
+def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
+    """The row of each check, in the order of the spec."""
+    tellings = diagnostics.tellings_of(result)
+    for finding in result.findings:
+        check = finding.check
+        yield {
+            "check": check.id,
+            "status": str(finding.status),
+            "not_cleared": finding.not_cleared,
+            "metric": check.metric_id,
+            "of": check.of,
+            "by": numbers.subset(check.by) or None,
+            "given": numbers.subset(check.given) or None,
+            **_value(finding),
+            **_bounds(finding),
+            "limit": None if finding.limit is None else str(finding.limit),
+            "group": _name(finding.first),
+            "other": _name(finding.second),
+            "stratum": _name(finding.stratum),
+            "worse_off": _name(finding.worse_off),
+            "headline": tellings[check.id].headline,
+            "sentence": tellings[check.id].sentence,
+        }
+
+
+def _value(finding: Finding) -> dict[str, Value]:
+    """The value that decides; one that could not be had is undefined, and never 0."""
+    estimate = finding.estimate
+    if estimate is None:
+        # A check on reversals has kinds in place of a value.
+        return {"state": stated(math.nan)[1] if isinstance(finding.check, Check) else None}
+    value, state = stated(None if estimate.suppressed else estimate.value)
+    ends = {"low": estimate.low, "high": estimate.high}
+    finite = {name: None if end is None else stated(end)[0] for name, end in ends.items()}
+    test = tested(estimate.significance)
+    return {"value": value, "state": state, **finite, "n": estimate.n, **test}
+
+
+def _bounds(finding: Finding) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for name, limit in (("warn", finding.check.warn), ("fail", finding.check.fail)):
+        if isinstance(limit, Limit):
+            bounds = {"below": limit.below, "above": limit.above}
+            values |= {
+                f"{name}_{side}": float(bound)
+                for side, bound in bounds.items()
+                if bound is not None
+            }
+    return values
+
+
+def _name(group: tuple[tuple[str, str], ...]) -> str | None:
+    return numbers.named_group(group) if group else None

@@ -67,14 +67,11 @@ def _suite(answer: Answer, name: str) -> ET.Element:
     result = answer.found
     cases = _no_verdict(result) if isinstance(result, FairauditError) else _cases(result)
     counts = {
-        "tests": len(cases),
-        **{
-            attribute: sum(case.element == word for case in cases)
-            for attribute, word in _COUNTED.items()
-        },
+        attribute: str(sum(case.element == word for case in cases))
+        for attribute, word in _COUNTED.items()
     }
-    suite = ET.Element("testsuite", {"name": printable(name)})
-    suite.attrib.update({attribute: str(count) for attribute, count in counts.items()}, time="0")
+    attributes = {"name": printable(name), "tests": str(len(cases)), **counts, "time": "0"}
+    suite = ET.Element("testsuite", attributes)
     if isinstance(result, AuditResult):
         # In UTC, as the format has it: without a zone.
         suite.set("timestamp", result.provenance.created.removesuffix("+00:00"))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from fairaudit.cube import Group
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
-from fairaudit.report.pictures import Bars, Interval, Lattice, Mark, Node
+from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.verdict import Check, Finding, Status
 
@@ -33,7 +35,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Every subset of the protected attributes")
     yield from _figures(result)
-    epsilon = _epsilon(every)
+    epsilon = next(iter(_epsilons(every)), None)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
     beside = [] if epsilon is None or epsilon == lead else [epsilon]
@@ -75,34 +77,26 @@ def _departure(row: LatticeRow, title: str) -> float:
     return departures[0] if departures and not math.isnan(departures[0]) else -math.inf
 
 
-def _epsilon(rows: Sequence[LatticeRow]) -> str | None:
-    """The title of the first differential fairness there is."""
-    return next(iter(_epsilons(rows)), None)
-
-
-def _epsilons(rows: Sequence[LatticeRow]) -> dict[str, None]:
-    """The titles of all of them, in their order."""
+def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
+    """The titles of all differential fairness, in their order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
     entries = (entry for row in rows for entry in row.entries)
-    return {entry.title: None for entry in entries if entry.metric == wanted}
+    return [*dict.fromkeys(entry.title for entry in entries if entry.metric == wanted)]
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
     """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
     chosen = (lead, *beside)
     # How ε is smoothed, where there is but one, the sentence below the table says.
-    alone = len(_epsilons(rows)) == 1
-    heads = [
-        DIFFERENTIAL_FAIRNESS.short if alone and title == _epsilon(rows) else title
-        for title in chosen
-    ]
+    alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
+    heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     marks = _has_marks(rows)
     table = []
     for row in rows:
-        by_title = {entry.title: entry for entry in row.entries}
+        entries = _chosen(row, chosen)
         cells = [Cell(numbers.subset(row.by)), Cell(numbers.whole(row.groups))]
-        cells += [Cell(numbers.whole(row.smallest)), *_chosen(row, chosen)]
-        cells.append(Cell(_pair(by_title.get(lead))))
+        cells += [Cell(numbers.whole(row.smallest)), *map(_value, entries)]
+        cells.append(Cell(_pair(entries[0])))
         if marks:
             groups = len({appearance.group for appearance in row.appears})
             cells.append(Cell(numbers.whole(groups) if groups else "", Tone.WARN))
@@ -181,35 +175,36 @@ def _values(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block
         yield Table(
             "other measures",
             ("subset", *chosen),
-            [[Cell(numbers.subset(row.by)), *_chosen(row, chosen)] for row in rows],
+            [[Cell(numbers.subset(row.by)), *map(_value, _chosen(row, chosen))] for row in rows],
             (False, *(False for _ in chosen)),
             slim=True,
         )
 
 
-def _chosen(row: LatticeRow, titles: Sequence[str]) -> Iterator[Cell]:
+def _chosen(row: LatticeRow, titles: Sequence[str]) -> list[LatticeEntry | None]:
+    """Some measures in one subset, None where it does not have them."""
     by_title = {entry.title: entry for entry in row.entries}
-    yield from (_value(by_title.get(title)) for title in titles)
+    return [by_title.get(title) for title in titles]
 
 
 def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
     """The other measures, the worst pair below each value."""
     for start in range(0, len(titles), _PAIRS_BESIDE):
         chosen = titles[start : start + _PAIRS_BESIDE]
-        table = []
-        for row in rows:
-            by_title = {entry.title: entry for entry in row.entries}
-            cells = []
-            for title in chosen:
-                value, pair = _value(by_title.get(title)), _pair(by_title.get(title))
-                cells.append(Cell(f"{value.text}\n{pair}" if pair else value.text, value.tone))
-            table.append([Cell(numbers.subset(row.by)), *cells])
         yield Table(
             "other measures, each with its worst pair of groups",
             ("subset", *chosen),
-            table,
+            [
+                [Cell(numbers.subset(row.by)), *map(_value_and_pair, _chosen(row, chosen))]
+                for row in rows
+            ],
             (False, *(False for _ in chosen)),
         )
+
+
+def _value_and_pair(entry: LatticeEntry | None) -> Cell:
+    value, pair = _value(entry), _pair(entry)
+    return replace(value, text=f"{value.text}\n{pair}") if pair else value
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
@@ -281,7 +276,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
 
 def _column(rows: Sequence[LatticeRow], title: str) -> list[LatticeEntry | None]:
     """A measure in each subset."""
-    return [next((entry for entry in row.entries if entry.title == title), None) for row in rows]
+    return [entry for row in rows for entry in _chosen(row, [title])]
 
 
 def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
@@ -298,20 +293,17 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
 def _figure(
     title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry | None]
 ) -> Figure:
-    levels = max(len(row.by) for row in rows)
-    picture = _boxes(rows, entries) if levels <= _COLUMNS else _bars(title, rows, entries)
-    is_judged = any(entry is not None and entry.judged for entry in entries)
-    is_boxes = isinstance(picture, Lattice)
-    what = (
-        "The stronger the colour, the farther from parity, among these subsets"
-        if is_boxes
-        else "Longer is farther from parity"
-    )
+    picture: Lattice | Bars = _boxes(rows, entries)
+    what = "The stronger the colour, the farther from parity, among these subsets"
+    if max(len(row.by) for row in rows) > _COLUMNS:
+        picture, what = _bars(title, rows, entries), "Longer is farther from parity"
+    if any(entry is not None and entry.judged for entry in entries):
+        what += "; ● judged by a limit"
     return Figure(
         f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
         " ".join(_words(row, e) for row, e in zip(rows, entries, strict=True))[:4000],
         picture,
-        note=f"{what}; ● judged by a limit." if is_judged else f"{what}.",
+        note=f"{what}.",
     )
 
 
@@ -355,24 +347,17 @@ def _bars(title: str, rows: Sequence[LatticeRow], entries: Sequence[LatticeEntry
         Interval(
             numbers.subset(row.by),
             math.nan if entry is None or entry.estimate.suppressed else entry.departure,
-            panel=f"{len(row.by)} attribute{'s' if len(row.by) > 1 else ''}",
-            mark=Mark.GROUP,
+            panel=numbers.counted(len(row.by), "attribute"),
             text=_text(entry),
         )
         for row, entry in zip(rows, entries, strict=True)
     ]
-    order = sorted(bars, key=lambda bar: bar.panel)
-    panels = list(dict.fromkeys(bar.panel for bar in order))
+    bars.sort(key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf)
+    bars.sort(key=lambda bar: bar.panel)
     shown = [
-        row
-        for panel in panels
-        for row in pictures.first_rows(
-            sorted(
-                (bar for bar in order if bar.panel == panel),
-                key=lambda bar: -bar.value if math.isfinite(bar.value) else -math.inf,
-            ),
-            pictures.MOST_ROWS // 2,
-        )
+        bar
+        for _, run in groupby(bars, key=lambda bar: bar.panel)
+        for bar in pictures.first_rows([*run], pictures.MOST_ROWS // 2)
     ]
     return Bars(f"departure of {title} from parity", shown)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fairaudit.errors import WORST_FIRST
@@ -64,20 +64,21 @@ class _Fold:
 
     title: str
     body: str
-    inside: tuple[_Fold, ...] = ()
+    inside: Sequence[_Fold] = ()
     is_open: bool = False
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """What stands before the sections inside it, and what closes it."""
-        opened = "<details open>" if self.is_open else "<details>"
-        head = f"{opened}\n<summary>{plain_summary(self.title)}</summary>\n\n{self.body}\n\n"
-        return head, "</details>\n\n"
 
     @property
     def size(self) -> int:
         """Its own bytes, without what is inside it."""
-        return sum(map(_size, self.ends))
+        return _size(self.text({id(self)}))
+
+    def text(self, kept: set[int]) -> str:
+        """Its text with what is inside it, as far as that is kept; empty if it is not itself."""
+        if id(self) not in kept:
+            return ""
+        opened = "<details open>" if self.is_open else "<details>"
+        head = f"{opened}\n<summary>{plain_summary(self.title)}</summary>\n\n{self.body}\n\n"
+        return f"{head}{''.join(fold.text(kept) for fold in self.inside)}</details>\n\n"
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOST) -> str:
@@ -102,7 +103,7 @@ def page(document: Document, most: int = MOST) -> str:
     The longest of the others are left out, with a word, where it would be longer.
     """
     top, *others = _sections(document)
-    return _page(top, [], [(None, _fold(other)) for other in others], most)[0]
+    return _page(top, [*map(_fold, others)], [], most)[0]
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
@@ -114,21 +115,20 @@ def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[
         top, *others = _of_result(result, answers[0].data, all_rows=all_rows)
     else:
         top, *others = _sections(summary.report(answers, all_rows=all_rows))
-    return _page(top, [], [(None, _fold(other)) for other in others], most)
+    return _page(top, [*map(_fold, others)], [], most)
 
 
 def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The summary of several answers, with the report of each behind it, the worst first."""
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
-    heads: list[_Fold] = []
-    inner: list[tuple[_Fold | None, _Fold]] = [(None, _fold(other)) for other in others]
+    folds, heads = [*map(_fold, others)], []
     for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
         if isinstance(single.found, AuditResult):
             first, *others = _of_result(single.found, None, all_rows=all_rows)
-            head = _fold((f"{single.title}: {first[0]}", first[1]), is_open=single.exit_code != 0)
-            heads.append(head)
-            inner += [(head, _fold(other)) for other in others]
-    return _page(top, heads, inner, most)
+            head = _fold((f"{single.title}: {first[0]}", first[1]))
+            inside = [*map(_fold, others)]
+            heads.append(replace(head, inside=inside, is_open=single.exit_code != 0))
+    return _page(top, folds, heads, most)
 
 
 def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list[_Section]:
@@ -151,44 +151,35 @@ def _sections(document: Iterable[CommentBlock]) -> list[_Section]:
 
 
 def _page(
-    top: _Section,
-    heads: Sequence[_Fold],
-    inner: Sequence[tuple[_Fold | None, _Fold]],
-    most: int,
+    top: _Section, folds: Sequence[_Fold], heads: Sequence[_Fold], most: int
 ) -> tuple[str, int]:
-    """The page, and how many sections are left out: inner ones stand within their head, if any.
+    """The page, and how many sections are left out: of `heads` also those inside them.
 
-    Heads are taken in their order, of the inner ones the shortest first.
+    Heads are taken in their order, of the others the shortest first.
     """
     title, blocks = top
     start = f"## {phrase(title)}\n\n" if title else ""
     start += _fitted(_parts(blocks), most - _FOR_THE_NOTE - _size(start)) + "\n\n"
     room = most - _FOR_THE_NOTE - _size(start)
-    kept: set[int] = set()
-    shortest = sorted(inner, key=lambda pair: pair[1].size)
-    for head, fold in [*((None, head) for head in heads), *shortest]:
-        if fold.size <= room and (head is None or id(head) in kept):
-            kept.add(id(fold))
-            room -= fold.size
-    body = "".join(_told(None, inner, kept))
-    for head in heads:
-        if id(head) in kept:
-            before, after = head.ends
-            body += f"{before}{''.join(_told(head, inner, kept))}{after}"
-    left_out = [
-        fold
-        for fold in (*heads, *(fold_inside for _, fold_inside in inner))
-        if id(fold) not in kept
-    ]
+    kept = _first_that_fit(heads, room)
+    others = [*folds, *(fold for head in kept for fold in head.inside)]
+    room -= sum(head.size for head in kept)
+    kept += _first_that_fit(sorted(others, key=lambda fold: fold.size), room)
+    ids = {*map(id, kept)}
+    body = "".join(fold.text(ids) for fold in (*folds, *heads))
+    every = (*heads, *folds, *(fold for head in heads for fold in head.inside))
+    left_out = [fold for fold in every if id(fold) not in ids]
     return f"{start}{body}{_note(left_out, most)}".rstrip("\n") + "\n", len(left_out)
 
 
-def _told(
-    head: _Fold | None, inner: Iterable[tuple[_Fold | None, _Fold]], kept: set[int]
-) -> Iterator[str]:
-    for within, fold in inner:
-        if within is head and id(fold) in kept:
-            yield "".join(fold.ends)
+def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
+    """The sections that have room beside those before them."""
+    kept = []
+    for fold in folds:
+        if fold.size <= room:
+            kept.append(fold)
+            room -= fold.size
+    return kept
 
 
 def _note(left_out: Sequence[_Fold], most: int) -> str:
@@ -202,10 +193,9 @@ def _note(left_out: Sequence[_Fold], most: int) -> str:
     )
 
 
-def _fold(section: _Section, *, is_open: bool = False) -> _Fold:
+def _fold(section: _Section) -> _Fold:
     title, blocks = section
-    body = "\n\n".join(part.text(part.rows) for part in _parts(blocks))
-    return _Fold(title, body, is_open=is_open)
+    return _Fold(title, "\n\n".join(part.text(part.rows) for part in _parts(blocks)))
 
 
 def _fitted(parts: Iterable[_Part], room: int) -> str:

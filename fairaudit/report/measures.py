@@ -91,7 +91,7 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
         sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
         key=lambda row: (row.of, row.by, row.stratum),
     ):
-        where = f", {numbers.named_group(stratum)}" if stratum else ""
+        where = numbers.in_stratum(stratum, ", ")
         yield from _of_groups(f"{names.name(of)} by {numbers.subset(by)}{where}", [*run], most)
     low, high = ranges.ratio
     yield Paragraph(
@@ -108,7 +108,7 @@ def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) ->
     measures = [*dict.fromkeys((row.metric, row.compare) for row in rows)]
     groups = [*dict.fromkeys(row.group for row in rows)]
     row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
-    shown = groups if most is None else groups[:most]
+    shown = groups[:most]
     for start in range(0, len(measures), _BESIDE):
         columns = measures[start : start + _BESIDE]
         cells = [

@@ -15,7 +15,7 @@ from fairaudit.metrics.rates import (
 )
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Tone
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
 
 _IMBALANCED = 0.05
 """With a smaller share of positives, or of negatives, the classes are told to be imbalanced."""
@@ -66,7 +66,7 @@ def _shares(result: AuditResult) -> dict[str, float]:
     everybody = {
         (row.metric, row.of): row
         for row in result.rates
-        if not row.by and not row.stratum and not row.parameters and _is_known(row)
+        if not (row.by or row.stratum or row.parameters) and row.estimate.state is State.DEFINED
     }
     shares: dict[str, float] = {}
     for (metric, of), row in everybody.items():
@@ -92,10 +92,6 @@ def _add(shares: dict[str, float], words: str, share: float) -> None:
     is_rarer = share <= 1 - share
     side = words if is_rarer else words.replace("is ", "is not ", 1)
     shares.setdefault(f"everybody {side}", min(share, 1 - share))
-
-
-def _is_known(row: RateRow) -> bool:
-    return row.estimate.state is State.DEFINED
 
 
 def _families(result: AuditResult) -> set[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 
 from fairaudit import names
 from fairaudit.cube import Group
@@ -57,6 +59,27 @@ def is_share(metric: str) -> bool:
     if not isinstance(record, GroupMetric):
         return True
     return isinstance(record, Rate | Mean) and record.bounds == (0, 1)
+
+
+def participle(metric: str, of: str) -> str:
+    """What the people are that a rate counts: `selected`; empty where there is no decision."""
+    record = find_metric(metric)
+    return record.participle if isinstance(record, GroupMetric) and of != _LABEL else ""
+
+
+def gap(
+    value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None, *, share: bool
+) -> tuple[str, str]:
+    """How far a rate lies from another, and how often it counts people beside that one.
+
+    `2.5 points above`, `2.5 points more often than`: as it lies beside each bound on its size. Only
+    of shares there is the second.
+    """
+    way, often = ("above", "more") if value > 0 else ("below", "less")
+    if not share:
+        return f"{numbers.number_beside(abs(value), bounds, exact, digits=3)} {way}", ""
+    size = numbers.number_beside(abs(value), bounds, exact, digits=1, scale=100)
+    return f"{size} points {way}", f"{size} points {often} often than"
 
 
 def decimals(metric: str, digits: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -11,7 +12,6 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.verdict import Limit
 
 _MOST_DIGITS = 17
 _TINY = 0.0001
@@ -26,6 +26,9 @@ _BARE_WORDS = frozenset(
 )
 """Levels that many columns have: they tell nobody what they are of."""
 
+_LONGEST_LABEL = 36
+_DIGITS = re.compile(r"(\d+)")
+
 SUPPRESSED = "suppressed"
 """What stands in place of a number that is known, and not told."""
 
@@ -36,14 +39,11 @@ def number(value: float, digits: int = 4) -> str:
         return "undefined"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if value and abs(value) < _WRITTEN_OUT:
+        return f"{value:.2e}"
     if value and abs(value) < 10**-digits:
-        return f"{value:.{_decimals(value)}f}" if abs(value) >= _WRITTEN_OUT else f"{value:.2e}"
+        digits = 1 - math.floor(math.log10(abs(value)))  # so that two of them are no zeros
     return f"{value:.{digits}f}"
-
-
-def _decimals(value: float) -> int:
-    """So many decimals show a number below 1 at two digits."""
-    return 1 - math.floor(math.log10(abs(value)))
 
 
 def percent(value: float) -> str:
@@ -130,6 +130,12 @@ def correction(inference: Inference) -> str:
     return "uncorrected" if is_raw else inference.correction.words
 
 
+def corrected(inference: Inference) -> str:
+    """The same behind a p-value: `by Holm`, `uncorrected`."""
+    is_raw = inference.correction is Correction.NONE
+    return "uncorrected" if is_raw else f"by {inference.correction.words}"
+
+
 def confidence(inference: Inference) -> str:
     """The confidence of intervals: `95 %`."""
     return f"{float(100 * inference.confidence):g} %"
@@ -152,12 +158,6 @@ def test(test: Significance) -> str:
     freedom = ", ".join(f"{df:.4g}" for df in test.freedom)
     name = "" if test.test == test.letter else f"{test.test}, "
     return f"{name}{test.letter}({freedom}) = {number(test.statistic, 2)}"
-
-
-def against(value: float, limit: Limit, exact: Fraction | None = None, *, digits: int = 4) -> str:
-    """A value beside its limit, at as many digits as it takes to agree with the verdict."""
-    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
-    return number_beside(value, bounds, exact, digits=digits)
 
 
 def number_beside(
@@ -205,11 +205,6 @@ def _tells_itself(level: str) -> bool:
     return is_word and level.casefold() not in _BARE_WORDS
 
 
-def outcome(level: str) -> str:
-    """A level of an outcome: `'denied'`."""
-    return names.quoted(level)
-
-
 def named_group(levels: Group) -> str:
     """A group with the names of its columns: `gender=female, race=Black`."""
     return names.group(levels)
@@ -224,8 +219,7 @@ def more_groups(count: int, file: str = "report.json") -> str:
     """How many groups a table leaves out, and where they are; empty where it has them all."""
     if count <= 0:
         return ""
-    noun = "group" if count == 1 else "groups"
-    return f"and {whole(count)} more {noun}: --verbose, or -o {file}, lists them all"
+    return f"and {counted(count, 'more group')}: --verbose, or -o {file}, lists them all"
 
 
 def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:
@@ -234,14 +228,28 @@ def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str
     return separator.join(texts[:most]) + more
 
 
+def short(label: str, most: int = _LONGEST_LABEL) -> str:
+    """A label that leaves room for others in a line: of a long one the middle is left out."""
+    if len(label) <= most:
+        return label
+    half = (most - 1) // 2
+    return f"{label[:half]}…{label[-half:]}"
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts `day 2` before `day 10`."""
+    parts = enumerate(_DIGITS.split(text.casefold()))
+    return tuple((len(part.lstrip("0")) if index % 2 else 0, part) for index, part in parts)
+
+
 def group_in(group: Group, stratum: Group) -> str:
     """A group within a stratum, `race=A in department=y`; empty where there is neither."""
     return " in ".join(named_group(part) for part in (group, stratum) if part)
 
 
-def in_stratum(stratum: Group) -> str:
+def in_stratum(stratum: Group, separator: str = " in ") -> str:
     """Where a value is from, behind what it is of: ` in department=y`; empty without a stratum."""
-    return f" in {named_group(stratum)}" if stratum else ""
+    return f"{separator}{named_group(stratum)}" if stratum else ""
 
 
 def subset(columns: tuple[str, ...]) -> str:

@@ -49,8 +49,3 @@ COLOURS = {
 SERIES = 8
 """So many lines are told apart by colour, dashes and shape."""
 SHADES = 5
-
-
-def light(name: str) -> str:
-    """The colour by which pictures are drawn."""
-    return COLOURS[name][0]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from fairaudit.report import numbers
 
@@ -145,8 +145,6 @@ MOST_RATE_PICTURES = 24
 """So many pictures of rates a report."""
 MOST_STRATUM_PICTURES = 12
 """So many of rates by stratum; the fewest attributes first."""
-
-Item = TypeVar("Item")
 
 
 def rows_per_panel(panels: int) -> int:

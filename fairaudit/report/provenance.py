@@ -7,27 +7,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.ledger import LedgerLine, PublishedLine
 from fairaudit.metrics import Eligibility, describe_rule
-from fairaudit.report import (
-    numbers,
-    pictures,
-)
-from fairaudit.report.blocks import (
-    Block,
-    Cell,
-    Facts,
-    Figure,
-    Heading,
-    Table,
-)
+from fairaudit.report import numbers, pictures
+from fairaudit.report.blocks import Block, Cell, Facts, Figure, Heading, Table
 from fairaudit.report.pictures import Bars, Interval, Mark
-from fairaudit.result import (
-    AuditResult,
-    DataFile,
-    GroupRow,
-    Provenance,
-)
+from fairaudit.result import AuditResult, DataFile, GroupRow, Provenance
 
 
 def provenance(result: AuditResult) -> Iterator[Block]:
@@ -36,7 +20,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     yield Heading("Provenance")
     pairs = [
         ("tool", f"fairaudit {origin.version}"),
-        ("spec", f"{_path(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
+        ("spec", f"{names.copied(origin.spec_path)} (sha256 {origin.spec_sha256[:12]})"),
     ]
     pairs += [("changed by --set", names.line(setting)) for setting in origin.settings]
     pairs += [("data", _file(file)) for file in origin.files[:5]]
@@ -104,31 +88,26 @@ def _smallest(provenance: Provenance) -> Iterator[str]:
 
 def _file(file: DataFile) -> str:
     if not file.bytes:
-        return _path(file.path)
+        return names.copied(file.path)
     lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
-    return f"{_path(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
-
-
-def _path(text: str) -> str:
-    return names.copied(text)
+    return f"{names.copied(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
 
 
 def ledger(result: AuditResult) -> Iterator[Block]:
     """The section on rows: how many were read, left out for what reason, and counted."""
     counts = result.ledger
     yield Heading("Where every row went")
-    people = counts.people != counts.counted
+    has_people = counts.people != counts.counted
     rows = [("read", counts.read, "", ""), ("filtered out", counts.filtered, "", "")]
     rows.append(("filter undecided", counts.undecided, "", "a value it needs is missing"))
     rows = [row for row in rows if row[1] != 0 or row[0] == "read"]
     rows += [
         ("dropped", line.rows, names.name(line.column), line.reason) for line in counts.dropped
     ]
-    rows.append(("counted", counts.counted, "", _people(counts.people) if people else ""))
-    rows += [
-        ("  of these", line.rows, names.name(line.column), _aside(line, people))
-        for line in counts.set_aside
-    ]
+    rows.append(("counted", counts.counted, "", _people(counts.people) if has_people else ""))
+    for line in counts.set_aside:
+        people = f" ({_people(line.people)})" if has_people else ""
+        rows.append(("  of these", line.rows, names.name(line.column), f"{line.reason}{people}"))
     yield Table(
         "",
         ("", "rows", "column", "why"),
@@ -140,10 +119,6 @@ def ledger(result: AuditResult) -> Iterator[Block]:
 
 def _people(people: int | None) -> str:
     return f"{numbers.whole(people)} people"
-
-
-def _aside(line: LedgerLine | PublishedLine, people: bool) -> str:  # noqa: FBT001  # whether rows are not people
-    return f"{line.reason} ({_people(line.people)})" if people else line.reason
 
 
 def _people_figures(result: AuditResult) -> Iterator[Figure]:
@@ -167,7 +142,7 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
         row
         for panel in panels
         for row in pictures.first_rows(
-            [_row(row, several=len(panels) > 1) for row in _largest_first(panel)],
+            [_row(row, several=len(panels) > 1) for row in sorted(panel, key=_by_size)],
             pictures.rows_per_panel(len(panels)),
         )
     ]
@@ -180,8 +155,8 @@ def _figure(title: str, panels: Sequence[Sequence[GroupRow]]) -> Figure:
     )
 
 
-def _largest_first(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    return sorted(rows, key=lambda row: (row.standing is Eligibility.UNKNOWN, -(row.n or 0)))
+def _by_size(row: GroupRow) -> tuple[bool, int]:
+    return row.standing is Eligibility.UNKNOWN, -(row.n or 0)
 
 
 def _row(row: GroupRow, *, several: bool) -> Interval:

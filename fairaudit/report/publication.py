@@ -38,16 +38,8 @@ class _Row:
     """A group as it is printed: its people, how many of them are selected, the rate, the ratio."""
 
     group: Group
-    n: str
-    selected: str
-    rate: str
-    ratio: str
+    values: tuple[str, str, str, str]
     standing: Eligibility
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The cells behind those of the group."""
-        return self.n, self.selected, self.rate, self.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +60,7 @@ class _Published:
     @property
     def header(self) -> tuple[str, ...]:
         """The columns behind those of the group; selected are the people whom a rate counts."""
-        record = find_metric(self.metric)
-        word = record.participle if isinstance(record, GroupMetric) else ""
-        counted = "numerator" if self.of == "label" or not word else word
+        counted = metric_titles.participle(self.metric, self.of) or "numerator"
         return "n", counted, self.rate, self.ratio
 
 
@@ -150,12 +140,11 @@ def _is_share(metric: str) -> bool:
 def _row(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> _Row:
     estimate = rate.estimate
     if estimate.suppressed:
-        hidden = (numbers.SUPPRESSED,) * 4
-        return _Row(rate.group, *hidden, Eligibility.SUPPRESSED)
+        return _Row(rate.group, (numbers.SUPPRESSED,) * 4, Eligibility.SUPPRESSED)
     parts = (estimate.denominator, estimate.numerator)
     n, selected = ("" if part is None else _count(part, estimate.scale) for part in parts)
-    share = numbers.percent(estimate.value)
-    return _Row(rate.group, n, selected, share, _ratio(rate, ratios), rate.standing)
+    values = (n, selected, numbers.percent(estimate.value), _ratio(rate, ratios))
+    return _Row(rate.group, values, rate.standing)
 
 
 def _count(part: int, scale: int) -> str:
@@ -194,10 +183,9 @@ def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
 def _blocks(table: _Published) -> Iterator[Block]:
     of = metric_titles.of_outcome("selection_rate", table.of)
     caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
-    muted = {row.group for row in table.rows if row.standing is not Eligibility.ELIGIBLE}
     rows = [
         [
-            Cell(text, Tone.MUTED if row.group in muted else Tone.PLAIN)
+            Cell(text, Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED)
             for text in (*(names.name(level) for _, level in row.group), *row.values)
         ]
         for row in table.rows

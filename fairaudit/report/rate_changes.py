@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
+from fairaudit.compare.records import ShareChange
 from fairaudit.estimate import Estimate
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
@@ -36,14 +37,8 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
     yield Heading("Rates of groups, worse first")
     tables: dict[_Key, list[RateChange]] = {}
     for row in changes.rates:
-        key = (
-            row.metric,
-            row.of,
-            row.by,
-            row.stratum,
-            metric_titles.options(row.parameters, row.averaged),
-        )
-        tables.setdefault(key, []).append(row)
+        options = metric_titles.options(row.parameters, row.averaged)
+        tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)
     everybody = [row for row in changes.rates if not row.by]
     if everybody:
         yield _everybody(everybody, changes)
@@ -57,10 +52,9 @@ def section(changes: Changes, most: int | None) -> Iterator[Block]:
         if most is not None and not (is_sure or is_large):
             omitted.append(rows)
             continue
-        where = f", {numbers.named_group(stratum)}" if stratum else ""
         title = f"{metric_titles.title(metric).capitalize()}{options}{_of(changes, of)} by "
-        title += f"{numbers.subset(by)}{where}"
-        shown = rows if most is None else rows[:most]
+        title += numbers.subset(by) + numbers.in_stratum(stratum, ", ")
+        shown = rows[:most]
         named = [(numbers.group(row.group), row) for row in shown]
         more = numbers.more_groups(len(rows) - len(shown), "changes.json")
         shown_tables.append(_table(title, numbers.subset(by), named, changes, more))
@@ -140,8 +134,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
         sides = " → ".join(_value(estimate, share=share) for estimate in estimates)
         name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
-        text += "the largest "
-        text += f"{name}: {sides}. {all_of_them[0].upper()}{all_of_them[1:]}"
+        text += f"the largest {name}: {sides}. {all_of_them}"
         yield Paragraph(text, Tone.MUTED)
 
 
@@ -150,7 +143,7 @@ def _everybody(rows: Sequence[RateChange], changes: Changes) -> Table:
     for change in rows:
         name = metric_titles.title(change.metric)
         name += metric_titles.options(change.parameters, change.averaged) + _of(changes, change.of)
-        name += f", {numbers.named_group(change.stratum)}" if change.stratum else ""
+        name += numbers.in_stratum(change.stratum, ", ")
         named.append((name, change))
     return _table("Everybody", "rate", named, changes, "")
 
@@ -176,16 +169,12 @@ def _table(
     more: str,
 ) -> Table:
     """Rates by name; of two models with the people whom one alone counts."""
-    paired = changes.sampling is Sampling.PAIRED
-    header = [first, *_sides(changes), "change", numbers.confidence(changes.inference), "p", ""]
-    numeric = [False, True, True, True, True, True, False]
-    cells = [_row(name, row, changes.alpha) for name, row in rows]
-    if paired:
-        header.insert(4, "-/+")
-        numeric.insert(4, True)
-        for row, (_, row_change) in zip(cells, rows, strict=True):
-            row.insert(4, Cell(_pairs(row_change), row[0].tone))
-    return Table(title, header, cells, numeric, more=more)
+    is_paired = changes.sampling is Sampling.PAIRED
+    pairs = ["-/+"] if is_paired else []
+    level = numbers.confidence(changes.inference)
+    header = [first, *_sides(changes), "change", *pairs, level, "p", ""]
+    cells = [_row(name, row, changes.alpha, is_paired=is_paired) for name, row in rows]
+    return Table(title, header, cells, [False, *(True for _ in header[2:]), False], more=more)
 
 
 def _pairs(change: RateChange) -> str:
@@ -195,7 +184,7 @@ def _pairs(change: RateChange) -> str:
     return f"{numbers.whole(cells.first_only)}/{numbers.whole(cells.second_only)}"
 
 
-def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
+def _row(name: str, row: RateChange, alpha: float, *, is_paired: bool) -> list[Cell]:
     change = row.change
     sure = change.significant
     tone = _TONES.get(change.way, Tone.WARN) if sure else Tone.PLAIN
@@ -207,6 +196,7 @@ def _row(name: str, row: RateChange, alpha: float) -> list[Cell]:
         _value(change.before, share=share),
         _value(change.after, share=share),
         _moved(change, share=share),
+        *([_pairs(row)] if is_paired else []),
         _interval(change, share=share),
         numbers.starred_p(change.significance, alpha),
         _note(row, sure=sure),
@@ -274,12 +264,14 @@ def _described(rows: Sequence[RateChange]) -> str:
     """The picture in words."""
     if not any(change.change.significance for change in rows):
         return "From before to after, not tested."
-    sure = [change for change in rows if change.change.significant]
+    sure = [
+        f"{numbers.group(row.group)} {_MARKS[row.change.way]}"
+        for row in rows
+        if row.change.significant
+    ]
     if not sure:
         return "From before to after no group changes significantly."
-    named = ", ".join(f"{numbers.group(row.group)} {_MARKS[row.change.way]}" for row in sure[:5])
-    more = f" and {len(sure) - 5} more" if len(sure) > 5 else ""
-    return f"From before to after significantly: {named}{more}."
+    return f"From before to after significantly: {numbers.first_few(sure)}."
 
 
 def people(changes: Changes, most: int | None) -> Iterator[Block]:
@@ -291,25 +283,13 @@ def people(changes: Changes, most: int | None) -> Iterator[Block]:
     for change in changes.people:
         if most is not None and not _is_otherwise(change):
             continue
-        ordered = sorted(
-            change.groups, key=lambda row: -abs(_shift(row.share_before, row.share_after))
-        )
-        shown = ordered if most is None else ordered[:most]
+        ordered = sorted(change.groups, key=lambda row: -abs(_shift(row) or 0))
+        shown = ordered[:most]
         by = numbers.subset(change.by)
         yield Table(
             f"People by {by}; shares of those whose group is known",
             (by, "before", "after", "share before", "share after", "points"),
-            [
-                [
-                    Cell(numbers.group(row.group)),
-                    Cell(numbers.whole(row.n_before)),
-                    Cell(numbers.whole(row.n_after)),
-                    Cell(_share(row.share_before)),
-                    Cell(_share(row.share_after)),
-                    Cell(_points(row.share_before, row.share_after)),
-                ]
-                for row in shown
-            ],
+            [[*map(Cell, _of_group(row))] for row in shown],
             (False, True, True, True, True, True),
             more=numbers.more_groups(len(ordered) - len(shown), "changes.json"),
         )
@@ -323,16 +303,14 @@ def _is_otherwise(change: PeopleChange) -> bool:
 def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     """Whether people are spread as before, and who is new or gone."""
     test, word, tone = change.significance, "untested", Tone.MUTED
+    largest = f"the largest change of a share is {100 * change.most_moved:.1f} points"
     text = f"by {numbers.subset(change.by)}: "
     if test is None:
-        text += change.why
-        if change.most_moved:
-            text += f"; the largest change of a share is {100 * change.most_moved:.1f} points"
+        text += change.why + (f"; {largest}" if change.most_moved else "")
     else:
         is_sure = change.significant
         word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
-        text += f"the largest change of a share is {100 * change.most_moved:.1f} points, "
-        text += "" if is_sure else "not significant, "
+        text += f"{largest}, {'' if is_sure else 'not significant, '}"
         text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
     for names, what in ((change.new, "new"), (change.gone, "gone")):
         if names:
@@ -340,13 +318,18 @@ def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     return Cell(word, tone), text
 
 
-def _shift(before: float | None, after: float | None) -> float:
-    return 0.0 if before is None or after is None else after - before
+def _shift(row: ShareChange) -> float | None:
+    """How far the share of a group moved, where it has one both times."""
+    if row.share_before is None or row.share_after is None:
+        return None
+    return row.share_after - row.share_before
 
 
-def _share(value: float | None) -> str:
-    return "" if value is None else numbers.percent(value)
-
-
-def _points(before: float | None, after: float | None) -> str:
-    return "" if before is None or after is None else numbers.points(after - before)
+def _of_group(row: ShareChange) -> Iterator[str]:
+    """A group with its people and its share before and after."""
+    yield numbers.group(row.group)
+    yield from map(numbers.whole, (row.n_before, row.n_after))
+    for share in (row.share_before, row.share_after):
+        yield "" if share is None else numbers.percent(share)
+    shift = _shift(row)
+    yield "" if shift is None else numbers.points(shift)

@@ -17,6 +17,12 @@ from fairaudit.result import AuditResult, RateRow
 from fairaudit.verdict import Check, Finding, Limit
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+_STANDINGS = {
+    Eligibility.SMALL: "small",
+    Eligibility.FEW_EVENTS: "few events",
+    Eligibility.EXCLUDED: "excluded",
+    Eligibility.EMPTY: "nobody",
+}
 
 
 def local_rates(result: AuditResult) -> Iterator[Block]:
@@ -57,11 +63,11 @@ def rates(result: AuditResult) -> Iterator[Figure]:
     figures = [
         figure for key, tables in by_rate.items() for figure in _of_rate(result, key, tables)
     ]
-    for index, figure in enumerate(figures[: pictures.MOST_RATE_PICTURES]):
-        is_last = index + 1 == pictures.MOST_RATE_PICTURES
-        omitted = len(figures) - pictures.MOST_RATE_PICTURES if is_last else 0
+    shown = figures[: pictures.MOST_RATE_PICTURES]
+    if omitted := len(figures) - len(shown):
         more = pictures.not_shown(omitted, "pictures of rates", "the tables below have them")
-        yield Figure(figure.title, figure.description, figure.picture, figure.note + more)
+        shown[-1] = replace(shown[-1], note=shown[-1].note + more)
+    yield from shown
 
 
 def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) -> Iterator[Figure]:
@@ -107,13 +113,6 @@ def rate_interval(row: RateRow) -> Interval:
     mark = Mark.REFERENCE if row.group == row.reference else Mark.GROUP
     if row.standing is not Eligibility.ELIGIBLE:
         mark = Mark.ASIDE
-    words = {
-        Eligibility.UNKNOWN: f" {explain_unknown(row.group) or 'group unknown'}",
-        Eligibility.SMALL: " small",
-        Eligibility.FEW_EVENTS: " few events",
-        Eligibility.EXCLUDED: " excluded",
-        Eligibility.EMPTY: " nobody",
-    }
     estimate = row.estimate
     value = numbers.SUPPRESSED
     if not estimate.suppressed:
@@ -125,8 +124,17 @@ def rate_interval(row: RateRow) -> Interval:
         high=estimate.high,
         panel=numbers.subset(row.by),
         mark=mark,
-        text=value + (" reference" if mark is Mark.REFERENCE else words.get(row.standing, "")),
+        text=f"{value} {standing(row, 'group unknown')}".rstrip(),
     )
+
+
+def standing(row: RateRow, unknown: str) -> str:
+    """Why a group is not compared, or that it is the reference; `unknown` if no more is known."""
+    if row.standing is Eligibility.ELIGIBLE:
+        return "reference" if row.group == row.reference else ""
+    if row.standing is Eligibility.UNKNOWN:
+        return explain_unknown(row.group) or unknown
+    return _STANDINGS.get(row.standing, "")
 
 
 def _domain(tables: Sequence[Sequence[RateRow]], rules: Sequence[Rule]) -> tuple[float, float]:

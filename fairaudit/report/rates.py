@@ -5,23 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import compress, groupby
 
 from fairaudit import names
-from fairaudit.metrics import (
-    Better,
-    Eligibility,
-    GroupMetric,
-    describe_rule,
-    explain_unknown,
-    find_metric,
-)
+from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
-from fairaudit.result import (
-    AuditResult,
-    RateRow,
-)
+from fairaudit.result import AuditResult, RateRow
 from fairaudit.verdict import Check
 
 
@@ -64,7 +54,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     shown = rows if most is None else _first_groupings(result, rows)
     yield from tables(shown, result, most)
     if omitted := len({row.by for row in rows}) - len({row.by for row in shown}):
-        subsets = "1 more subset" if omitted == 1 else f"{numbers.whole(omitted)} more subsets"
+        subsets = numbers.counted(omitted, "more subset")
         text = f"and the tables of {subsets}: --verbose, or -o report.json, has them all"
         yield Paragraph(text, Tone.MUTED)
     yield legend(result)
@@ -94,36 +84,29 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
     ):
         rows = list(run)
         title = metric_titles.defined_heading(result, metric, of)
-        where = f", {numbers.named_group(stratum)}" if stratum else ""
-        caption = (
-            f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}{where}"
-        )
+        caption = f"{title}{options}{metric_titles.of_outcome(metric, of)} by {numbers.subset(by)}"
+        caption += numbers.in_stratum(stratum, ", ")
         order = _order(rows[0], result)
         caption += "" if order == _WORST else f", {order}"
-        shown = rows if most is None else rows[:most]
+        shown = rows[:most]
         shown_kinds = {
             asked_comparisons.is_ratio(row)
             for row in asked_comparisons.comparisons_of(rows[0], result)
         }
-        columns = [column for column in _COLUMNS if column.is_ratio not in shown_kinds]
-        heads = [column.head or level for column in columns]
+        kept = [True, *(column.is_ratio not in shown_kinds for column in _COLUMNS)]
+        header = (numbers.subset(by), *(column.head or level for column in _COLUMNS))
         cells = [_rate_cells(row, shares.get((of, by, row.stratum, row.group))) for row in shown]
-        kept = [index for index, column in enumerate(_COLUMNS) if column in columns]
+        remarks = (
+            numbers.more_groups(len(rows) - len(shown)),
+            _star(shown),
+            *asked_comparisons.verdicts(rows[0], result),
+        )
         yield Table(
             caption,
-            (numbers.subset(by), *heads),
-            [[row[0], *(row[index + 1] for index in kept)] for row in cells],
-            (False, *(True for _ in columns)),
-            more="\n".join(
-                filter(
-                    None,
-                    (
-                        numbers.more_groups(len(rows) - len(shown)),
-                        _star(shown),
-                        *asked_comparisons.verdicts(rows[0], result),
-                    ),
-                )
-            ),
+            [*compress(header, kept)],
+            [[*compress(row, kept)] for row in cells],
+            (False, *(True for _ in range(sum(kept) - 1))),
+            more="\n".join(filter(None, remarks)),
         )
         yield from asked_comparisons.tables(rows, result, most)
 
@@ -231,17 +214,7 @@ def _in_percent(row: RateRow) -> bool:
 
 
 def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
-    is_reference = row.group == row.reference
-    notes = {
-        Eligibility.SMALL: "small",
-        Eligibility.FEW_EVENTS: "few events",
-        Eligibility.EXCLUDED: "excluded",
-        Eligibility.UNKNOWN: explain_unknown(row.group) or "not known",
-        Eligibility.EMPTY: "nobody",
-        Eligibility.SUPPRESSED: "",
-        Eligibility.ELIGIBLE: "reference" if is_reference else "",
-    }
-    as_share = metric_titles.is_share(row.metric)
+    in_points = metric_titles.is_share(row.metric)
     compared = _is_compared(row)
     tone = Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED
     return [
@@ -252,9 +225,9 @@ def _rate_cells(row: RateRow, share: float | None) -> list[Cell]:
             numbers.counts(row.estimate),
             _value(row),
             numbers.interval(row.estimate, share=_in_percent(row)),
-            _difference(row.difference, as_share=as_share) if compared else "",
-            _ratio(row.ratio) if compared else "",
-            _p_value(row) if compared else notes[row.standing],
+            _compared(row.difference, in_points=in_points) if compared else "",
+            _compared(row.ratio) if compared else "",
+            _p_value(row) if compared else rate_figures.standing(row, "not known"),
         )
     ]
 
@@ -266,11 +239,8 @@ def _p_value(row: RateRow) -> str:
     return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
-def _difference(value: float | None, *, as_share: bool) -> str:
+def _compared(value: float | None, *, in_points: bool = False) -> str:
+    """A difference or a ratio to the reference."""
     if value is None:
         return numbers.SUPPRESSED
-    return numbers.points(value) if as_share else numbers.number(value, 3)
-
-
-def _ratio(value: float | None) -> str:
-    return numbers.SUPPRESSED if value is None else numbers.number(value, 3)
+    return numbers.points(value) if in_points else numbers.number(value, 3)

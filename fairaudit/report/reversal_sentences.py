@@ -65,12 +65,9 @@ def name_given(reversal: Reversal) -> str:
 def _overall(reversal: Reversal, alpha: float) -> str:
     """The gap with the strata thrown together, with its test."""
     first, second = map(share, reversal.crude_pair)
-    text = f"{_gap(reversal.crude)} overall, {first} against {second}"
-    return (
-        text
-        if reversal.crude_p is None
-        else f"{text}, p {numbers.probability(reversal.crude_p, alpha)}"
-    )
+    p = reversal.crude_p
+    test = "" if p is None else f", p {numbers.probability(p, alpha)}"
+    return f"{_gap(reversal.crude)} overall, {first} against {second}{test}"
 
 
 def adjusted(reversal: Reversal, alpha: float) -> str:
@@ -115,9 +112,9 @@ def _gap(value: float) -> str:
 
 def _size(value: float) -> str:
     """A gap in points, at as many decimals as it takes to see one."""
-    return numbers.points(abs(value)).removeprefix("+") if abs(value) >= _SEEN else (
-        f"{100 * abs(value):.2g}"
-    )  # fmt: skip
+    if abs(value) < _SEEN:
+        return f"{100 * abs(value):.2g}"
+    return numbers.points(abs(value)).removeprefix("+")
 
 
 def _pattern(reversal: Reversal) -> str:
@@ -152,11 +149,9 @@ def _explained(reversal: Reversal) -> str:
 def _sureness(reversal: Reversal, alpha: float) -> str:
     """What is tested among all comparisons, by its adjusted p-value."""
     test = reversal.significance
-    if (
-        reversal.hangs_on_weights
-        or test is None
-        or (test.family == 1 and not reversal.kind.reverses)
-    ):
+    if test is None or reversal.hangs_on_weights:
+        return ""
+    if test.family == 1 and not reversal.kind.reverses:
         return ""
     gap = _WHOSE.get(reversal.kind, "the reversal")
     text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"

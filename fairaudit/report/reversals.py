@@ -245,17 +245,12 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
 
 
-def _corrected(inference: Inference) -> str:
-    is_raw = inference.correction is Correction.NONE
-    return "uncorrected" if is_raw else f"by {inference.correction.words}"
-
-
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     """The tests of the strata, and of whether they say the same."""
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    gaps = f"strata with a significant gap (*: {_corrected(inference)} over {family} strata)"
+    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} over {family} strata)"
     yield f"{gaps}: {with_it} in the direction of the gap overall, {against} in the other"
     text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
     if joined is None:

@@ -136,7 +136,7 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
     if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
         level = "error"
     place, quote = limit_place(finding), limit_quote(finding)
-    text = row.sentence
+    text = row.sentence if answer.data is None else f"{row.sentence} ({answer.data})"
     properties = {"check": check.id, "status": str(finding.status), "data": answer.data}
     properties |= {"name": check.about.name, "why": check.about.why, "owner": check.about.owner}
     identity = "\n".join([path_in_repository(answer.spec), answer.data or "", check.id])
@@ -145,10 +145,8 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
         "ruleId": check.metric_id,
         "ruleIndex": index[check.metric_id],
         "level": level,
-        "message": {"text": _text(text if answer.data is None else f"{text} ({answer.data})")},
-        "locations": []
-        if place is None
-        else _location(place, None if quote is None else quote.end),
+        "message": {"text": _text(text)},
+        "locations": _location(place, None if quote is None else quote.end),
         # The first is the only one that GitHub knows: an alert stays the same where lines move.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in properties.items() if value},
@@ -167,9 +165,9 @@ def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
     return result
 
 
-def _location(place: Place, end: int | None = None) -> list[dict[str, Any]]:
+def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any]]:
     """A place, up to a column if that is known; stdin is none, nor is an option."""
-    if not is_file(place.file):
+    if place is None or not is_file(place.file):
         return []
     region = {
         "startLine": place.line,
@@ -192,17 +190,20 @@ def _artifact(file: str) -> dict[str, str]:
 def _invocation(answer: Answer) -> dict[str, Any]:
     """How an audit ended: with an error, or with a result and what there is to know of it."""
     result = answer.found
-    is_error = isinstance(result, FairauditError)
-    notifications = _errors(result) if isinstance(result, FairauditError) else _notices(result)
     invocation: dict[str, Any] = {
-        "executionSuccessful": not is_error,
+        "executionSuccessful": isinstance(result, AuditResult),
         "exitCode": answer.exit_code,
-        "toolExecutionNotifications": [*notifications],
+        "toolExecutionNotifications": [],
         "properties": {"audit": printable(answer.title)},
     }
-    if isinstance(result, AuditResult):
-        invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
-        invocation["properties"]["verdict"] = str(result.verdict)
+    if isinstance(result, FairauditError):
+        invocation["toolExecutionNotifications"] += _errors(result)
+        return invocation
+    invocation["toolExecutionNotifications"] += [
+        _notification(notice, "note") for notice in result.notices
+    ]
+    invocation["endTimeUtc"] = result.provenance.created.replace("+00:00", "Z")
+    invocation["properties"]["verdict"] = str(result.verdict)
     return invocation
 
 
@@ -215,14 +216,9 @@ def _errors(error: FairauditError) -> Iterator[dict[str, Any]]:
         yield _notification(text, "error", fault.place)
 
 
-def _notices(result: AuditResult) -> Iterator[dict[str, Any]]:
-    for notice in result.notices:
-        yield _notification(notice, "note")
-
-
 def _notification(text: str, level: str, place: Place | None = None) -> dict[str, Any]:
     notification: dict[str, Any] = {"level": level, "message": {"text": _text(text)}}
-    locations = [] if place is None else _location(place)
+    locations = _location(place)
     return notification | ({"locations": locations} if locations else {})
 
 

@@ -18,7 +18,7 @@ from fairaudit.report import (
     baseline,
     diagnostics,
     disparities,
-    evidence,
+    finding_facts,
     headlines,
     metric_titles,
     numbers,
@@ -46,10 +46,11 @@ _HEADLINE = 2
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     """The first screen of a result, on a page of so many columns."""
     page = min(page, _WIDEST)
+    every = diagnostics.diagnose(result)
     head = wrapped([*_head(result, data), BLANK], page)
-    tail = list(_tail(result, page))
+    tail = list(_tail(result, every, page))
     room = MOST_LINES - len(head) - len(tail)
-    middle = list(_diagnostics(result, room, page))
+    middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
     while middle and not middle[-1].cells:
         middle.pop()
     return [*head, *middle, BLANK, *tail]
@@ -61,10 +62,7 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
     if result.earlier is not None:
-        earlier = result.earlier
-        path = names.copied(earlier.path) if earlier.path else "a document"
-        created = f"{earlier.created[:10]} ({baseline.age(earlier)})"
-        text = f"baseline {path}, created {created}, tolerance {earlier.tolerance}"
+        text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
@@ -77,13 +75,9 @@ class _Versions:
     full: Sequence[Line]
 
 
-def _diagnostics(result: AuditResult, room: int, page: int) -> Iterator[Line]:
+def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
     """As many diagnostics as there is room for, the most urgent in full."""
-    every = diagnostics.diagnose(result)
     shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
-    if not every:
-        yield from _unjudged(result, room, page)
-        return
     if not shown:
         shown = sorted(every, key=distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
@@ -183,8 +177,7 @@ def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
         label = name or label
         if label in {"who", "sure"}:
             kept.append((name, text))
-    backing = evidence.backing(diagnostic.finding)
-    return [*kept, *labelled("note", [backing])]
+    return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
 
 
 def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -240,7 +233,7 @@ def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
-        yield line(Cell("   = sure:".ljust(_LABEL + 7), Tone.MUTED), note.sure, indent=_LABEL + 7)
+        yield from _labelled([("sure", note.sure)])
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -255,9 +248,8 @@ def distance(diagnostic: Diagnostic) -> float:
     return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 
 
-def _tail(result: AuditResult, page: int) -> Iterator[Line]:
+def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
     """The passes in a line, what no limit looks at, notices, and where to look next."""
-    every = diagnostics.diagnose(result)
     about = [*passes(every), *uncovered(result), *ungated_reversals(result)]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
@@ -295,12 +287,12 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
 
 def _missed(findings: Sequence[Finding]) -> str:
     """What passes on few people may have missed: of the check that could miss most."""
-    gaps = [finding for finding in findings if evidence.few_people(finding)]
+    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
     if not gaps:
         return ""
     widest = max(gaps, key=_detectable)
     more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
-    return f"few people: {evidence.few_people(widest)}{more}"
+    return f"few people: {finding_facts.few_people(widest)}{more}"
 
 
 def _detectable(finding: Finding) -> float:

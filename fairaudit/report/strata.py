@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, islice
 
-from fairaudit.cube import Group
+from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Eligibility
@@ -40,7 +40,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         comparisons, key=lambda row: (row.title, row.of, row.by, str(row.parameters))
     ):
         rows_of_run = list(run)
-        shown = rows_of_run if most is None else rows_of_run[:most]
+        shown = rows_of_run[:most]
         left_out += len(rows_of_run) - len(shown)
         rows += [_conditional_cells(row) for row in shown]
     yield Heading(_ALIKE)
@@ -60,12 +60,9 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
     who = pair if row.group is None else numbers.group(row.group)
     over = f"over {numbers.subset(row.averaged)}"
     where = numbers.group(row.stratum) if row.stratum else over
-    return [
-        Cell(f"{row.title}{metric_titles.options(row.parameters)}"),
-        Cell(who or numbers.subset(row.by)),
-        Cell(where),
-        Cell(numbers.value_of(row.estimate)),
-    ]
+    measure = f"{row.title}{metric_titles.options(row.parameters)}"
+    value = numbers.value_of(row.estimate)
+    return [*map(Cell, (measure, who or numbers.subset(row.by), where, value))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +95,17 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     total = sum(stratum.weight for stratum in strata)
     if not total:
         return ()
-    scaled = [
-        WeighedStratum(stratum.stratum, stratum.first, stratum.second, stratum.weight / total)
-        for stratum in strata
-    ]
+    scaled = tuple(replace(stratum, weight=stratum.weight / total) for stratum in strata)
     values = (part.first.estimate.value, part.second.estimate.value)
     sums = (average_of(scaled, first=True), average_of(scaled, first=False))
     fits = all(abs(average - value) <= _NEAR for average, value in zip(sums, values, strict=True))
-    return tuple(scaled) if fits else ()
+    return scaled if fits else ()
 
 
 def _is_of(row: RateRow, check: Check, metric: str) -> bool:
-    columns = {name for name, _ in row.stratum}
     same = row.metric == metric and row.of == check.of and set(row.by) == set(check.by)
-    return same and columns == set(check.given) and not {"class", "at"} & set(row.parameters)
+    is_given = {*_given(row.stratum)} == {*check.given}
+    return same and is_given and not {"class", "at"} & set(row.parameters)
 
 
 def _share(row: RateRow) -> GroupRate | None:
@@ -153,9 +147,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
             return None
 
 
-def average_of(
-    strata: tuple[WeighedStratum, ...] | list[WeighedStratum], *, first: bool
-) -> Fraction:
+def average_of(strata: Sequence[WeighedStratum], *, first: bool) -> Fraction:
     """The average of one side over its strata."""
     sides = ((stratum.weight, stratum.first if first else stratum.second) for stratum in strata)
     return sum((weight * Fraction(rate.over, rate.under) for weight, rate in sides), Fraction(0))
@@ -163,34 +155,27 @@ def average_of(
 
 def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     """A picture for each rate, grouping and conditioning with two strata or more."""
-    by_conditioning: dict[
-        tuple[str, str, tuple[str, ...], tuple[str, ...], str], list[RateRow]
-    ] = {}
+    by_conditioning: dict[tuple[object, ...], list[RateRow]] = {}
     for row in result.rates:
         if row.by and row.stratum:
-            given = tuple(name for name, _ in row.stratum)
-            key = (
-                row.metric,
-                row.of,
-                row.by,
-                given,
-                metric_titles.options(row.parameters, row.averaged),
-            )
+            options = metric_titles.options(row.parameters, row.averaged)
+            key = (row.metric, row.of, row.by, _given(row.stratum), options)
             by_conditioning.setdefault(key, []).append(row)
-    several = {
-        key: rows for key, rows in by_conditioning.items() if len({row.stratum for row in rows}) > 1
-    }
-    for (metric, of, by, given, options), rows in list(several.items())[
-        : pictures.MOST_STRATUM_PICTURES
-    ]:
-        strata = list(dict.fromkeys(row.stratum for row in rows))
-        title = metric_titles.defined_heading(result, metric, of)
-        whose = f"{title}{metric_titles.of_outcome(metric, of)}{options}"
-        named = f"{whose}, {numbers.subset(by)} by {numbers.subset(given)}"
-        yield _figure(named, title, rows, strata)
+    several = (rows for rows in by_conditioning.values() if len({row.stratum for row in rows}) > 1)
+    for rows in islice(several, pictures.MOST_STRATUM_PICTURES):
+        yield _figure(result, rows)
 
 
-def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Group]) -> Figure:
+def _given(stratum: Group) -> Grouping:
+    return tuple(name for name, _ in stratum)
+
+
+def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
+    first, strata = rows[0], list(dict.fromkeys(row.stratum for row in rows))
+    title = metric_titles.defined_heading(result, first.metric, first.of)
+    options = metric_titles.options(first.parameters, first.averaged)
+    whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
+    given = numbers.subset(_given(strata[0]))
     people: dict[Group, int] = {}
     for row in rows:
         if row.standing is not Eligibility.UNKNOWN:
@@ -213,17 +198,13 @@ def _figure(named: str, title: str, rows: Sequence[RateRow], strata: Sequence[Gr
     text = " ".join(_words(line) for line in lines)
     if missing:
         text += f" Not shown: {numbers.first_few(missing)}."
-    text += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
-    text += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
-    given = numbers.subset(tuple(name for name, _ in strata[0]))
-    share = metric_titles.is_share(rows[0].metric)
+    omitted = pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
+    omitted += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
     return Figure(
-        named,
-        text.strip(),
-        Lines(given, title, lines, percent=share),
-        note="Upright lines: intervals of each group in each stratum by itself."
-        + pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
-        + pictures.not_shown(len(strata) - len(shown), "strata", "the last ones"),
+        f"{whose}, {numbers.subset(first.by)} by {given}",
+        f"{text}{omitted}".strip(),
+        Lines(given, title, lines, percent=metric_titles.is_share(first.metric)),
+        note=f"Upright lines: intervals of each group in each stratum by itself.{omitted}",
     )
 
 

@@ -42,9 +42,8 @@ def section(result: AuditResult) -> Iterator[Block]:
         if row.listed:
             text = sentence(row.listed[0], row, inference)
             yield Entries([(Cell("stands out most", Tone.WARN), text)])
-            yield from _figure(row)
-            level = numbers.confidence(inference)
-            yield _table(row, level, inference)
+            yield _figure(row)
+            yield _table(row, inference)
         elif row.widest is not None:
             text = sentence(row.widest, row, inference)
             yield Entries([(Cell("the widest", Tone.MUTED), text)])
@@ -56,12 +55,10 @@ def section(result: AuditResult) -> Iterator[Block]:
 
 def _about(search: Subgroups, inference: Inference) -> str:
     """How to read the table, with the correction that the spec chose."""
-    correction = "uncorrected: among so many tests some p are small by chance"
-    if inference.correction is not Correction.NONE:
-        looked_at = numbers.whole(search.looked_at)
-        correction = (
-            f"corrected by {inference.correction.words} over all {looked_at} subgroups searched"
-        )
+    over = f"over all {numbers.whole(search.looked_at)} subgroups searched"
+    correction = f"corrected {numbers.corrected(inference)} {over}"
+    if inference.correction is Correction.NONE:
+        correction = "uncorrected: among so many tests some p are small by chance"
     return _ABOUT.format(p=_p_of(inference), corrected=correction)
 
 
@@ -88,9 +85,8 @@ def _looked_at(search: Subgroups) -> str:
 
 def _summary(searched: SearchedRate, search: Subgroups) -> str:
     title = metric_titles.title(searched.rate, searched.of)
-    counts = f"{numbers.whole(searched.over)}/{numbers.whole(searched.under)}"
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: everybody "
-    text += f"{numbers.percent(searched.value)} ({counts}). "
+    text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
     if not searched.looked_at:
         return text + "No subgroup has that many people."
     several = f"{numbers.whole(searched.looked_at)} subgroups"
@@ -110,7 +106,8 @@ def _summary(searched: SearchedRate, search: Subgroups) -> str:
     return text + "."
 
 
-def _table(search: SearchedRate, level: str, inference: Inference) -> Table:
+def _table(search: SearchedRate, inference: Inference) -> Table:
+    level = numbers.confidence(inference)
     return Table(
         f"{metric_titles.title(search.rate, search.of)}: subgroups that no larger group explains",
         ("subgroup", "of all", "count", "rate", "diff.", level, _p_of(inference)),
@@ -128,7 +125,7 @@ def _cells(subgroup: Subgroup, alpha: float) -> list[Cell]:
     return [
         Cell("\n".join([numbers.people(subgroup.group), *parts])),
         Cell(numbers.percent(subgroup.share)),
-        Cell(f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"),
+        Cell(_counts(subgroup)),
         Cell(numbers.percent(subgroup.value)),
         Cell(numbers.points(subgroup.divergence)),
         Cell(numbers.bounds(subgroup.low, subgroup.high, numbers.per_cent)),
@@ -146,10 +143,8 @@ def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
     )
 
 
-def _figure(search: SearchedRate) -> Iterator[Figure]:
+def _figure(search: SearchedRate) -> Figure:
     """A picture of those listed, whoever stands out most first."""
-    if not search.listed:
-        return
     rows = [
         Interval(
             numbers.people(subgroup.group),
@@ -166,7 +161,7 @@ def _figure(search: SearchedRate) -> Iterator[Figure]:
     first = search.listed[0]
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
-    yield Figure(
+    return Figure(
         f"{title.capitalize()} of the {search.of}: the subgroups that stand out",
         f"{numbers.whole(len(rows))} subgroups beside everybody's {numbers.percent(search.value)}; "
         f"first {numbers.people(first.group)} with {numbers.percent(first.value)}.",
@@ -183,16 +178,16 @@ def _figure(search: SearchedRate) -> Iterator[Figure]:
 
 def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -> str:
     """A subgroup in one sentence of numbers, with the groups it is part of."""
-    low, high = (f"{100 * end:.1f}" for end in subgroup.ends)
+    ends = numbers.bounds(*subgroup.ends, numbers.per_cent)
     more = "more" if subgroup.divergence >= 0 else "less"
     is_raw = inference.correction is Correction.NONE
     adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
         f"{numbers.named_group(subgroup.group)}: {metric_titles.title(searched.rate, searched.of)} "
-        f"{rate(subgroup)}, "
+        f"{numbers.percent(subgroup.value)} ({_counts(subgroup)}), "
         f"{numbers.percent(subgroup.share)} of the denominator; "
         f"{100 * abs(subgroup.divergence):.1f} points {more} than everybody "
-        f"({numbers.percent(subgroup.everybody)}) [{low}, {high}], {adjusted} "
+        f"({numbers.percent(subgroup.everybody)}) {ends}, {adjusted} "
         f"{numbers.probability(subgroup.adjusted, inference.alpha)} ({subgroup.test}{uncorrected})"
     )
     parts = [
@@ -202,7 +197,5 @@ def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -
     return f"{text}; groups it is part of: {'; '.join(parts)}." if parts else f"{text}."
 
 
-def rate(subgroup: Subgroup) -> str:
-    """The rate of a subgroup with its counts."""
-    counts = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
-    return f"{numbers.percent(subgroup.value)} ({counts})"
+def _counts(rate: Subgroup | SearchedRate) -> str:
+    return f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import FairauditError
 from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
-from fairaudit.report.labels import labels, natural, short
 from fairaudit.result import Answer, AuditResult, Verdict
 from fairaudit.verdict import Status
 
@@ -29,9 +30,8 @@ _WORST = (
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
     """The report of one answer; of several their summary, if `all_rows` behind all reports."""
     if len(answers) > 1:
-        reports = (
-            _report(answer, all_rows=True) for answer in answers if all_rows and _is_result(answer)
-        )
+        found = (answer for answer in answers if isinstance(answer.found, AuditResult))
+        reports = (_report(answer, all_rows=True) for answer in found if all_rows)
         summary = document(answers, all_rows=all_rows)
         return (*(block for report in reports for block in report), *summary)
     return _report(answers[0], all_rows=all_rows)
@@ -50,10 +50,8 @@ def document(
     `has_headlines` a row also says what is worst in it, where there is room for a sentence.
     """
     called = labels(answers)
-    ranked = sorted(
-        _Audit(name, answer, None if links is None else links[index])
-        for index, (name, answer) in enumerate(zip(called, answers, strict=True))
-    )
+    addresses: Sequence[str | None] = links or [None] * len(answers)
+    ranked = sorted(map(_Audit, called, answers, addresses), key=_Audit.rank)
     shown = ranked if all_rows else ranked[:_MANY]
     verdict_counts = f"{numbers.counted(len(answers), 'audit')}: {verdicts(answers)}, worst first"
     blocks: list[Block] = [
@@ -61,17 +59,39 @@ def document(
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
         _table(shown, answers, more=_more(ranked[len(shown) :]), has_headlines=has_headlines),
     ]
+    several = len({answer.spec for answer in answers}) > 1
     errors = [
-        _error(
-            audit.answer.found,
-            _whose(audit.answer, several=len({answer.spec for answer in answers}) > 1),
-        )
+        _error(audit.answer.found, _whose(audit.answer, several=several))
         for audit in ranked
         if isinstance(audit.answer.found, FairauditError)
     ]
     if errors:
         blocks.append(Entries(errors))
     return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
+
+
+def labels(answers: Sequence[Answer]) -> list[str]:
+    """A name for each audit: what tells it from the others, without the folder they share."""
+    specs, data = (
+        told_apart([answer.spec for answer in answers]),
+        [answer.data for answer in answers],
+    )
+    if len({*data}) == 1:
+        return specs
+    files = told_apart([name or "" for name in data])
+    if len({*specs}) == 1:
+        return files
+    return [f"{spec} {name}".strip() for spec, name in zip(specs, files, strict=True)]
+
+
+def told_apart(paths: Sequence[str]) -> list[str]:
+    """The paths without the folders that all of them begin with."""
+    try:
+        shared = os.path.commonpath([Path(path).parent for path in paths])
+    except ValueError:
+        # Relative ones beside absolute ones share none.
+        return [*paths]
+    return [os.path.relpath(path, shared) if path else path for path in paths]
 
 
 def _table(
@@ -122,27 +142,25 @@ def verdicts(answers: Sequence[Answer]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """An answer by the name it has among others; the worst is the least."""
+    """An answer by the name it has among others."""
 
     name: str
     answer: Answer
     link: str | None
 
-    def __lt__(self, other: _Audit) -> bool:
-        return self._rank() < other._rank()
-
-    def _rank(self) -> tuple[object, ...]:
+    def rank(self) -> tuple[int, tuple[int, ...], object]:
+        """A key that sorts the worst first."""
         tally = _tally(self.answer)
         counts = tuple(-tally[status] for status in checks.WORST_FIRST if status is not Status.PASS)
         verdict = _WORST.index(verdict_of(self.answer))
-        return (verdict, counts, natural(self.name), self.name)
+        return verdict, counts, (numbers.natural(self.name), self.name)
 
     def cells(
         self, statuses: Sequence[Status], *, is_open: bool, has_headline: bool
     ) -> Iterator[Cell]:
         """A row of the table; a column says how many checks are not cleared if any is."""
         result = self.answer.found
-        yield Cell(short(self.name), href=self.link)
+        yield Cell(numbers.short(self.name), href=self.link)
         if isinstance(result, FairauditError):
             yield _verdict_cell(self.answer)
             yield from [Cell(names.line(result.message))] * has_headline
@@ -163,7 +181,7 @@ def headline(result: AuditResult) -> str:
 
 
 def _tally(answer: Answer) -> Counter[Status]:
-    return Counter() if isinstance(answer.found, FairauditError) else Counter(answer.found.tally)
+    return Counter(answer.found.tally if isinstance(answer.found, AuditResult) else ())
 
 
 def _occurring(answers: Sequence[Answer]) -> list[Status]:
@@ -179,10 +197,6 @@ def _more(audits: Sequence[_Audit]) -> str:
     counts = verdicts([audit.answer for audit in audits])
     more = f"{numbers.whole(len(audits))} more ({counts})"
     return f"and {more}: --verbose, or -o FOLDER/, lists them all"
-
-
-def _is_result(answer: Answer) -> bool:
-    return isinstance(answer.found, AuditResult)
 
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:

@@ -178,14 +178,18 @@ def _rendered(
                 [(text(name), text(words)) for name, words in block.pairs], width, width // 4
             )
         case Entries():
-            rows = [(text(cell.text, cell.tone), text(words)) for cell, words in block.rows]
-            return _grid(rows, width, width // 5)
+            entries = [(text(cell.text, cell.tone), text(words)) for cell, words in block.rows]
+            return _grid(entries, width, width // 5)
         case Table():
             if _least(block) > page:
-                return _stacked(block, text)
-            if _breaks_names(block, page):
-                return _apart(block, text, plain=plain)
-            return _table(block, text, page, plain=plain)
+                rows = _stacked(block, text)
+            elif _breaks_names(block, page):
+                rows = _apart(block, text, plain=plain)
+            else:
+                rows = [_table(block, text, page, plain=plain)]
+            # As wide as the page: a table's own title is as narrow as the table.
+            above, below = ([text(words)] if words else [] for words in (block.caption, block.more))
+            return Group(*above, *rows, *below)
 
 
 def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableType:
@@ -223,18 +227,14 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
         if cells and cells[0].cell_len > room:
             cells[0] = text(_packed(row[0].text, room), row[0].tone)
         table.add_row(*cells)
-    # As wide as the page: a table's own title is as narrow as the table.
-    above = [text(block.caption)] if block.caption else []
-    below = [text(block.more)] if block.more else []
-    return Group(*above, table, *below)
+    return table
 
 
 def _least(block: Table) -> int:
     """How narrow a table may become before a number or a short word is cut."""
-    rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
     width = 0
-    for index, column in enumerate(zip(*rows, strict=True)):
-        if block.numeric[index]:
+    for column, is_numeric in zip(zip(*_texts(block), strict=True), block.numeric, strict=True):
+        if is_numeric:
             width += max(map(cell_len, column))
         else:
             words = (word for text in column for word in text.split())
@@ -242,11 +242,10 @@ def _least(block: Table) -> int:
     return width + _BETWEEN * (len(block.header) - 1)
 
 
-def _stacked(block: Table, text: _Writes) -> RenderableType:
+def _stacked(block: Table, text: _Writes) -> list[RenderableType]:
     """A table on a page that is too narrow for it: each row in a sentence of its own."""
-    lines = [text(block.caption)] if block.caption else []
-    for row in block.rows:
-        name, *values = row
+    lines: list[RenderableType] = []
+    for name, *values in block.rows:
         fields = [
             f"{head}{GLUE}{cell.text}".strip(GLUE)
             for head, cell in zip(block.header[1:], values, strict=True)
@@ -254,8 +253,7 @@ def _stacked(block: Table, text: _Writes) -> RenderableType:
         ]
         sentence = f"{' '.join(name.text.split())}: {'; '.join(fields)}".removeprefix(": ")
         lines.append(text(sentence, name.tone))
-    lines += [text(block.more)] if block.more else []
-    return Group(*lines)
+    return lines
 
 
 def _breaks_names(block: Table, page: int) -> bool:
@@ -266,15 +264,19 @@ def _breaks_names(block: Table, page: int) -> bool:
     )
 
 
-def _apart(block: Table, text: _Writes, *, plain: bool) -> RenderableType:
+def _apart(block: Table, text: _Writes, *, plain: bool) -> list[RenderableType]:
     """A table whose names stand in lines of their own, above their numbers."""
-    texts = [block.header[1:], *([cell.text for cell in row[1:]] for row in block.rows)]
-    header, *sides = (side.replace(" ", GLUE) for side in side_by_side(texts))
-    lines = [text(block.caption)] if block.caption else []
-    lines += [text(block.header[0]), text(header), text(("-" if plain else "─") * len(header))]
+    header, *sides = (side.replace(" ", GLUE) for side in side_by_side(_texts(block, 1)))
+    rule = ("-" if plain else "─") * len(header)
+    lines: list[RenderableType] = [text(block.header[0]), text(header), text(rule)]
     for (name, *_), side in zip(block.rows, sides, strict=True):
         lines += [text(name.text, name.tone), text(side, name.tone)]
-    return Group(*lines, *([text(block.more)] if block.more else []))
+    return lines
+
+
+def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
+    """The header of a table and its rows as texts, from a column on."""
+    return [block.header[start:], *([cell.text for cell in row[start:]] for row in block.rows)]
 
 
 def _room(block: Table, page: int) -> int:
@@ -283,8 +285,7 @@ def _room(block: Table, page: int) -> int:
         return page // 5
     if not all(block.numeric[1:]):
         return page
-    rows = [block.header, *([cell.text for cell in row] for row in block.rows)]
-    others = [max(map(cell_len, column)) for column in list(zip(*rows, strict=True))[1:]]
+    others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
     return max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
 
 

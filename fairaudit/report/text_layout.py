@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairaudit.names import printable, width
-from fairaudit.report.blocks import Cell, Tone
+from fairaudit.report.blocks import Cell
 
 GLUE = "\ue000"
 """A blank at which no line breaks; it becomes one when the lines are there."""
@@ -78,15 +78,13 @@ def _wrapped(one: Line, page: int) -> Iterator[Line]:
             rest = word
             while column + width(rest.rstrip()) > page:
                 if column > one.indent:
-                    yield _unglued(current, one.indent)
-                    current, column = [Cell(" " * one.indent)], one.indent
                     rest = rest.lstrip()
-                    continue
-                room = max(page - column, 1)
-                current.append(Cell(rest[:room], cell.tone))
+                else:
+                    room = max(page - column, 1)
+                    current.append(Cell(rest[:room], cell.tone))
+                    rest = rest[room:]
                 yield _unglued(current, one.indent)
                 current, column = [Cell(" " * one.indent)], one.indent
-                rest = rest[room:]
             current.append(Cell(rest, cell.tone))
             column += width(rest)
     yield _unglued(current, one.indent)
@@ -102,8 +100,3 @@ def _unglued(cells: Sequence[Cell], indent: int) -> Line:
         else:
             merged.append(Cell(text, cell.tone))
     return Line(tuple(merged), indent)
-
-
-def heading(text: str) -> Cell:
-    """A text that stands out."""
-    return Cell(text, Tone.STRONG)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from fairaudit.estimate import Estimate
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
-from fairaudit.report.labels import natural, short
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status
@@ -84,24 +83,20 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     """Each check of each spec that has several results."""
     from fairaudit.compare import find_values, index_rows
 
-    ordered = sorted(zip(names, answers, strict=True), key=lambda pair: natural(pair[0]))
-    findings_of: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
-    values: dict[tuple[str, str], list[JudgedValues]] = {}
-    failed: dict[str, list[str]] = {}
-    results: Counter[str] = Counter()
-    for answer in answers:
-        results[answer.spec] += isinstance(answer.found, AuditResult)
-    for name, answer in ordered:
-        if not isinstance(answer.found, AuditResult):
-            failed.setdefault(answer.spec, []).append(name)
-        elif results[answer.spec] > 1:
-            rows = index_rows(answer.found)
-            for finding in answer.found.findings:
-                key = answer.spec, finding.check.id
-                findings_of.setdefault(key, []).append((name, finding))
-                values.setdefault(key, []).append(find_values(finding, rows))
-    for (spec, id_), findings in findings_of.items():
-        yield _Trend(spec, findings, failed.get(spec, ()), _of_groups(values[spec, id_]))
+    ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
+    for spec in dict.fromkeys(answer.spec for _, answer in ordered):
+        found = [(name, answer.found) for name, answer in ordered if answer.spec == spec]
+        results = [(name, result) for name, result in found if isinstance(result, AuditResult)]
+        failed = [name for name, result in found if not isinstance(result, AuditResult)]
+        checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
+        for name, result in results if len(results) > 1 else ():
+            rows = index_rows(result)
+            for finding in result.findings:
+                row = (name, finding, find_values(finding, rows))
+                checks_of.setdefault(finding.check.id, []).append(row)
+        for several in checks_of.values():
+            findings = [(name, finding) for name, finding, _ in several]
+            yield _Trend(spec, findings, failed, _of_groups([values for *_, values in several]))
 
 
 def _of_groups(values: Sequence[JudgedValues]) -> Sequence[JudgedValues]:
@@ -122,9 +117,8 @@ def _failed(trend: _Trend) -> str:
     """Which files a line leaves out, because they have no result."""
     if not trend.failed:
         return ""
-    named = ", ".join(short(name, _MOST_OF_A_NAME) for name in trend.failed[:_NAMED])
-    more = len(trend.failed) - _NAMED
-    return f"No result of {named}{f' and {more:,} more' if more > 0 else ''}. "
+    failed = [numbers.short(name, _MOST_OF_A_NAME) for name in trend.failed]
+    return f"No result of {numbers.first_few(failed, _NAMED)}. "
 
 
 def _table(trends: Sequence[_Trend], most: int | None) -> Table:
@@ -136,7 +130,7 @@ def _table(trends: Sequence[_Trend], most: int | None) -> Table:
     for trend in trends[:most]:
         count = sum(trend.counted.values())
         id_ = trend.findings[0][1].check.id
-        cells = [Cell(f"{short(trend.spec)} {id_}" if several else id_)]
+        cells = [Cell(f"{numbers.short(trend.spec)} {id_}" if several else id_)]
         for status in statuses:
             times = trend.counted[status]
             is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
@@ -159,18 +153,18 @@ def _lines(trend: _Trend) -> Lines | None:
     """
     check = trend.findings[0][1].check
     is_named = len(trend.findings) <= _MOST_NAMED
+    names = [numbers.short(name) for name, _ in trend.findings]
+    places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
     points = [
-        Point(short(name) if is_named else index, finding.estimate.value, *_ends(finding.estimate))
-        for index, (name, finding) in enumerate(trend.findings, 1)
-        if _is_number(finding.estimate) and finding.estimate is not None
+        Point(place, finding.estimate.value, *_ends(finding.estimate))
+        for place, (_, finding) in zip(places, trend.findings, strict=True)
+        if _is_number(finding.estimate)
     ]
     if len(points) < 2 or not isinstance(check, Check):
         return None
-    if not _has_room(points):
-        points = [Point(point.x, point.y) for point in points]
-    first, last = (short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
+    first, last = (numbers.short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
-    lines = _lines_of_groups(trend, is_named=is_named) or (Line("", points),)
+    lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
     return Lines(
         below,
         check.asked.short or check.asked.title,
@@ -179,34 +173,32 @@ def _lines(trend: _Trend) -> Lines | None:
     )
 
 
-def _lines_of_groups(trend: _Trend, *, is_named: bool) -> tuple[Line, ...]:
+def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
     """A line for each group, or stratum; of many those that were the worst most often.
 
     The one with the most values comes first: its files are the axis.
     """
-    names = [
-        short(name) if is_named else index for index, (name, _) in enumerate(trend.findings, 1)
-    ]
     points: dict[GroupKey, list[Point]] = {}
     called: dict[GroupKey, str] = {}
-    for name, values in zip(names, trend.values, strict=False):
+    for place, values in zip(places, trend.values, strict=False):
         for who, (group, stratum, estimate) in values.items():
             if _is_number(estimate):
-                points.setdefault(who, []).append(Point(name, estimate.value, *_ends(estimate)))
+                points.setdefault(who, []).append(Point(place, estimate.value, *_ends(estimate)))
                 called[who] = numbers.group((*group, *stratum))
     worst = _worst_times(trend)
-    lines = [
-        (Line(called[who], group_points), worst[who])
-        for who, group_points in points.items()
-        if len(group_points) > 1
+    several = [who for who, group_points in points.items() if len(group_points) > 1]
+    several.sort(key=lambda who: -worst[who])
+    lines = [Line(called[who], points[who]) for who in several[:_MOST_LINES]]
+    return sorted(lines, key=lambda line: -len(line.points))
+
+
+def _with_room(lines: Sequence[Line]) -> Sequence[Line]:
+    """The lines, without intervals where these are too many to be told apart."""
+    if _has_room([point for line in lines for point in line.points]):
+        return lines
+    return [
+        replace(line, points=[Point(point.x, point.y) for point in line.points]) for line in lines
     ]
-    lines.sort(key=lambda pair: -pair[1])
-    kept = sorted((line for line, _ in lines[:_MOST_LINES]), key=lambda line: -len(line.points))
-    if not _has_room([point for line in kept for point in line.points]):
-        kept = [
-            Line(line.label, [Point(point.x, point.y) for point in line.points]) for line in kept
-        ]
-    return tuple(kept)
 
 
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
@@ -241,7 +233,7 @@ def _worst_groups(trend: _Trend) -> str:
     return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
 
 
-def _is_number(estimate: Estimate | None) -> bool:
+def _is_number(estimate: Estimate | None) -> TypeGuard[Estimate]:
     return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
 
 
@@ -261,9 +253,9 @@ def _limits(*limits: Limit | None) -> tuple[float, ...]:
 def _in_words(trend: _Trend, lines: Lines) -> str:
     """The picture in a sentence: between which values, how often beyond a limit, how many lack."""
     points = [
-        (finding.estimate.value, short(name))
+        (finding.estimate.value, numbers.short(name))
         for name, finding in trend.findings
-        if _is_number(finding.estimate) and finding.estimate is not None
+        if _is_number(finding.estimate)
     ]
     (least, where), (most, there) = (
         extreme(points, key=lambda pair: pair[0]) for extreme in (min, max)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairaudit import names
-from fairaudit.report import numbers
+from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Cell, Document, Entries, Heading, Paragraph, Tone
-from fairaudit.result import TableFault, Verification
+from fairaudit.result import Verification
 
 _NOT_FOUND = (
     "Nothing found: the printed numbers may belong together. Whether they are those of the data, "
@@ -21,15 +21,11 @@ def document(verification: Verification) -> Document:
     rows = [
         (
             Cell(fault.rule, Tone.BAD),
-            f"{_place(fault)} {numbers.named_group(fault.group)}: {fault.message}",
+            f"{checks.place(fault.place)} {numbers.named_group(fault.group)}: {fault.message}",
         )
         for fault in verification.faults
     ]
     return (heading, Entries(rows))
-
-
-def _place(fault: TableFault) -> str:
-    return f"{names.copied(fault.place.file)}:{fault.place.line}"
 
 
 def line(verification: Verification) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fairaudit import names
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
@@ -26,15 +27,8 @@ _EXACT = 1e-9
 _DECIMALS = 1e-6
 """How far a formula may be off whose terms are integers, and whose terms are decimals."""
 
-_FOLDS = {
-    "max": "max({})",
-    "min": "min({})",
-    "mean": "mean({})",
-    "mean magnitude": "mean of magnitudes({})",
-    "largest magnitude": "largest magnitude({})",
-    "farthest from 1": "farthest from 1({})",
-    "remainder": "({}) - ({})",
-}
+_FOLD_WORDS = {"mean magnitude": "mean of magnitudes"}
+"""What a fold is called in a formula, where that is not its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +115,11 @@ def name_sides(part: ComparisonPart) -> tuple[str, str]:
     first, second = part.first, part.second
     assert first
     assert second
-    return (
-        first.crowd or numbers.named_group(first.group),
-        second.crowd or numbers.named_group(second.group),
-    )
+    return _who(first), _who(second)
+
+
+def _who(side: Side) -> str:
+    return side.crowd or numbers.named_group(side.group)
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
@@ -148,18 +143,12 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def averages(strata: tuple[WeighedStratum, ...], names: tuple[str, str]) -> tuple[Line, Line]:
+def averages(strata: Sequence[WeighedStratum], names: tuple[str, str]) -> Iterator[Line]:
     """Both sides' averages, filled in."""
-    lines = []
-    for index, name in enumerate(names):
-        terms = [
-            f"{stratum.weight} · {share.over:,}/{share.under:,}"
-            for stratum in strata
-            for share in ((stratum.first, stratum.second)[index],)
-        ]
-        value = Term(" + ".join(terms), average_of(strata, first=index == 0))
-        lines.append(Line(name, "Σ weight · rate", value))
-    return lines[0], lines[1]
+    for name, is_first in zip(names, (True, False), strict=True):
+        rates = ((row.weight, row.first if is_first else row.second) for row in strata)
+        text = " + ".join(f"{weight} · {rate.over:,}/{rate.under:,}" for weight, rate in rates)
+        yield Line(name, "Σ weight · rate", Term(text, average_of(strata, first=is_first)))
 
 
 def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
@@ -178,11 +167,8 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
             if str(line) not in written:
                 written.add(str(line))
                 yield line
-        pseudo = (
-            Fraction(check.terms.parameters.per_outcome(outcomes))
-            if comparison is None
-            else Fraction(0)
-        )
+        smoothing = check.terms.parameters
+        pseudo = Fraction(smoothing.per_outcome(outcomes) if comparison is None else 0)
         term = _part(part, comparison) if not pseudo else _smoothed(part, pseudo, outcomes)
         if term is None:
             return
@@ -192,9 +178,10 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     if fold is not None and parts:
         values = [part.value for part in parts]
         value = _folded(fold, values)
-        text = _FOLDS[fold.id]
         inside = [part.text for part in parts]
-        filled = text.format(*inside) if fold is REMAINDER else text.format("; ".join(inside))
+        filled = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
+        if fold is REMAINDER:
+            filled = f"({inside[0]}) - ({inside[1]})"
         exact = all(part.exact for part in parts)
         yield Line(check.asked.title, "", Term(filled, value, exact=exact))
 
@@ -232,10 +219,8 @@ def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:
 
 
 def _whose(part: ComparisonPart, of: str, side: Side) -> str:
-    who = side.crowd or numbers.named_group(side.group)
-    if part.outcome is not None:
-        return f"share of {numbers.outcome(part.outcome)}, {who}"
-    return f"{_title(part, of)}, {who}"
+    of_whom = "" if part.outcome is None else f"share of {names.quoted(part.outcome)}"
+    return f"{of_whom or _title(part, of)}, {_who(side)}"
 
 
 def _title(part: ComparisonPart, of: str) -> str:
@@ -246,9 +231,7 @@ def _title(part: ComparisonPart, of: str) -> str:
 
 def _named(part: ComparisonPart, of: str, comparison: Comparison | None) -> str:
     if comparison is None:
-        return (
-            "ε" if find_metric(part.metric) is not None else f"ε of {numbers.outcome(part.metric)}"
-        )
+        return "ε" if find_metric(part.metric) is not None else f"ε of {names.quoted(part.metric)}"
     if comparison.sides_of is not None:
         return comparison.title
     return f"{comparison.id.replace('_', ' ')} of {_title(part, of)}"

@@ -24,9 +24,9 @@ from fairaudit.errors import UsageError
 from fairaudit.pipeline import audit
 from fairaudit.processes import Workers
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
-from fairaudit.report.labels import labels, natural, short
+from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
-from fairaudit.report.summary import document
+from fairaudit.report.summary import document, labels
 from fairaudit.result import Answer
 
 COLUMNS: dict[str, Any] = {

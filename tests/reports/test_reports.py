@@ -24,7 +24,6 @@ from fairaudit.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Limit
 
 GOLDENS = Path(__file__).parent / "goldens"
 SMALL = {"fairlearn_page", "florida_1976"}
@@ -100,17 +99,17 @@ def test_infinite_and_undefined_are_null_with_a_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "limit", "text"),
+    ("value", "bound", "text"),
     [
-        (0.7954, Limit(below=Decimal("0.8")), "0.7954"),
-        (0.79996, Limit(below=Decimal("0.8")), "0.79996"),
-        (0.8, Limit(below=Decimal("0.8")), "0.8000"),
-        (0.79999999, Limit(below=Decimal("0.8")), "0.79999999"),
-        (float("inf"), Limit(above=Decimal(5)), "∞"),
+        (0.7954, Decimal("0.8"), "0.7954"),
+        (0.79996, Decimal("0.8"), "0.79996"),
+        (0.8, Decimal("0.8"), "0.8000"),
+        (0.79999999, Decimal("0.8"), "0.79999999"),
+        (float("inf"), Decimal(5), "∞"),
     ],
 )
-def test_digits_agree_with_the_verdict(value: float, limit: Limit, text: str) -> None:
-    assert numbers.against(value, limit) == text
+def test_digits_agree_with_the_verdict(value: float, bound: Decimal, text: str) -> None:
+    assert numbers.number_beside(value, [bound]) == text
 
 
 @pytest.mark.parametrize(
@@ -194,17 +193,17 @@ def _text(result: AuditResult) -> str:
 
 
 @pytest.mark.parametrize(
-    ("exact", "limit", "text"),
+    ("exact", "bound", "text"),
     [
-        (Fraction(7999999999999, 10**13), Limit(below=Decimal("0.8")), "0.7999999999999"),
-        (Fraction(40001, 10**9), Limit(above=Decimal("0.00004")), "0.000040001"),
-        (Fraction(4, 5), Limit(below=Decimal("0.8")), "0.8000"),
+        (Fraction(7999999999999, 10**13), Decimal("0.8"), "0.7999999999999"),
+        (Fraction(40001, 10**9), Decimal("0.00004"), "0.000040001"),
+        (Fraction(4, 5), Decimal("0.8"), "0.8000"),
     ],
 )
 def test_digits_agree_with_the_verdict_however_close(
-    exact: Fraction, limit: Limit, text: str
+    exact: Fraction, bound: Decimal, text: str
 ) -> None:
-    assert numbers.against(float(exact), limit, exact) == text
+    assert numbers.number_beside(float(exact), [bound], exact) == text
 
 
 def test_two_outcomes_have_two_columns_in_the_lattice_and_two_titles() -> None:

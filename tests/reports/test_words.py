@@ -24,8 +24,8 @@ from fairaudit.metrics import CATALOGUE
 from fairaudit.report import (
     checks,
     content,
-    evidence,
     explain,
+    finding_facts,
     format_of,
     index,
     metric_titles,
@@ -288,12 +288,12 @@ def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     cells: dict[tuple[str, ...], Rate] = {("a",): (24, 40), ("b",): (48, 80)}
     ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
     (finding,) = audited(cells, ("g",), ratio).findings
-    assert evidence.few_people(finding) == (
+    assert finding_facts.few_people(finding) == (
         "g=a, 40 against 80 people: a gap of less than 26.7 points below or 23.9 points above "
         "would be found in fewer than 80 % of such samples, at level .05"
     )
     (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
-    assert str(evidence.few_people(finding)).endswith(" of such samples, at level .025")
+    assert str(finding_facts.few_people(finding)).endswith(" of such samples, at level .025")
 
 
 # Words of the label, of missing people, of a turned model ------------------------------------

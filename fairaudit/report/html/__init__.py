@@ -7,17 +7,17 @@ import hashlib
 import math
 from collections.abc import Sequence
 from functools import cache
+from importlib.resources import files
 from itertools import count
 
 import jinja2
 from markupsafe import Markup
 
-from fairaudit.report import palette, summary
+from fairaudit.report import numbers, palette, summary
 from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
 from fairaudit.report.html import inline, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, outlined
-from fairaudit.report.labels import short
 from fairaudit.result import Answer, AuditResult
 from fairaudit.version import version
 
@@ -56,12 +56,11 @@ def page(document: Document) -> str:
 
 def fragment(result: AuditResult) -> str:
     """The top of the page of a result as an element with its style, for a notebook."""
-    style = _environment().get_template("fragment.css.jinja").render(colours=palette.COLOURS)
     outline = outlined(summary.report([Answer("", None, result)]))
     template = _environment().get_template("fragment.html.jinja")
     return template.render(
         front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
-        style=Markup(style),  # noqa: S704  # our own file
+        style=Markup(_style("fragment.css.jinja")),  # noqa: S704  # our own file
     )
 
 
@@ -71,20 +70,18 @@ def _is_in_front(block: Block) -> bool:
 
 
 def _page(outline: Outline, top: Front | None) -> str:
-    style, script = _style(), _text("sort.js")
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            outline=outline,
-            front=top,
-            title=inline.plain(outline.title),
-            style=Markup(style),  # noqa: S704  # our own file
-            script=Markup(script),  # noqa: S704  # the same
-            style_hash=_hash(style),
-            script_hash=_hash(script),
-            version=version(),
-        )
+    style = _style("style.css.jinja")
+    script = files(__name__).joinpath("sort.js").read_text(encoding="utf-8")
+    template = _environment().get_template("page.html.jinja")
+    return template.render(
+        outline=outline,
+        front=top,
+        title=inline.plain(outline.title),
+        style=Markup(style),  # noqa: S704  # our own file
+        script=Markup(script),  # noqa: S704  # the same
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        version=version(),
     )
 
 
@@ -119,16 +116,10 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _text(name: str) -> str:
-    loader = _environment().loader
-    assert loader is not None
-    return loader.get_source(_environment(), name)[0]
-
-
 @cache
-def _style() -> str:
-    """The style sheet, with the colours of the palette as variables and as those of pictures."""
-    return _environment().get_template("style.css.jinja").render(colours=palette.COLOURS)
+def _style(template: str) -> str:
+    """A style sheet, with the colours of the palette as variables and as those of pictures."""
+    return _environment().get_template(template).render(colours=palette.COLOURS)
 
 
 def _hash(text: str) -> str:
@@ -138,7 +129,7 @@ def _hash(text: str) -> str:
 
 def _short_name(name: str) -> str:
     """A name below an axis: of a long one the middle is left out."""
-    return inline.plain(short(name, _LETTERS))
+    return inline.plain(numbers.short(name, _LETTERS))
 
 
 def _is_quiet(block: Entries) -> bool:

@@ -108,47 +108,53 @@ class Outline:
 
 def outlined(document: Document) -> Outline:
     """The document in sections; the first heading is the title, one entry below it the banner."""
-    names = _Names()
+    page = _Page()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
     parts: list[tuple[str, list[Block]]] = [("", [])]
     for index, block in enumerate(document):
         if not isinstance(block, Heading):
             parts[-1][1].append(block)
-        elif parts[-1][0] or parts[-1][1] or block.text != title or index:
+        elif index:
             parts.append((block.text, []))
     opening = parts[0][1]
     banner = None
     if opening and isinstance(opening[0], Entries) and len(opening[0].rows) == 1:
         banner, opening = opening[0], opening[1:]
-    room = _Room(_MOST_IN_ALL)
     return Outline(
         title,
         banner,
-        Section("top", "", list(_items(opening, title, names, room))),
+        Section("top", "", list(_items(opening, title, page))),
         [
-            Section(names.of(title), title, list(_items(blocks, title, names, room)))
+            Section(page.name(title), title, list(_items(blocks, title, page)))
             for title, blocks in parts[1:]
             if blocks
         ],
     )
 
 
-class _Names:
-    """Names and labels in a page, none twice."""
+class _Page:
+    """What a page has already: names and labels, none twice, and rows, as far as there is room."""
 
     def __init__(self) -> None:
-        self._used: set[str] = {"content", "findings", "opening", "top"}
-        self._said: set[str] = set()
+        self._names: set[str] = {"content", "findings", "opening", "top"}
+        self._labels: set[str] = set()
+        self._room = _MOST_IN_ALL
 
-    def of(self, words: str) -> str:
+    def name(self, words: str) -> str:
         """A name made of words."""
         name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:48].strip("-") or "part"
-        return _new(name, "{}-{}", self._used)
+        return _new(name, "{}-{}", self._names)
 
     def label(self, words: str) -> str:
         """The words, with a number where they were said before."""
-        return _new(words, "{} ({})", self._said)
+        return _new(words, "{} ({})", self._labels)
+
+    def take_rows(self, wanted: int) -> int:
+        """How many of so many rows may be shown."""
+        given = min(wanted, _MOST_ROWS, max(self._room, _LEAST))
+        self._room -= given
+        return given
 
 
 def _new(wanted: str, pattern: str, used: set[str]) -> str:
@@ -158,22 +164,7 @@ def _new(wanted: str, pattern: str, used: set[str]) -> str:
     return name
 
 
-class _Room:
-    """How many rows a page still has room for."""
-
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
-
-    def of(self, wanted: int) -> int:
-        """How many of so many rows may be shown."""
-        given = min(wanted, _MOST_ROWS, max(self._rows, _LEAST))
-        self._rows -= given
-        return given
-
-
-def _items(
-    blocks: Sequence[Block], title: str, names: _Names, room: _Room
-) -> Iterator[Rows | Pictures | Words]:
+def _items(blocks: Sequence[Block], title: str, page: _Page) -> Iterator[Rows | Pictures | Words]:
     captions = Counter(block.caption for block in blocks if isinstance(block, Table))
     is_long = captions.total() > _FEW_TABLES
     tables = 0
@@ -181,7 +172,7 @@ def _items(
         if is_figure:
             figures = [block for block in run if isinstance(block, Figure)]
             yield Pictures(
-                [Place(figure, names.of(f"picture {figure.title}")) for figure in figures]
+                [Place(figure, page.name(f"picture {figure.title}")) for figure in figures]
             )
             continue
         for block in run:
@@ -192,13 +183,8 @@ def _items(
                     if captions[block.caption] > 1:
                         caption += _apart(block, blocks)
                     named = replace(block, caption=caption[:1].upper() + caption[1:])
-                    yield _rows(
-                        named,
-                        names,
-                        room,
-                        is_bare=not block.caption,
-                        is_folded=is_long and tables > 1,
-                    )
+                    is_folded = is_long and tables > 1
+                    yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
                     kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
                     yield Words(kept, "entries", len(block.rows) - len(kept.rows))
@@ -215,9 +201,9 @@ def _apart(table: Table, blocks: Sequence[Block]) -> str:
     return f": {', '.join(own)}" if own else ""
 
 
-def _rows(table: Table, names: _Names, room: _Room, *, is_bare: bool, is_folded: bool) -> Rows:
-    kept = table.rows[: room.of(len(table.rows))]
+def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
+    kept = table.rows[: page.take_rows(len(table.rows))]
     short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
-    place = Place(table, names.of(f"table {table.caption}"), names.label(f"Table: {table.caption}"))
+    place = Place(table, page.name(f"table {table.caption}"), page.label(f"Table: {table.caption}"))
     omitted = len(table.rows) - len(kept)
     return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)

@@ -1,4 +1,4 @@
-"""The section on the score: its distribution and its curves in each group."""
+"""The sections on scores and on features: how they are spread in each group, and their curves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from fairaudit import names
 from fairaudit.report import numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult, Curve, ScoreRow, Threshold
+from fairaudit.result import AuditResult, Curve, FeatureRow, ScoreRow, Threshold
 
 _HEADER = ("people", "mean", "s. d.", "lowest", "median", "highest", "AUC")
+_OF_NUMBERS = ("people", "missing", "mean", "median", "s. d.", "lowest", "highest")
+_OF_LEVELS = ("people", "missing", "levels", "commonest", "entropy")
 
 
-def section(result: AuditResult, most: int | None) -> Iterator[Block]:
+def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for everybody and for each attribute."""
     for column, run in groupby(result.scores, key=lambda row: row.column):
         name = names.name(column)
@@ -23,10 +25,10 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield from _of_column(list(run), most)
 
 
-def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
-    for by, run in groupby(scores, key=lambda row: row.by):
+def _of_column(rows_of_column: Sequence[ScoreRow], most: int | None) -> Iterator[Block]:
+    for by, run in groupby(rows_of_column, key=lambda row: row.by):
         rows = list(run)
-        shown = rows if most is None else rows[:most]
+        shown = rows[:most]
         caption = f"By {numbers.subset(by)}" if by else "Everybody with a score"
         more = len(rows) - len(shown)
         yield Table(
@@ -45,7 +47,7 @@ def _of_column(scores: list[ScoreRow], most: int | None) -> Iterator[Block]:
 
 
 def _cells(row: ScoreRow) -> list[Cell]:
-    name = numbers.named_group(row.group) if row.by else "everybody"
+    name = numbers.named_group(row.group)
     if row.suppressed:
         blank = ["" for _ in _HEADER[1:]]
         return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
@@ -98,7 +100,8 @@ def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
     level = numbers.confidence(result.provenance.inference)
-    calibration = [Line(numbers.group(curve.group), _calibration(curve)) for curve in shown]
+    names_of = [numbers.group(curve.group) for curve in shown]
+    calibration = [*map(Line, names_of, map(_calibration, shown))]
     if any(line.points for line in calibration):
         yield Figure(
             f"Calibration of {column} by {by}",
@@ -106,17 +109,17 @@ def _of_attribute(
             Lines(f"mean {column}", "share of positives", calibration, diagonal=True, percent=True),
             note=f"On the grey line a score is the share of positives. {level} intervals.{omitted}",
         )
-    roc = [Line(numbers.group(curve.group), _roc(curve)) for curve in shown]
+    roc = [*map(Line, names_of, map(_roc, shown))]
     if any(line.points for line in roc):
         areas = {row.group: row.auc for row in result.scores if row.column == column}
-        areas_by_group = [
-            f"{numbers.group(curve.group)}: AUC "
-            + ("undefined" if (area := areas.get(curve.group)) is None else numbers.number(area))
-            for curve in shown
+        areas_of_shown = (areas.get(curve.group) for curve in shown)
+        texts = [
+            f"{name}: AUC {'undefined' if area is None else numbers.number(area)}"
+            for name, area in zip(names_of, areas_of_shown, strict=True)
         ]
         yield Figure(
             f"ROC of {column} by {by}",
-            f"{'; '.join(areas_by_group)}.{omitted}",
+            f"{'; '.join(texts)}.{omitted}",
             Lines(
                 "false positive rate",
                 "true positive rate",
@@ -127,12 +130,8 @@ def _of_attribute(
             ),
             note=f"On the grey line a score does not rank at all.{omitted}",
         )
-    sides: list[tuple[str, Callable[[Threshold], float | None]]] = [
-        ("False positive rate", lambda threshold: threshold.false_positive_rate),
-        ("False negative rate", _false_negative_rate),
-    ]
-    for name, side in sides:
-        lines = [Line(numbers.group(curve.group), list(_errors(curve, side))) for curve in shown]
+    for name, side in _ERRORS.items():
+        lines = [*map(Line, names_of, (_errors(curve, side) for curve in shown))]
         if any(line.points for line in lines):
             yield Figure(
                 f"{name} by threshold on {column}, by {by}",
@@ -163,11 +162,15 @@ def _false_negative_rate(threshold: Threshold) -> float | None:
     return None if rate is None else 1 - rate
 
 
-def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> Iterator[Point]:
-    for threshold in curve.thresholds:
-        rate = side(threshold)
-        if rate is not None:
-            yield Point(threshold.at, rate)
+_ERRORS: dict[str, Callable[[Threshold], float | None]] = {
+    "False positive rate": lambda threshold: threshold.false_positive_rate,
+    "False negative rate": _false_negative_rate,
+}
+
+
+def _errors(curve: Curve, side: Callable[[Threshold], float | None]) -> list[Point]:
+    rates = [(threshold.at, side(threshold)) for threshold in curve.thresholds]
+    return [Point(at, rate) for at, rate in rates if rate is not None]
 
 
 def _farthest(lines: Sequence[Line]) -> str:
@@ -199,3 +202,47 @@ def _spread(lines: Sequence[Line]) -> str:
         f"The groups differ most at {numbers.number(widest, 3)}: {numbers.percent(low)} ({least}) "
         f"against {numbers.percent(high)} ({highest})."
     )
+
+
+def features(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """A table for each feature: everybody, and each group of each attribute."""
+    if not result.features:
+        return
+    yield Heading("Features by group")
+    for feature, run in groupby(result.features, key=lambda row: row.feature):
+        yield _feature_table(feature, list(run), most)
+    yield Paragraph(
+        "missing: people without the feature, and their share; a median given as two numbers lies "
+        "between them; entropy: in bits, 0 where all have one level. Who leaves the audit for "
+        "another column is counted here.",
+        Tone.MUTED,
+    )
+
+
+def _feature_table(feature: str, rows: Sequence[FeatureRow], most: int | None) -> Table:
+    is_number = all(row.levels is None for row in rows)
+    heads = _OF_NUMBERS if is_number else _OF_LEVELS
+    shown = rows[:most]
+    return Table(
+        names.name(feature),
+        ("", *heads),
+        [_feature_cells(row, is_number=is_number) for row in shown],
+        (False, *(head != "commonest" for head in heads)),
+        more=numbers.more_groups(len(rows) - len(shown)),
+    )
+
+
+def _feature_cells(row: FeatureRow, *, is_number: bool) -> list[Cell]:
+    share = numbers.percent(row.missing / (row.n + row.missing))
+    missing = f"{numbers.whole(row.missing)} ({share})" if row.missing else "0"
+    if is_number:
+        others = map(_number, (row.deviation, row.lowest, row.highest))
+        texts = [_number(row.mean), _range(row.median), *others]
+    else:
+        commonest = "" if row.commonest is None else names.name(row.commonest)
+        texts = [numbers.whole(row.levels), commonest, _number(row.entropy)]
+    tone = Tone.PLAIN if row.known else Tone.MUTED
+    return [
+        Cell(numbers.named_group(row.group), tone),
+        *map(Cell, (numbers.whole(row.n), missing, *texts)),
+    ]
