@@ -53,6 +53,8 @@ class Dialect:
     """What differs for texts that are equal even so."""
     exact_float: str = "{}"
     """A single-precision number with all its digits."""
+    is_limited: bool = True
+    """Whether a query of it can be given a time limit."""
 
     def quoted(self, name: str) -> str:
         """A name of a column, a table or a schema, whatever it holds."""
@@ -193,10 +195,7 @@ def _ibis(
         except ImportError as error:
             raise _lacks_package(data, dialect, "its driver") from error
 
-    def ask(text: str, seconds: float | None, _told: Told | None) -> pa.Table:
-        if seconds is not None:
-            what = f"{data.name}: {dialect.title} is given no time limit"
-            raise UsageError(what, "`timeout 600 fairaudit run SPEC` ends any command")
+    def ask(text: str, _seconds: float | None, _told: Told | None) -> pa.Table:
         return link.sql(text, dialect="duckdb").to_pyarrow()
 
     try:
@@ -209,7 +208,7 @@ def _of_ibis(
     scheme: str, title: str, secrets: Mapping[str, str], options: Mapping[str, bool] | None = None
 ) -> Dialect:
     connect = partial(_ibis, secrets=secrets, options=options or {})
-    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect)
+    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect, is_limited=False)
 
 
 _DUCKDB = Dialect(
@@ -248,10 +247,17 @@ DIALECTS = {
 
 
 def dialect_of(data: Database) -> Dialect:
-    """The dialect of an address; raises `UsageError` where its package is not installed."""
+    """The dialect of an address.
+
+    Raises `UsageError` where its package is not installed, or where it takes no time limit and
+    the address has one.
+    """
     from importlib.util import find_spec
 
     dialect = DIALECTS[data.scheme]
+    if data.timeout is not None and not dialect.is_limited:
+        what = f"{data.name}: {dialect.title} is given no time limit"
+        raise UsageError(what, "`timeout 600 fairaudit run SPEC` ends any command")
     if find_spec(dialect.package) is None:
         raise _lacks_package(data, dialect, f"the package {dialect.package}")
     return dialect

@@ -160,13 +160,18 @@ def test_what_mysql_refuses_is_told_without_its_password(
     fill(mysql, adapted(SPEC, MANY)[1])
     with pytest.raises(DataError, match="no table 'peple'; did you mean 'people'"):
         fairaudit.audit(AGES, f"{mysql}?table=peple")
-    with pytest.raises(UsageError, match="MySQL is given no time limit"):
-        fairaudit.audit(AGES, f"{mysql}?table=people", timeout=5)
     monkeypatch.setenv("MYSQL_PWD", "wrong")
     with pytest.raises(DataError, match=r"cannot be connected to \(OperationalError\)") as raised:
         fairaudit.audit(AGES, f"{mysql}?table=people")
     assert "wrong" not in str(raised.value)
     assert "me@" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "snowflake", "bigquery", "clickhouse", "trino"])
+def test_a_database_that_takes_no_time_limit_is_not_asked_with_one(scheme: str) -> None:
+    with pytest.raises(UsageError, match="is given no time limit") as raised:
+        fairaudit.audit(AGES, f"{scheme}://me@host/lake?table=people", timeout=5)
+    assert "timeout 600" in str(raised.value.hint)
 
 
 @pytest.fixture
