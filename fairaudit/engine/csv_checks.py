@@ -41,7 +41,7 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     lines = pl.scan_lines(file.path, glob=False).slice(1)
     if not progress.silent:
         progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
-        lines = lines.map_batches(_told_to(progress), streamable=True)
+        lines = lines.map_batches(_report_bytes(progress), streamable=True)
     one_pass = lines.select(
         total=pl.len().cast(pl.Int64), blank=(line == "").cast(pl.Int64).sum(), bad=bad.any()
     )
@@ -58,8 +58,8 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
     return LineCounts(total + 1, total - blank, blank)
 
 
-def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes lines on, and tells how many bytes they are."""
+def _report_bytes(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes lines on, and reports their bytes."""
 
     def pass_on(lines: pl.DataFrame) -> pl.DataFrame:
         progress.advance(int(lines["line"].str.len_bytes().sum()) + lines.height, "bytes")

@@ -23,7 +23,7 @@ import polars as pl
 from fairaudit import names
 from fairaudit.engine.columns import columns_read, filter_columns
 from fairaudit.engine.contract import Database
-from fairaudit.engine.dialects import Dialect, Told, dialect_of
+from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.plan import Key, Plan
@@ -45,8 +45,8 @@ _LOG = logging.getLogger("fairaudit.statements")
 class Query(Protocol):
     """What comes of a query in the one transaction of a connection."""
 
-    def __call__(self, text: str, told: Told | None = None) -> pl.DataFrame:
-        """The rows; what is done of a long one is told meanwhile."""
+    def __call__(self, text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
+        """The rows; `on_progress` hears what share of a long one is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Table:
         """
         columns = columns_read([plan], [*self.schema])
         progress.start(f"grouping {self.data.name}", self.rows, "rows")
-        told = None if progress.silent else _tell(progress, self.rows)
-        return self._read_groups(plan, columns, _cut_alone(plan), told)
+        on_progress = None if progress.silent else _report_rows(progress, self.rows)
+        return self._read_groups(plan, columns, _cut_alone(plan), on_progress)
 
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
@@ -88,10 +88,10 @@ class Table:
         plan: Plan,
         columns: AbstractSet[str],
         cut: Mapping[str, Key],
-        told: Told | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Batch:
         needed = [name for name in self.schema if name in columns]
-        frame = self.query(self._write(plan, needed, cut), told)
+        frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
                 f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
@@ -145,17 +145,17 @@ class Table:
         return f"CASE {' '.join(cases)} ELSE {' + '.join(steps) or '0'} END"
 
 
-def _tell(progress: Progress, rows: int) -> Told:
-    """Hands on which share of a table's rows is done; what a database takes back stays done."""
+def _report_rows(progress: Progress, rows: int) -> OnProgress:
+    """Reports the rows done by their share; what a database takes back stays done."""
     done = 0
 
-    def told(share: float) -> None:
+    def report(share: float) -> None:
         nonlocal done
         now = int(min(share, 1.0) * rows)
         progress.advance(max(now - done, 0), "rows")
         done = max(now, done)
 
-    return told
+    return report
 
 
 @contextmanager
@@ -169,16 +169,16 @@ def open_table(data: Database) -> Iterator[Table]:
     source = _source_of(data, dialect)
     end = None if data.timeout is None else time.monotonic() + data.timeout
     with ExitStack() as stack:
-        with _said(data, "connected to", end):
+        with _explain_errors(data, "connected to", end):
             ask = stack.enter_context(dialect.connect(data))
 
-        def query(text: str, told: Told | None = None) -> pl.DataFrame:
+        def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
             _LOG.info("%s", text)
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)
-            with _said(data, "read", end):
-                return _read(ask(text, left, told))
+            with _explain_errors(data, "read", end):
+                return _read(ask(text, left, on_progress))
 
         _refuse_missing(data, dialect, query)
         empty = query(f"SELECT * FROM {source} LIMIT 0")
@@ -240,7 +240,7 @@ def _refuse_missing(data: Database, dialect: Dialect, query: Query) -> None:
 
 
 @contextmanager
-def _said(data: Database, what: str, end: float | None) -> Iterator[None]:
+def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[None]:
     """An error of a database in our words: those of its own may quote a row, or a password.
 
     After the `end` of its time, by the monotonic clock, an error is that of the time.

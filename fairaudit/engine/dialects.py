@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _AGAIN = 0.05
 _RETRIES = 3
 
-Told = Callable[[float], None]
+OnProgress = Callable[[float], None]
 """Hears which share of a query is done, from 0 to 1."""
 
-LimitedQuery = Callable[[str, float | None, Told | None], "pa.Table"]
+LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
 """What comes of a query, ended with an error after so many seconds, unless that is None."""
 
 
@@ -53,7 +53,7 @@ class Dialect:
     """What differs for texts that are equal even so."""
     exact_float: str = "{}"
     """A single-precision number with all its digits."""
-    is_limited: bool = True
+    takes_time_limit: bool = True
     """Whether a query of it can be given a time limit."""
 
     def quoted(self, name: str) -> str:
@@ -71,15 +71,15 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
 
-        def ask(text: str, seconds: float | None, told: Told | None) -> pa.Table:
+        def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
             with ExitStack() as stack:
                 if seconds is not None:
                     stack.enter_context(_repeated(link.interrupt, seconds))
-                if told is not None:
+                if on_progress is not None:
                     link.execute("SET enable_progress_bar = true")
                     link.execute("SET enable_progress_bar_print = false")
-                    stack.enter_context(_repeated(lambda: told(link.query_progress() / 100)))
+                    stack.enter_context(_repeated(lambda: on_progress(link.query_progress() / 100)))
                 return link.sql(statement.query).to_arrow_table()
 
         link.begin()
@@ -118,7 +118,7 @@ def _postgres(data: Database) -> Iterator[LimitedQuery]:
     with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-        def ask(text: str, seconds: float | None, _told: Told | None) -> pa.Table:
+        def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             if seconds is not None:
                 cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
             cursor.execute(text)
@@ -138,12 +138,12 @@ def _spark(data: Database) -> Iterator[LimitedQuery]:
     else:
         session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
 
-    def ask(text: str, seconds: float | None, told: Told | None) -> pa.Table:
+    def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
         with ExitStack() as stack:
             if seconds is not None:
                 stack.enter_context(_repeated(session.interruptAll, seconds))
-            if told is not None and data.scheme == "sc":
-                stack.enter_context(_told_by_connect(session, told))
+            if on_progress is not None and data.scheme == "sc":
+                stack.enter_context(_connect_progress(session, on_progress))
             return session.sql(text).toArrow()
 
     try:
@@ -153,13 +153,13 @@ def _spark(data: Database) -> Iterator[LimitedQuery]:
 
 
 @contextmanager
-def _told_by_connect(session: Any, told: Told) -> Iterator[None]:  # noqa: ANN401  # as below
+def _connect_progress(session: Any, on_progress: OnProgress) -> Iterator[None]:  # noqa: ANN401  # as below
     """How many of its tasks are done, as a server of Spark Connect says it."""
 
     def hear(stages: Sequence[Any] | None, **_: object) -> None:
         tasks = sum(stage.num_tasks for stage in stages or ())
         if tasks:
-            told(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
+            on_progress(sum(stage.num_completed_tasks for stage in stages or ()) / tasks)
 
     session.registerProgressHandler(hear)
     try:
@@ -195,7 +195,7 @@ def _ibis(
         except ImportError as error:
             raise _lacks_package(data, dialect, "its driver") from error
 
-    def ask(text: str, _seconds: float | None, _told: Told | None) -> pa.Table:
+    def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
         return link.sql(text, dialect="duckdb").to_pyarrow()
 
     try:
@@ -208,7 +208,7 @@ def _of_ibis(
     scheme: str, title: str, secrets: Mapping[str, str], options: Mapping[str, bool] | None = None
 ) -> Dialect:
     connect = partial(_ibis, secrets=secrets, options=options or {})
-    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect, is_limited=False)
+    return Dialect(title, "ibis", f"'ibis-framework[{scheme}]'", connect, takes_time_limit=False)
 
 
 _DUCKDB = Dialect(
@@ -255,9 +255,9 @@ def dialect_of(data: Database) -> Dialect:
     from importlib.util import find_spec
 
     dialect = DIALECTS[data.scheme]
-    if data.timeout is not None and not dialect.is_limited:
-        what = f"{data.name}: {dialect.title} is given no time limit"
-        raise UsageError(what, "`timeout 600 fairaudit run SPEC` ends any command")
+    if data.timeout is not None and not dialect.takes_time_limit:
+        what = f"{data.name}: --timeout cannot end a query of {dialect.title}"
+        raise UsageError(what, "leave it out; `timeout 600 fairaudit run SPEC` ends any command")
     if find_spec(dialect.package) is None:
         raise _lacks_package(data, dialect, f"the package {dialect.package}")
     return dialect

@@ -60,7 +60,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     path = path.rstrip("/")
     if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
         raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
-    with _told_of(entry):
+    with _explain_errors(entry):
         store = _open_store(scheme.lower())
         table = _find_table(store, path)
         if table is not None:
@@ -232,8 +232,8 @@ def _find_endpoint() -> str | None:
 
 
 @contextmanager
-def _told_of(entry: str) -> Iterator[None]:
-    """Tells an error of a store by its kind alone."""
+def _explain_errors(entry: str) -> Iterator[None]:
+    """An error of a store in our words: of its own, only the kind."""
     try:
         yield
     except PermissionError as error:

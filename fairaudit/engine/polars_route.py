@@ -43,7 +43,7 @@ def count(
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
     if not progress.silent:
-        frame = frame.map_batches(_told_to(progress), streamable=True)
+        frame = frame.map_batches(_report_rows(progress), streamable=True)
     frame = frame.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
     scores = {column: ScoreCounter(plan, column) for column in plan.scores}
     tables = TableCounter(plan) if plan.tables else None
@@ -143,8 +143,8 @@ def _counted_by(
     return pass_on
 
 
-def _told_to(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and tells how many."""
+def _report_rows(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and reports their number."""
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         progress.advance(rows.height, "rows")

@@ -119,7 +119,7 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     except ImportError as error:
         what = f"{name}: {form.module}, which reads tables of {form.title}, is not installed"
         raise UsageError(what, f"pip install 'fairaudit-cli[{form.extra}]'") from error
-    with _told_of(name, form):
+    with _explain_errors(name, form):
         snapshot = form.open(place)
         origin = f"{name} ({form.title}, snapshot {snapshot.id})"
         state = f"{place.address} {snapshot.made}"
@@ -201,7 +201,7 @@ def _read_number(name: str) -> int:
 
 
 @contextmanager
-def _told_of(name: str, form: TableFormat) -> Iterator[None]:
+def _explain_errors(name: str, form: TableFormat) -> Iterator[None]:
     """Tells an error of a library by its kind alone: its words may quote a row."""
     try:
         yield

@@ -180,7 +180,7 @@ def test_spark_connect_tells_how_far_it_is() -> None:
     """Sail sends no such signs: a session stands in for one of Spark's."""
     session, heard = Mock(), list[float]()
     stage = SimpleNamespace
-    with dialects._told_by_connect(session, heard.append):
+    with dialects._connect_progress(session, heard.append):
         (hear,) = session.registerProgressHandler.call_args.args
         hear(stages=None, inflight_tasks=0, operation_id="", done=False)
         hear(stages=[], inflight_tasks=0, operation_id="", done=False)
