@@ -53,7 +53,7 @@ def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
         parts.append(f"{len(fit.people)} clusters of {sizes} people")
         if fit.explained is not None:
             parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
-    return _tell(name, fit.model, parts)
+    return _describe_fit(name, fit.model, parts)
 
 
 def _fit_propensity(
@@ -80,7 +80,7 @@ def _fit_propensity(
     else:
         parts.append(f"no strata: {fit.reason}")
     parts += _describe_overlap(fit, names)
-    return _tell(stratum.name, fit.model, parts)
+    return _describe_fit(stratum.name, fit.model, parts)
 
 
 def _choose_group(
@@ -140,5 +140,5 @@ def _count(rows: Rows) -> str:
     return f"{people} ({lacking:,} lack a feature and are in no stratum)" if lacking else people
 
 
-def _tell(name: str, model: StrataModel | None, parts: Iterable[str]) -> FittedStrata:
+def _describe_fit(name: str, model: StrataModel | None, parts: Iterable[str]) -> FittedStrata:
     return FittedStrata(model, f"{name}: {'; '.join(parts)}. {_CAUTION}")

@@ -20,7 +20,7 @@ from fairaudit.engine import Files, Frame
 from fairaudit.errors import FairauditError
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT
-from fairaudit.report.diagnostics import tellings_of
+from fairaudit.report.diagnostics import explanations_of
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.verdict import Finding
 
@@ -84,7 +84,7 @@ def both() -> tuple[bool, ...]:
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:
     """All that is told of a finding, in one sentence."""
-    return tellings_of(result)[finding.check.id].sentence
+    return explanations_of(result)[finding.check.id].sentence
 
 
 def examples(number: int) -> settings:

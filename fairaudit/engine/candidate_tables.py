@@ -286,19 +286,21 @@ class KeyCombinations:
             place += codes
         if math.prod(shape) > _MOST_LOOKED_UP:
             different, place_of_row = np.unique(place, return_inverse=True)
-            return self._told(different, levels)[place_of_row]
+            return self._numbers_of_places(different, levels)[place_of_row]
         if levels != self._levels:
             self._levels = levels
             self._lookup = np.full(math.prod(shape), -1, dtype=np.intp)
         numbers = np.take(self._lookup, place)
         if len(numbers) and int(numbers.min()) < 0:
             unseen = np.unique(place[numbers < 0])
-            self._lookup[unseen] = self._told(unseen, levels)
+            self._lookup[unseen] = self._numbers_of_places(unseen, levels)
             numbers = np.take(self._lookup, place)
         return numbers
 
-    def _told(self, places: Ints, levels: tuple[tuple[Level, ...], ...]) -> NDArray[np.intp]:
-        """The numbers of combinations that are told by mixed radix; a new one gets the next."""
+    def _numbers_of_places(
+        self, places: Ints, levels: tuple[tuple[Level, ...], ...]
+    ) -> NDArray[np.intp]:
+        """The numbers of combinations by their places in mixed radix; a new one gets the next."""
         combinations = np.stack(np.unravel_index(places, tuple(map(len, levels))), axis=1).tolist()
         names = (
             tuple(named[code] for named, code in zip(levels, codes, strict=True))

@@ -142,7 +142,7 @@ def join(
         if raw is None:
             return None
         keys.append(raw)
-    kept = _kept(plan, rule, texts)
+    kept = _apply_filter(plan, rule, texts)
     if kept is None:
         return None
     codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)
@@ -180,7 +180,7 @@ def _cut(key: Key, texts: RawKey, plan: Plan) -> RawKey | None:
     return None if intervals is None else RawKey(key, intervals[texts.codes])
 
 
-def _kept(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) -> Ints | None:
+def _apply_filter(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) -> Ints | None:
     """Which cells the filter keeps: 1, 0, or -1 where it cannot tell; None where it is at fault."""
     if rule is None:
         return np.ones(len(next(iter(texts.values())).codes), np.int64)

@@ -234,7 +234,7 @@ class _Cells:
         by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
         as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
         return LeftOut(
-            keys=tuple(axis.key for axis in _kept(self.axes)),
+            keys=tuple(axis.key for axis in _cube_axes(self.axes)),
             codes=self._codes(),
             people=counts.people,
             seen=counts.kept != 0,
@@ -261,7 +261,7 @@ class _Cells:
             return Sum(total.values[stays], total.scale)
 
         return Cube.gather(
-            [axis.key for axis in _kept(self.axes)],
+            [axis.key for axis in _cube_axes(self.axes)],
             codes[stays],
             counts.rows[stays],
             counts.people[stays],
@@ -276,7 +276,7 @@ class _Cells:
         )
 
     def _codes(self) -> NDArray[np.int32]:
-        codes = np.stack([axis.codes for axis in _kept(self.axes)], axis=1).astype(np.int32)
+        codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
         return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
 
     def _ledger(self) -> Ledger:
@@ -302,7 +302,7 @@ class _Cells:
         return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
 
 
-def _kept(axes: Sequence[Axis]) -> list[Axis]:
+def _cube_axes(axes: Sequence[Axis]) -> list[Axis]:
     """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
     groupings = {Role.PROTECTED, Role.STRATUM}
     return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]

@@ -29,7 +29,10 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     alpha = result.provenance.inference.alpha
     if shown:
         yield Entries(
-            [(Cell("first appears", Tone.WARN), _told(appearances, alpha)) for appearances in shown]
+            [
+                (Cell("first appears", Tone.WARN), _describe(appearances, alpha))
+                for appearances in shown
+            ]
         )
     if omitted := len(by_group) - len(shown):
         text = f"and {numbers.counted(omitted, 'more group')}: --verbose, or -o report.json"
@@ -44,7 +47,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         )
 
 
-def _told(several: Sequence[Appearance], alpha: float) -> str:
+def _describe(several: Sequence[Appearance], alpha: float) -> str:
     """A group by the rate that concerns the most people, and by the others in brief."""
     first, *others = several
     text = sentence(first, alpha)

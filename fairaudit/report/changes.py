@@ -65,7 +65,7 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     )
     tone = Tone.BAD if changes.worse else Tone.GOOD if changes.better else Tone.PLAIN
     yield Entries([(Cell(word, tone), summary(changes))])
-    moved = [change for change in changes.checks if _is_told_first(change)]
+    moved = [change for change in changes.checks if _is_shown_first(change)]
     if moved:
         yield _entries(moved, changes.alpha)
     yield Facts(
@@ -130,7 +130,7 @@ def _origin(compared: ComparedResult) -> str:
 
 
 def _checks(changes: Changes) -> Iterator[Block]:
-    rest = [change for change in changes.checks if not _is_told_first(change)]
+    rest = [change for change in changes.checks if not _is_shown_first(change)]
     rows = [*_entries(rest, changes.alpha).rows]
     rows += [
         (Cell("defined differently", Tone.MUTED), _otherwise(different))
@@ -153,7 +153,7 @@ def _otherwise(different: DifferentCheck) -> str:
     return f"{different.after.check.id}: {statuses}; {different.why} changed"
 
 
-def _is_told_first(check: CheckChange) -> bool:
+def _is_shown_first(check: CheckChange) -> bool:
     """Whether a check is better or worse, or changed significantly."""
     return check.is_significant or check.is_worse or check.is_better
 

@@ -32,7 +32,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Telling, by_label, diagnose, tellings_of
+from fairaudit.report.diagnostics import Explanation, by_label, diagnose, explanations_of
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult, GroupRow, RateRow
 from fairaudit.subgroups import SearchedRate, Subgroup
@@ -87,13 +87,13 @@ def find(result: AuditResult, text: str) -> Finding:
 
 def document(result: AuditResult, finding: Finding) -> Document:
     """The page of one finding."""
-    telling = tellings_of(result)[finding.check.id]
+    explanation = explanations_of(result)[finding.check.id]
     sections = (
-        _answer(finding, telling),
-        _asked(finding),
+        _answer(finding, explanation),
+        _question(finding),
         _picture(result, finding),
         _numbers(result, finding),
-        _evidence(telling),
+        _evidence(explanation),
         _breaches(finding),
         _groups(result, finding),
         _not_judged(finding),
@@ -119,13 +119,13 @@ def _against(finding: Finding) -> str:
     return f"{_value(finding)}, {beyond}" if beyond else f"{_value(finding)}, within the limit"
 
 
-def _answer(finding: Finding, telling: Telling) -> Iterator[Block]:
+def _answer(finding: Finding, explanation: Explanation) -> Iterator[Block]:
     yield Heading(f"Check: {checks.id_of(finding)}")
-    text = f"{checks.title(finding)}: {telling.headline}"
+    text = f"{checks.title(finding)}: {explanation.headline}"
     yield Entries([(checks.status_cell(finding), text)])
 
 
-def _asked(finding: Finding) -> Iterator[Block]:
+def _question(finding: Finding) -> Iterator[Block]:
     """What the spec asks, and how far the value is from its limit."""
     check = finding.check
     pairs = [("outcome", names.name(check.of))]
@@ -251,11 +251,11 @@ def _reversals(finding: Finding) -> Iterator[Block]:
         yield from reversals.proof(reversal, finding.check.inference)
 
 
-def _evidence(telling: Telling) -> Iterator[Block]:
+def _evidence(explanation: Explanation) -> Iterator[Block]:
     """All that is told of it: its sides, the interval and the test, what is missing, people."""
-    if telling.facts:
+    if explanation.facts:
         yield Heading("How sure")
-        yield Facts(by_label(telling.facts))
+        yield Facts(by_label(explanation.facts))
 
 
 def _breaches(finding: Finding) -> Iterator[Block]:

@@ -50,7 +50,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []
     worst = [_worst(result, row) for row in rows[:1]]
-    unjudged = [] if every else [*_asked(result), *_widest(result)]
+    unjudged = [] if every else [*_requested_comparisons(result), *_widest(result)]
     return (
         Heading(headline.title),
         Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")]),
@@ -61,7 +61,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     )
 
 
-def _asked(result: AuditResult) -> Iterator[Table | Paragraph]:
+def _requested_comparisons(result: AuditResult) -> Iterator[Table | Paragraph]:
     """The first comparisons that a spec without limits asks for."""
     tables = [*asked_comparisons.of_everybody(result, screen.MOST_ROWS)]
     yield from tables[:_MOST_TABLES]

@@ -33,7 +33,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Telling, audit_headline, tellings_of
+from fairaudit.report.diagnostics import Explanation, audit_headline, explanations_of
 from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
@@ -53,10 +53,10 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     `data` is what was audited in place of the spec's own: the title says so.
     """
     most = None if all_rows else _FEW_ROWS
-    tellings = tellings_of(result)
+    explanations = explanations_of(result)
     sections = (
-        _verdict(result, tellings, most, data),
-        _checks(result, tellings),
+        _verdict(result, explanations, most, data),
+        _checks(result, explanations),
         _waivers(result),
         lattice.section(result, most),
         measures.section(result, most),
@@ -78,14 +78,14 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
 
 def _verdict(
-    result: AuditResult, tellings: Mapping[str, Telling], most: int | None, data: str | None
+    result: AuditResult, explanations: Mapping[str, Explanation], most: int | None, data: str | None
 ) -> Iterator[Block]:
     headline = audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
     if open_ones:
-        yield _findings(open_ones, tellings)
+        yield _findings(open_ones, explanations)
     if result.earlier is not None:
         text = baseline.origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -135,25 +135,25 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Entries(rows)
 
 
-def _checks(result: AuditResult, tellings: Mapping[str, Telling]) -> Iterator[Block]:
+def _checks(result: AuditResult, explanations: Mapping[str, Explanation]) -> Iterator[Block]:
     yield Heading("Checks")
     if not result.findings:
         yield Paragraph("The spec sets no limit: nothing was judged.")
         return
     if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield _findings(passed, tellings)
+        yield _findings(passed, explanations)
     else:
         yield Paragraph("No check passed: see the top of this report.", Tone.MUTED)
 
 
-def _findings(findings: Sequence[Finding], tellings: Mapping[str, Telling]) -> Entries:
+def _findings(findings: Sequence[Finding], explanations: Mapping[str, Explanation]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
-        telling = tellings[finding.check.id]
+        explanation = explanations[finding.check.id]
         about = f"check: {checks.id_of(finding)}{place}"
-        lines = [f"{checks.title(finding)}: {telling.headline}", *telling.lines()]
+        lines = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
 

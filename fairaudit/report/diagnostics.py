@@ -68,8 +68,8 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """All that is told of a check: a sentence, and labelled lines with everything else.
+class Explanation:
+    """All that is said of a check: a sentence, and labelled lines with everything else.
 
     A line without a label goes on with the one above.
     """
@@ -92,14 +92,14 @@ class Diagnostic:
     """What a report tells of one check: a sentence, where it is asked, and short labelled lines.
 
     `code` is the metric, `place` the file, line and column of the limit; `value`, `interval` and
-    `limit` are short texts for a row of a table. `lines` stand on the first screen, the `telling`
-    has all.
+    `limit` are short texts for a row of a table. `lines` stand on the first screen, all of them in
+    the `explanation`.
     """
 
     finding: Finding
     level: Level
     code: str
-    telling: Telling
+    explanation: Explanation
     place: str
     source: SourceLine | None
     value: str
@@ -111,7 +111,7 @@ class Diagnostic:
     @property
     def headline(self) -> str:
         """Who is how far from whom, in one sentence."""
-        return self.telling.headline
+        return self.explanation.headline
 
     @property
     def figure(self) -> Figure | None:
@@ -164,19 +164,19 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda diagnostic: [*Level].index(diagnostic.level)))
 
 
-def tellings_of(result: AuditResult) -> dict[str, Telling]:
+def explanations_of(result: AuditResult) -> dict[str, Explanation]:
     """All that is told of each check in words, by its id."""
     shared = _shared_levels(result)
-    return {finding.check.id: _telling(result, finding, shared) for finding in result.findings}
+    return {finding.check.id: _explain(result, finding, shared) for finding in result.findings}
 
 
-def _telling(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Telling:
+def _explain(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Explanation:
     facts = (
         *finding_facts.value_lines(finding),
         *diagnostic_lines.lines(result, finding),
         *finding_facts.facts(finding),
     )
-    return Telling(_headline(finding, shared), facts)
+    return Explanation(_headline(finding, shared), facts)
 
 
 def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tuple[str, str]]:
@@ -212,7 +212,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         finding=finding,
         level=_level(finding),
         code=names.copied(finding.check.metric_id),
-        telling=_telling(result, finding, shared),
+        explanation=_explain(result, finding, shared),
         place="" if place is None else f"{checks.place(place)}:{place.column}",
         source=None if quote is None else _source(quote),
         value=headlines.value(finding),

@@ -14,7 +14,7 @@ from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks
-from fairaudit.report.diagnostics import Telling, limit_place, limit_quote, tellings_of
+from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place, limit_quote
 from fairaudit.report.markup import shortened
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import path_in_repository
@@ -112,11 +112,11 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         yield from _errors(answer.found, answer)
         return
     result = answer.found
-    tellings = tellings_of(result)
+    explanations = explanations_of(result)
     annotations = [
         annotation
         for finding in result.findings
-        for annotation in _finding(finding, result, tellings[finding.check.id])
+        for annotation in _finding(finding, result, explanations[finding.check.id])
     ]
     annotations += [annotation for outcome in result.waivers for annotation in _waiver(outcome)]
     if answer.data is not None:
@@ -143,14 +143,16 @@ def _errors(error: FairauditError, answer: Answer) -> Iterator[_Annotation]:
         yield _Annotation(_Rank.NO_VERDICT, title, str(error))
 
 
-def _finding(finding: Finding, result: AuditResult, telling: Telling) -> Iterator[_Annotation]:
+def _finding(
+    finding: Finding, result: AuditResult, explanation: Explanation
+) -> Iterator[_Annotation]:
     rank = _RANK.get(finding.status, _Rank.WAIVED if finding.not_cleared else None)
     if rank is None:
         return
     if rank is _Rank.WARNED and result.fail_on is FailOn.WARN:
         rank = _Rank.FAILED
     title = f"{finding.status.upper()} {finding.check.id}"
-    lines = [telling.headline, *telling.lines(", ")]
+    lines = [explanation.headline, *explanation.lines(", ")]
     quote = limit_quote(finding)
     end = 0 if quote is None else quote.end
     yield _Annotation(rank, title, "\n".join(lines), limit_place(finding), end_column=end)

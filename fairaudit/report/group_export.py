@@ -130,7 +130,7 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     result = answer.found
     if isinstance(result, FairauditError):
         return
-    question = _asked(answer, result)
+    question = _origin(answer, result)
     groups = {_key(row): row for row in result.groups}
     for rate in result.rates:
         yield {**question, **_whose(rate), **_people(groups.get(_key(rate))), **_rate(rate)}
@@ -144,7 +144,7 @@ def _key(row: GroupRow | RateRow) -> _Key:
     return row.of, row.by, row.stratum, row.group
 
 
-def _asked(answer: Answer, result: AuditResult) -> dict[str, Value]:
+def _origin(answer: Answer, result: AuditResult) -> dict[str, Value]:
     provenance = result.provenance
     files = ", ".join(file.path for file in provenance.files)
     return {"title": provenance.title, "spec": provenance.spec_path, "data": answer.data or files}
@@ -174,7 +174,7 @@ def _rate(row: RateRow) -> dict[str, Value]:
         "reference": numbers.named_group(row.reference) if row.reference else None,
         **_beside(row, "difference", row.difference),
         **_beside(row, "ratio", row.ratio),
-        "parameters": _said(row.parameters),
+        "parameters": _parameters(row.parameters),
         "averaged_over": numbers.subset(row.averaged) if row.averaged else None,
     }
 
@@ -231,7 +231,7 @@ def stated(value: float | None) -> tuple[float | None, str]:
     return (value if math.isfinite(value) else None), str(state_of(value))
 
 
-def _said(parameters: Mapping[str, Any]) -> str | None:
+def _parameters(parameters: Mapping[str, Any]) -> str | None:
     if not parameters:
         return None
     return json.dumps(dict(parameters), ensure_ascii=False, separators=(",", ":"))

@@ -91,7 +91,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
 
 def summary_csv(listed: Sequence[Listed]) -> str:
     """A row for each audit: its verdict, and how many of its checks came out how."""
-    rows = [{**_told(audit), "report": audit.files.get("json")} for audit in listed]
+    rows = [{**_summary_row(audit), "report": audit.files.get("json")} for audit in listed]
     return written_csv(of_rows(_SUMMARY, rows))
 
 
@@ -112,13 +112,13 @@ def checks_csv(listed: Sequence[Listed]) -> str:
 
 
 def _audit(audit: Listed) -> dict[str, Any]:
-    row = _told(audit)
+    row = _summary_row(audit)
     checks = {str(status): row.pop(str(status), None) for status in Status}
     is_error = isinstance(audit.answer.found, FairauditError)
     return {**row, "checks": None if is_error else checks, "reports": dict(audit.files)}
 
 
-def _told(audit: Listed) -> dict[str, Value]:
+def _summary_row(audit: Listed) -> dict[str, Value]:
     answer = audit.answer
     result = answer.found
     question: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
@@ -147,7 +147,7 @@ def check_columns(result: AuditResult) -> tuple[Column, ...]:
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     """The row of each check, in the order of the spec."""
-    tellings = diagnostics.tellings_of(result)
+    explanations = diagnostics.explanations_of(result)
     for finding in result.findings:
         check = finding.check
         yield {
@@ -165,8 +165,8 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "other": _name(finding.second),
             "stratum": _name(finding.stratum),
             "worse_off": _name(finding.worse_off),
-            "headline": tellings[check.id].headline,
-            "sentence": tellings[check.id].sentence,
+            "headline": explanations[check.id].headline,
+            "sentence": explanations[check.id].sentence,
         }
 
 

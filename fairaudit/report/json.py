@@ -36,9 +36,9 @@ def document(result: AuditResult) -> dict[str, Any]:
 
 def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
     inference = result.provenance.inference
-    tellings = diagnostics.tellings_of(result)
+    explanations = diagnostics.explanations_of(result)
     for row, finding in zip(tree["checks"], result.findings, strict=True):
-        row["sentence"] = tellings[finding.check.id].sentence
+        row["sentence"] = explanations[finding.check.id].sentence
     for row, reversal in zip(tree["reversals"], result.reversals, strict=True):
         row["sentence"] = reversal_sentences.sentence(reversal, inference.alpha)
     for subset, lattice in zip(tree["lattice"], result.lattice, strict=True):

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from fairaudit.errors import FairauditError
 from fairaudit.names import printable
 from fairaudit.report import checks, numbers
-from fairaudit.report.diagnostics import Telling, limit_place, tellings_of
+from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
 from fairaudit.verdict import Finding, Status
 
@@ -102,8 +102,8 @@ def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _cases(result: AuditResult) -> list[_Case]:
-    tellings = tellings_of(result)
-    cases = [_case(finding, result, tellings[finding.check.id]) for finding in result.findings]
+    explanations = explanations_of(result)
+    cases = [_case(finding, result, explanations[finding.check.id]) for finding in result.findings]
     if result.verdict is Verdict.NONE:
         cases.append(_Case("(no limit)", "skipped", "none", "nothing was judged"))
     elif result.exit_code and not any(case.element in {"failure", "error"} for case in cases):
@@ -117,15 +117,15 @@ def _no_verdict(error: FairauditError) -> list[_Case]:
     return [_Case("(no verdict)", "error", kind, error.message, tuple(str(error).splitlines()))]
 
 
-def _case(finding: Finding, result: AuditResult, telling: Telling) -> _Case:
+def _case(finding: Finding, result: AuditResult, explanation: Explanation) -> _Case:
     check, status = finding.check, finding.status
     element = _ELEMENT.get(status)
     if status is Status.WARN and result.fail_on is FailOn.WARN:
         element = "failure"
-    details = [f"{checks.title(finding)}: {telling.headline}", *telling.lines()]
+    details = [f"{checks.title(finding)}: {explanation.headline}", *explanation.lines()]
     if (place := limit_place(finding)) is not None:
         details.append(f"line of the spec: {place}")
-    return _Case(check.id, element, str(status), telling.headline, tuple(details))
+    return _Case(check.id, element, str(status), explanation.headline, tuple(details))
 
 
 def _element(test_case: _Case, classname: str) -> ET.Element:

@@ -84,7 +84,7 @@ def bold(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    text = _SPACES.sub(_kept, _isolated(text))
+    text = _SPACES.sub(_keep_spaces, _isolated(text))
     if "://" not in text:
         return _inert(text)
     # Every other piece is one of the addresses.
@@ -116,7 +116,7 @@ def _broken(match: re.Match[str]) -> str:
     return f"{match[0]}{JOINER}"
 
 
-def _kept(match: re.Match[str]) -> str:
+def _keep_spaces(match: re.Match[str]) -> str:
     """Spaces that Markdown would drop: all but one between words, all at an end.
 
     There a sign without width stands in front of or behind them, so that nothing strips them.

@@ -17,7 +17,7 @@ from fairaudit.errors import FairauditError, Place, SpecError
 from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks, explain, json, markdown
-from fairaudit.report.diagnostics import limit_place, limit_quote, tellings_of
+from fairaudit.report.diagnostics import explanations_of, limit_place, limit_quote
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
@@ -85,10 +85,10 @@ class _Open:
 def _open_findings(answer: Answer) -> Iterator[_Open]:
     if not isinstance(answer.found, AuditResult):
         return
-    tellings = tellings_of(answer.found)
+    explanations = explanations_of(answer.found)
     for finding in answer.found.findings:
         if finding.status in _LEVELS or finding.not_cleared:
-            yield _Open(answer, finding, tellings[finding.check.id].sentence)
+            yield _Open(answer, finding, explanations[finding.check.id].sentence)
 
 
 def _category(answers: Sequence[Answer]) -> str:

@@ -104,7 +104,7 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
 
 def _is_of(row: RateRow, check: Check, metric: str) -> bool:
     same = row.metric == metric and row.of == check.of and set(row.by) == set(check.by)
-    is_given = {*_given(row.stratum)} == {*check.given}
+    is_given = {*_stratum_columns(row.stratum)} == {*check.given}
     return same and is_given and not {"class", "at"} & set(row.parameters)
 
 
@@ -159,14 +159,14 @@ def _by_stratum(result: AuditResult) -> Iterator[Figure]:
     for row in result.rates:
         if row.by and row.stratum:
             options = metric_titles.options(row.parameters, row.averaged)
-            key = (row.metric, row.of, row.by, _given(row.stratum), options)
+            key = (row.metric, row.of, row.by, _stratum_columns(row.stratum), options)
             by_conditioning.setdefault(key, []).append(row)
     several = (rows for rows in by_conditioning.values() if len({row.stratum for row in rows}) > 1)
     for rows in islice(several, pictures.MOST_STRATUM_PICTURES):
         yield _figure(result, rows)
 
 
-def _given(stratum: Group) -> Grouping:
+def _stratum_columns(stratum: Group) -> Grouping:
     return tuple(name for name, _ in stratum)
 
 
@@ -175,7 +175,7 @@ def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
     title = metric_titles.defined_heading(result, first.metric, first.of)
     options = metric_titles.options(first.parameters, first.averaged)
     whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
-    given = numbers.subset(_given(strata[0]))
+    given = numbers.subset(_stratum_columns(strata[0]))
     people: dict[Group, int] = {}
     for row in rows:
         if row.standing is not Eligibility.UNKNOWN:

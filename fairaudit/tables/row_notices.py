@@ -43,12 +43,12 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
         return
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
-    yield _tell(f"{names}: {_describe_reading(rows)}")
+    yield _row_notice(f"{names}: {_describe_reading(rows)}")
     yield from _describe_samples(rows, requests)
     constant = rows.features.constant
     if constant and rows.complete:
         verb = "does not vary, and so tells" if len(constant) == 1 else "do not vary, and so tell"
-        yield _tell(f"{names}: {' and '.join(constant)} {verb} nobody apart")
+        yield _row_notice(f"{names}: {' and '.join(constant)} {verb} nobody apart")
     yield from _warn_of_protected(spec, names)
     for request in requests:
         table = tables.table((), (), request.of).rows
@@ -56,7 +56,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
             continue
         table = table.people
         if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
-            yield _tell(
+            yield _row_notice(
                 f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
                 "side, a sample by a hash of their values"
             )
@@ -67,7 +67,7 @@ def write_row_notices(spec: Spec, rows: Rows | None, tables: Tables) -> Iterator
     yield from _describe_sides(requests, tables)
 
 
-def _tell(text: str) -> Notice:
+def _row_notice(text: str) -> Notice:
     return Notice(text, Subjects.NEVER)
 
 
@@ -84,7 +84,7 @@ def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Not
     of_equals = [request for request in requests if request.metric in _OF_EQUALS]
     if of_equals and rows.share < 1:
         names = ", ".join(dict.fromkeys(request.metric.id for request in of_equals))
-        yield _tell(
+        yield _row_notice(
             f"{names}: {int(rows.n.sum()):,} of these people, all who have one of the features' "
             f"combinations that a hash of them chose (1 in {round(1 / rows.share):,}), fit into "
             f"{_BUDGET}; intervals allow for it"
@@ -92,7 +92,7 @@ def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Not
     one_by_one = [request for request in requests if request.metric not in _OF_EQUALS]
     if one_by_one and rows.is_sample:
         names = ", ".join(dict.fromkeys(request.metric.id for request in one_by_one))
-        yield _tell(
+        yield _row_notice(
             f"{names}: {len(rows.people.entries):,} of these people, a sample by a hash of their "
             f"values, fit into {_BUDGET}; neighbours are farther apart in it than in the whole data"
         )
@@ -104,7 +104,7 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
         listed = " and ".join(inside)
-        yield _tell(
+        yield _row_notice(
             f"{names}: {listed} is protected and among the features: people who differ in it are "
             "not alike, so what it decides counts as explained"
         )
@@ -114,7 +114,7 @@ def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
     outcomes = [name for name in sorted(features) if name in audited]
     if outcomes:
         listed = " and ".join(outcomes)
-        yield _tell(
+        yield _row_notice(
             f"{names}: {listed} is an outcome and among the features: people who fare differently "
             "are not alike, so differences are explained away"
         )
@@ -131,12 +131,12 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[No
     tied = int((sizes > k).sum())
     name = f"{request.metric.id} of the {request.of}, k {k}"
     if tied:
-        yield _tell(
+        yield _row_notice(
             f"{name}: for {tied:,} of {len(sample):,} people more than {k} neighbours tie, "
             f"{int(sizes.max()):,} at most, and all are taken"
         )
     if len(sample) < len(people):
-        yield _tell(
+        yield _row_notice(
             f"{name}: neighbours were looked up for {len(sample):,} of {len(people):,} people, a "
             "sample by a hash of their values, and among all of them"
         )
@@ -153,7 +153,7 @@ def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[Noti
     ratio = f"{pair.ratio:.4g} times their distance"
     if np.isinf(pair.ratio):
         ratio = "though they are equal in every feature"
-    yield _tell(
+    yield _row_notice(
         f"{request.metric.id} of the {request.of}: the steepest pair that was looked at are the "
         f"rows {first:,} and {second:,}, whose scores differ by {pair.gap:.4g}, {ratio}"
     )
@@ -172,7 +172,7 @@ def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[N
             text = _describe_side(request.metric, evaluation, g)
             if text and text not in described:
                 described.add(text)
-                yield _tell(text)
+                yield _row_notice(text)
 
 
 def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:

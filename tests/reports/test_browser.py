@@ -16,7 +16,7 @@ from fairaudit import cli
 from fairaudit.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
-from fairaudit.report.diagnostics import tellings_of
+from fairaudit.report.diagnostics import explanations_of
 from fairaudit.result import Answer
 
 pytestmark = pytest.mark.long
@@ -138,8 +138,8 @@ def test_a_page_is_accessible_wide_and_light_narrow_and_dark(
     shown = _opened(tab)
     for finding in found.result.findings:
         assert finding.check.id in shown
-        telling = tellings_of(found.result)[finding.check.id]
-        for text in (telling.headline, *(text for _, text in telling.facts)):
+        explanation = explanations_of(found.result)[finding.check.id]
+        for text in (explanation.headline, *(text for _, text in explanation.facts)):
             assert " ".join(text.split()) in shown
     tab.set_viewport_size({"width": _NARROW, "height": 900})
     tab.emulate_media(color_scheme="dark")

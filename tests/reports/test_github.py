@@ -16,7 +16,7 @@ import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.report import github
-from fairaudit.report.diagnostics import diagnose, limit_place, tellings_of
+from fairaudit.report.diagnostics import diagnose, explanations_of, limit_place
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import Status
 
@@ -72,7 +72,7 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         Status.WARN: "warning",
         Status.WAIVED: "notice",
     }
-    told = {row.finding.check.id: row.telling for row in diagnose(result)}
+    told = {row.finding.check.id: row.explanation for row in diagnose(result)}
     expected = {
         (
             words[one.status],
@@ -127,7 +127,7 @@ def test_what_the_exit_code_tells_is_an_error_here(name: str) -> None:
         assert found[0].command == "error"
     for finding in result.findings:
         if finding.status not in {Status.PASS, Status.SKIPPED}:
-            for line in tellings_of(result)[finding.check.id].lines(", "):
+            for line in explanations_of(result)[finding.check.id].lines(", "):
                 assert line in found[0].message
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import fairaudit
 from fairaudit.errors import SpecError
-from fairaudit.report.diagnostics import tellings_of
+from fairaudit.report.diagnostics import explanations_of
 from fairaudit.result import AuditResult
 
 CELLS = {  # tp, fp, fn, tn
@@ -159,7 +159,7 @@ def test_intersections_with_a_declared_level_of_nobody_are_listed(more: dict[str
     assert finding.status == "fail"
     assert finding.first in crossed
     others = [f"beyond the limit: g=c × h={level} 0" for level in ("x", "y")]
-    told = [text for _, text in tellings_of(result)[finding.check.id].facts]
+    told = [text for _, text in explanations_of(result)[finding.check.id].facts]
     assert any(text in others for text in told)
 
 
