@@ -58,12 +58,19 @@ from fairaudit.spec.text import Text
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
 
+_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", ".gz", ".zst"})
+"""Suffixes that no spec has."""
+
 
 def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults.
 
     Each of the `settings`, such as `metrics[0].fail.below=0.75`, stands over what the file says.
+    Raises `UsageError` where the file cannot be read, or is one of data by its name.
     """
+    if Path(path).suffix.lower() in _OF_DATA:
+        hint = f"`fairaudit init {path}` writes a spec for it, which `fairaudit run` takes"
+        raise UsageError(f"{path} is a file of data, and no spec", hint)
     try:
         raw = inputs.read_named(str(path), inputs.SPEC)
     except (OSError, ValueError) as error:

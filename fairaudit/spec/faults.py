@@ -25,6 +25,12 @@ _NOT_YET: dict[str, frozenset[str]] = {
 """Keys of the full language that this version refuses as not yet supported, by model."""
 
 _MEANT: dict[str, dict[str, str]] = {
+    "AuditSpec": {
+        **dict.fromkeys(("alpha", "confidence", "level"), "inference: {confidence: 0.95}"),
+        "correction": "inference: {correction: holm}",
+        "min_size": "groups: {min_size: 30}",
+        "checks": "metrics",
+    },
     "Metric": {
         **dict.fromkeys(("threshold", "limit", "min", "max"), 'fail: "< 0.8"'),
         **dict.fromkeys(("groups", "group", "group_by", "attributes"), "by"),
@@ -267,15 +273,28 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> str:
     key = str(path[-1])
     if key in _NOT_YET.get(model.__name__, ()):
         return "this key is not yet supported by this version"
-    known = [
+    known = _keys_of(model)
+    meant = [_MEANT.get(shape.__name__, {}).get(key) for shape in model.__mro__]
+    if word := next(filter(None, meant), None):
+        return f"unknown key; say `{word}`"
+    if home := _home_of(key, root):
+        return f"unknown key; it stands {home}"
+    return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
+    return [
         field.alias or name
         for name, field in model.model_fields.items()
         if (model.__name__, name) not in _UNWRITTEN
     ]
-    meant = [_MEANT.get(shape.__name__, {}).get(key) for shape in model.__mro__]
-    if word := next(filter(None, meant), None):
-        return f"unknown key; say `{word}`"
-    return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
+
+
+def _home_of(key: str, root: type[BaseModel]) -> str | None:
+    """Where a key stands that is a section of the spec, or a column of it."""
+    if key in _keys_of(root):
+        return "at the top of the spec"
+    return "under `columns`" if key in _keys_of(_model_at(("columns",), root)) else None
 
 
 def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:

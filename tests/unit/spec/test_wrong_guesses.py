@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.errors import SpecError, UsageError
 
 BASE: dict[str, Any] = {
     "columns": {
@@ -61,6 +61,13 @@ GUESSES = {
     "expect: {rows: {min: 500}}": "say `at_least`",
     "missing: {values: [NA]}": "say `tokens`",
     "filter: race != Total": "a text stands in single quotes",
+    "protected: [gender]": "it stands under `columns`",
+    "score: {column: score}": "it stands under `columns`",
+    "columns: {filter: race = 'A'}": "it stands at the top of the spec",
+    "metrics: [{metric: selection_rate, suppress_below: 5}]": "it stands at the top of the spec",
+    "min_size: 30": "say `groups: {min_size: 30}`",
+    "alpha: 0.05": "say `inference: {confidence: 0.95}`",
+    "checks: []": "say `metrics`",
     "defaults: '< 0.8'": 'such as `{fail: "< 0.8"}`',
 }  # fmt: skip
 
@@ -82,3 +89,10 @@ def test_a_wrong_guess_is_told_what_to_write(guess: str, words: str) -> None:
     with pytest.raises(SpecError) as error:
         fairaudit.audit(spec, DATA)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["loans.csv", "loans.parquet", "loans.csv.gz"])
+def test_data_in_place_of_a_spec_are_told_by_their_name(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} is a file of data, and no spec") as raised:
+        fairaudit.audit(name)
+    assert f"`fairaudit init {name}`" in str(raised.value.hint)
