@@ -68,6 +68,8 @@ GUESSES = {
     "min_size: 30": "say `groups: {min_size: 30}`",
     "alpha: 0.05": "say `inference: {confidence: 0.95}`",
     "checks: []": "say `metrics`",
+    "baseline: main.json": "say `run SPEC --baseline main.json`",
+    "metrics: [{metric: impact_ratio, min_size: 30}]": "say `groups: {min_size: 30}`",
     "defaults: '< 0.8'": 'such as `{fail: "< 0.8"}`',
 }  # fmt: skip
 
