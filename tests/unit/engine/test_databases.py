@@ -386,7 +386,11 @@ def test_duckdb_tells_how_far_it_is(tmp_path: Path) -> None:
     assert len({done for done in heard.rows if done}) > 1
 
 
-ENDLESS = "SELECT 'f' AS sex, 20.5 AS age, true AS y FROM range(1000000000000) WHERE range % 7 = 8"
+# No optimizer knows the answer: what `range % 7 = 8` keeps, DuckDB 2.0.1 can tell without a row.
+ENDLESS = (
+    "SELECT 'f' AS sex, 20.5 AS age, true AS y FROM range(1000000000000) "
+    "WHERE md5(range::VARCHAR) = 'x'"
+)
 
 
 @pytest.mark.parametrize("seconds", [1e-9, 0.3])
