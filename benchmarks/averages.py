@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,6 +12,7 @@ from samples import TO_FIRST, binned, intervals, scored, table_of
 from singles import Point, Study, how, measure
 
 from fairaudit.evidence import find_intervals
+from fairaudit.frozen import replace
 from fairaudit.metrics import Average, Reference, ReferencePolicy, Terms, Weights, evaluate
 
 Floats = NDArray[np.float64]

@@ -9,12 +9,12 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 
 from fairaudit.cube import Amount, Cube, GroupTable, KeyColumn, Role, Sum
+from fairaudit.frozen import replace
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.ledger import Ledger
 from fairaudit.metrics import (

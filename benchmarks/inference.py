@@ -9,13 +9,13 @@ import argparse
 import resource
 import time
 from collections import Counter
-from dataclasses import replace
 from decimal import Decimal
 
 from catalogue import cube_of, tables_of
 
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import correct_families, find_intervals, find_significances
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Disparity,
     Evaluation,

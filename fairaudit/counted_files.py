@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairaudit.counts import CountedFile
 from fairaudit.errors import DataError
+from fairaudit.frozen import field_names
 from fairaudit.names import copied
 from fairaudit.plan import Plan
 
@@ -44,7 +45,7 @@ def _differences(first: Plan, second: Plan) -> str:
     own, other = first.counted(), second.counted()
     names = [
         name
-        for name in Plan.__slots__
+        for name in field_names(Plan)
         if name != "search" and getattr(own, name) != getattr(other, name)
     ]
     return ", ".join(names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (
     RawKey,
@@ -35,8 +35,7 @@ TINY = 1e-3
 """Weights such as those that add up to 1 need the finer fixed point."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountedFile:
+class CountedFile(Frozen):
     """A file that was counted: its records, and blank lines, which are none.
 
     `sha256` is there where the counts were stored: so nobody counts a file twice. `records` are
@@ -49,8 +48,7 @@ class CountedFile:
     sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenCells:
+class HiddenCells(Frozen):
     """How many rows and people sites took out of counts: in cells of fewer than `below`, mostly."""
 
     below: int
@@ -58,8 +56,7 @@ class HiddenCells:
     people: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawWeights:
+class RawWeights(Frozen, eq=False):
     """The weights of [C] cells and their squares, exactly, at both fixed points.
 
     The finer ones are of the tiny weights alone, and are used where the `largest` weight is one.
@@ -135,24 +132,21 @@ def _chain_pairs(
     return coarse, fine
 
 
-@dataclass(frozen=True, slots=True)
-class Median:
+class Median(Frozen):
     """The exact median of a score, and the people it is the median of."""
 
     value: float
     people: int
 
 
-@dataclass(frozen=True, slots=True)
-class RawSearch:
+class RawSearch(Frozen):
     """The table of each candidate that stayed one, and why other columns were left out."""
 
     tables: Mapping[str, Counts]
     left_out: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class Counts(Frozen, eq=False):
     """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
 
     No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,

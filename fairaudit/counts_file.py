@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,12 @@ from fairaudit.counts_header import (
     Header,
     SideHeader,
     describe_counts,
-    parse_header,
-    spell_header,
+    parse_stored,
+    spell_stored,
 )
 from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.histogram import Bins
 from fairaudit.names import copied
 from fairaudit.plan import Key, Plan, SumName
@@ -63,8 +63,8 @@ def write(counts: Counts) -> bytes:
     tables = [*_write_tables(counts)]
     header = describe_counts(counts)
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    digest = _digest(spell_header(header), table)
-    metadata = {_HEADER: spell_header(replace(header, digest=digest))}
+    digest = _digest(spell_stored(header), table)
+    metadata = {_HEADER: spell_stored(replace(header, digest=digest))}
     target = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
     return bytes(target.getvalue())
@@ -162,7 +162,7 @@ def read(path: Path) -> Counts:
         if found not in {2, VERSION}:
             what = f"{name} has version {found} of counts, this is version {VERSION}"
             raise DataError(what, "count with the same fairaudit as you audit with")
-        read_header = parse_header(header)
+        read_header = parse_stored(header, Header)
         if _digest(header, table.combine_chunks()) != read_header.digest:
             raise DataError(f"{name} is damaged: its fingerprint is another", hint)
         return _Reader(read_header, table).counts()

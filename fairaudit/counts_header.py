@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+import msgspec
 
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
 from fairaudit.disclosure import NoticeRate, Subjects
+from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
 from fairaudit.version import version
@@ -18,9 +17,18 @@ from fairaudit.version import version
 VERSION = 3
 """Of the file; 2 is read, too, and any other is refused."""
 
+Stored = TypeVar("Stored")
+_CLASS_WITH = {
+    "born": "Age",
+    "minus": "Difference",
+    "texts": "Combination",
+    "score": "PropensityModel",
+    "distances": "ClusterModel",
+}
+"""The class that has a member, of those which stand among others in a plan."""
 
-@dataclass(frozen=True, slots=True)
-class StoredNotice:
+
+class StoredNotice(Frozen):
     """A notice with what decides whether it is published."""
 
     text: str
@@ -28,8 +36,7 @@ class StoredNotice:
     rates: tuple[NoticeRate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SideHeader:
+class SideHeader(Frozen):
     """What a header says of counts: those of the cells, or those beside a candidate."""
 
     read: int
@@ -40,8 +47,7 @@ class SideHeader:
     weight_errors: tuple[float, float] = (0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Frozen):
     """What stands in the file beside its columns; `digest` is of both.
 
     `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
@@ -62,28 +68,37 @@ class Header:
     digest: str = ""
 
 
-@cache
-def _adapter() -> TypeAdapter[Header]:
-    return TypeAdapter(Header)
+def spell_stored(value: Frozen) -> bytes:
+    """What a file stores, as JSON."""
+    return msgspec.json.encode(value, enc_hook=str)  # a fraction
 
 
-def spell_header(header: Header) -> bytes:
-    """The header as JSON."""
-    return _adapter().dump_json(header)
+def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
+    """What a JSON document stores; `ValueError` where that is none of its class.
+
+    Version 2 of counts had a list for each kind of sum, a column alone as a text, and no class of a
+    plan said which it is.
+    """
+    tree = msgspec.json.decode(document)
+    try:
+        plan = tree["plan"]
+        if "sums" not in plan["adding"]:
+            adding = plan["adding"]
+            sums = [["sum", column] for column in adding["columns"]]
+            sums += [["product", *pair] for pair in adding["products"]]
+            sums += [["distance", *pair] for pair in adding["distances"]]
+            plan["adding"] = {"sums": sorted(sums)}
+        for part in (*plan["derived"], *(fitted["model"] for fitted in plan["models"].values())):
+            if part is not None:
+                name = next(name for member, name in _CLASS_WITH.items() if member in part)
+                part.setdefault("type", name)
+    except (LookupError, TypeError, AttributeError, StopIteration) as error:
+        raise ValueError("no plan of counts") from error
+    return msgspec.convert(tree, cls, dec_hook=_read_fraction)
 
 
-def parse_header(document: bytes) -> Header:
-    """The header that a JSON document holds; `ValueError` where it holds none."""
-    tree = json.loads(document)
-    if tree["version"] == 2:
-        # A list for each kind of sum, a column alone as a text.
-        adding = tree["plan"]["adding"]
-        sums = [["sum", column] for column in adding["columns"]]
-        sums += [["product", *pair] for pair in adding["products"]]
-        sums += [["distance", *pair] for pair in adding["distances"]]
-        tree["plan"]["adding"] = {"sums": sorted(sums)}
-        document = json.dumps(tree).encode()
-    return _adapter().validate_json(document)
+def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
+    return cls(value)
 
 
 def describe_counts(counts: Counts) -> Header:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate
 
 from fairaudit.counts import CountedFile, Median
 from fairaudit.errors import DataError, NothingToAudit, UsageError
+from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Plan
 from fairaudit.spec import Cut, Quantile
 
@@ -22,8 +22,7 @@ VERSION = 1
 """Of the file that holds a round."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Frozen):
     """The numbers of a column that are looked at, both ends included; all without ends."""
 
     column: str
@@ -36,8 +35,7 @@ class Span:
         return self.low is not None and self.low == self.high
 
 
-@dataclass(frozen=True, slots=True)
-class PartsOfSpan:
+class PartsOfSpan(Frozen):
     """The people who have a number of a column, those below a span, and those in its parts.
 
     `parts` are numbers that grow with the values, each with its people and the range of what was
@@ -85,8 +83,7 @@ class PartsOfSpan:
         return low, high, Cut(low, self.everybody - below - at, at, below)
 
 
-@dataclass(frozen=True, slots=True)
-class CutsRound:
+class CutsRound(Frozen):
     """What a round tells of the quantiles of a plan: of one place, or of several together.
 
     `rows` are those that the filter keeps.

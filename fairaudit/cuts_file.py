@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from fairaudit.counted_files import (
     hash_file,
@@ -16,22 +12,19 @@ from fairaudit.counted_files import (
     refuse_twice,
     spell_without_digest,
 )
+from fairaudit.counts_header import parse_stored, spell_stored
 from fairaudit.cut_rounds import VERSION, CutsRound
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.names import copied
 from fairaudit.version import version
-
-
-@cache
-def _adapter() -> TypeAdapter[CutsRound]:
-    return TypeAdapter(CutsRound)
 
 
 def write(cuts: CutsRound) -> bytes:
     """A round as a file: JSON with a fingerprint of all that it says."""
     plan = replace(cuts.plan.counted(), cuts={})
     cuts = replace(cuts, plan=plan, made_by=f"fairaudit {version()}", digest="")
-    return _adapter().dump_json(replace(cuts, digest=_digest(_adapter().dump_json(cuts))))
+    return spell_stored(replace(cuts, digest=_digest(spell_stored(cuts))))
 
 
 def _digest(content: bytes) -> str:
@@ -44,7 +37,7 @@ def read(path: Path) -> CutsRound:
     hint = "write it again: fairaudit count SPEC -o part.cuts"
     try:
         content = path.read_bytes()
-        cuts = _adapter().validate_json(content)
+        cuts = parse_stored(content, CutsRound)
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except ValueError as error:

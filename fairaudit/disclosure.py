@@ -8,9 +8,10 @@ hidden.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, Self, TypeVar, cast
+
+from fairaudit.frozen import Frozen, field_names, replace
 
 T = TypeVar("T")
 
@@ -37,8 +38,7 @@ class Subjects(StrEnum):
     """A row of its own, which is decided by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disclosure:
+class Disclosure(Frozen):
     """The subjects of each field of a class, and what stands in place of a hidden value."""
 
     subjects: Mapping[str, Subjects]
@@ -64,7 +64,7 @@ def declare_subjects(
             for name in names.split()
         ]
         names = [name for name, _ in declared]
-        existing = [field.name for field in fields(cast("Any", cls))]
+        existing = field_names(cast("Any", cls))
         if sorted(names) != sorted(existing):
             wrong = ", ".join(sorted({*names} ^ {*existing} or {*names}))
             raise TypeError(f"{cls.__name__} must declare the subjects of each field once: {wrong}")
@@ -103,13 +103,12 @@ def _redact_within(value: object, published: Container[Subjects]) -> object:
     """A value in which every row is redacted."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(_redact_within(part, published) for part in value)
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Frozen):
         return redact(value, published)
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeRate:
+class NoticeRate(Frozen):
     """A rate whose numbers a notice tells: its id, its outcome, and the groups it is of."""
 
     rate: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
+from fairaudit.frozen import replace
 from fairaudit.judgement import evaluate_check
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in

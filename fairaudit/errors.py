@@ -15,15 +15,14 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from types import UnionType
 
+from fairaudit.frozen import Frozen
 from fairaudit.memory import ran_out
 from fairaudit.names import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """A spot in a text file; line and column count from 1."""
 
     file: str
@@ -34,8 +33,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Frozen):
     """A part of a line of a text file: from a column up to, and without, `end`, both from 1."""
 
     line: int
@@ -44,8 +42,7 @@ class Quote:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Frozen):
     """One thing wrong in a spec: what, where, and the line it stands in."""
 
     message: str
@@ -172,8 +169,7 @@ class Unwritten(FairauditError):
     """stdout did not take the report: whoever read it has gone, or the disk is full."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seek:
+class Seek(Frozen):
     """What to look for in the data to say where a fault first occurs: a column, and its values."""
 
     column: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
 from fairaudit.disclosure import declare_subjects
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Member
 
 
@@ -35,8 +35,7 @@ def state_of(value: float) -> State:
 
 
 @declare_subjects(row="test hypothesis p")
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Frozen):
     """A test of another hypothesis, which stands beside a number: its name, and its p-value.
 
     Such as that groups are alike in every stratum, beside an average over them.
@@ -48,8 +47,7 @@ class Beside:
 
 
 @declare_subjects(row="test p adjusted family correction letter statistic freedom beside")
-@dataclass(frozen=True, slots=True)
-class Significance:
+class Significance(Frozen):
     """A test of no disparity by its name, its p-value, and that among all tests of its family.
 
     `adjusted` is corrected for the `family` of so many tests, by the method that `correction`
@@ -73,8 +71,7 @@ class Significance:
     anybody="significance",  # its p-value is corrected by those of other groups
     nobody="suppressed borrows",
 )
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Frozen):
     """A value with its evidence.
 
     `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Features:
+class Features(Frozen, eq=False):
     """The features of [N] people: numbers [N, P], and codes [N, Q] of the levels of categories.
 
     A missing number is NaN, a missing category -1.

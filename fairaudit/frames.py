@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
+from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.report import group_export, index, numbers
 from fairaudit.report.group_export import Column

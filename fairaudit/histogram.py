@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.frozen import Frozen
 
 _INSIDE = 2**16
 """So many bins between 0 and 1, where probabilities lie."""
@@ -41,8 +41,7 @@ def bins_of(scores: Floats) -> Ints:
     return np.where(scores < 0.0, -1 - (below >> _OCTAVE), bins)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bins:
+class Bins(Frozen, eq=False):
     """The bins that occur, in ascending order, with the range of what was seen in each, [B]."""
 
     codes: Ints
@@ -65,8 +64,7 @@ class Bins:
         return cls(distinct, lowest, highest)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Frozen):
     """How many people have a score, and exact sums in fixed point.
 
     `total` is at nine decimals, `roots` at six, `squares` the sum of the squares of the latter.
@@ -99,8 +97,7 @@ class Moments:
         return math.sqrt(squares) / ROOT_SCALE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class Histogram(Frozen, eq=False):
     """People by stratum, group, label and bin of a score.
 
     `people` is [Z, 3, G, B]: those whose label is negative, positive and not known; `everybody` [B]

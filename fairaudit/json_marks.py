@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from fairaudit.frozen import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Member:
+
+class Member(Frozen):
     """How one field is written: `stratum: Annotated[Group, Member("given")]`.
 
     A property is written, too, where what it returns has such a mark.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 
@@ -13,6 +12,7 @@ from fairaudit.baseline import Baseline
 from fairaudit.cube import Cube, ExcludeBelow, Group, LostGroup
 from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.evidence.missing_bounds import may_be_beyond
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
     Eligibility,
     Evaluation,
@@ -261,8 +261,7 @@ class _HiddenPeople:
         return any(is_beyond is not False for is_beyond in bounded)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookalikes:
+class _Lookalikes(Frozen):
     """Levels that look like one, and the tables in which they are one."""
 
     alike: Alike

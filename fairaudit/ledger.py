@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairaudit.disclosure import declare_subjects
+from fairaudit.frozen import Frozen, force_setattr
 
 
 @declare_subjects(nobody="column reason", nested="rows people")
-@dataclass(frozen=True, slots=True)
-class LedgerLine:
+class LedgerLine(Frozen):
     """One line of the ledger: so many rows (people), in which column, and what became of them."""
 
     rows: int
@@ -19,8 +17,7 @@ class LedgerLine:
 
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Frozen):
     """Where every row went: read = counted + filtered + undecided + dropped.
 
     `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
@@ -37,15 +34,14 @@ class Ledger:
     def __post_init__(self) -> None:
         # By column and reason, so that the order of the rows changes nothing.
         for name in ("dropped", "set_aside"):
-            object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=_place)))
+            force_setattr(self, name, tuple(sorted(getattr(self, name), key=_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
             raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
 
 
 @declare_subjects(nobody="column reason", nested="rows people")
-@dataclass(frozen=True, slots=True)
-class PublishedLine:
+class PublishedLine(Frozen):
     """A line of a ledger in which small numbers are suppressed: None."""
 
     rows: int | None
@@ -55,8 +51,7 @@ class PublishedLine:
 
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
-@dataclass(frozen=True, slots=True)
-class PublishedLedger:
+class PublishedLedger(Frozen):
     """A ledger that closes and does not show it: numbers that are suppressed are None."""
 
     read: int | None

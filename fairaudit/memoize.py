@@ -17,9 +17,9 @@ def memoize(
 ) -> Callable[Concatenate[Value, Further], Result]:
     """The function, computed once for each value; values compare by identity and are never amended.
 
-    For dataclasses of arrays: `@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)`. A
-    result must not hold the value it was computed from, or both would live for ever. Further
-    arguments are hashable; there is a result for each combination of them, passed in the same way.
+    For values of arrays: `class Rows(Frozen, eq=False)`. A result must not hold the value it was
+    computed from, or both would live for ever. Further arguments are hashable; there is a result
+    for each combination of them, passed in the same way.
     """
     known: WeakKeyDictionary[Value, dict[Hashable, Result]] = WeakKeyDictionary()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +30,7 @@ from fairaudit.engine import (
     name_files,
 )
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
+from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named
 from fairaudit.judgement import Judge
 from fairaudit.plan import Plan
@@ -329,8 +329,7 @@ def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
     return error if spec.suppress_below is None else error.published()
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
+class Recoded(Frozen):
     """The counts of a question by audited levels; the spec has the cuts and models of the data."""
 
     spec: Spec

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias, TypeVar, cast
 
+from fairaudit.frozen import Frozen, field, field_names, replace
 from fairaudit.spec import (
     CountColumns,
     CsvFormat,
@@ -40,16 +40,14 @@ MOST_LEVELS = 10_000
 """More levels than that are no groups of people."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edge:
+class Edge(Frozen, order=True):
     """A cut on a number: it counts for x ≥ value, or, where `beyond`, for x > value."""
 
     value: Decimal
     beyond: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Frozen):
     """A column to count by: as text, or cut at the union of all edges the spec declares on it.
 
     The code of a cut number is how many of the ascending edges it has passed.
@@ -68,8 +66,7 @@ SumName: TypeAlias = tuple[str, ...]
 """What is added up: its kind, as the engine adds it, and the columns that it is made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Adding:
+class Adding(Frozen):
     """What is added up in each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
 
     The square of a column is its product with itself; that of every column is there.
@@ -89,8 +86,7 @@ class Adding:
 NOTHING_ADDED = Adding()
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Frozen):
     """Columns that the spec does not name, each crossed with some keys in a table of its own.
 
     `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
@@ -104,8 +100,7 @@ class Search:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RowPlan:
+class RowPlan(Frozen):
     """What is read of people one by one: the columns in which they are alike, and scores.
 
     Of more than `most` people a sample is read.
@@ -116,8 +111,7 @@ class RowPlan:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Frozen):
     """Everything one pass must count.
 
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
@@ -242,8 +236,8 @@ def _unplaced(value: Value) -> Value:
         plain = tuple(map(_unplaced, value))
     elif isinstance(value, Mapping):
         plain = {name: _unplaced(item) for name, item in value.items()}
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {part.name: _unplaced(getattr(value, part.name)) for part in fields(value)}
+    elif isinstance(value, Frozen):
+        parts = {name: _unplaced(getattr(value, name)) for name in field_names(value)}
         plain = replace(value, **parts)
     return cast("Value", plain)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
+from fairaudit.frozen import replace
 from fairaudit.plan import NOTHING_ADDED, Adding, Edge, Key, Plan, RowPlan, Search, unite_keys
 from fairaudit.spec import (
     RESERVED,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Group, Grouping
+from fairaudit.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class Draws(Frozen, eq=False):
     """The probability of each outcome in each group by each draw, [D, K, G].
 
     Without `outcomes` it is that of the positive one alone, K = 1, of an outcome with two.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -14,6 +13,7 @@ from fairaudit import spec as specs
 from fairaudit.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.engine import Data, Database, Engine, Files, Frame
 from fairaudit.errors import FairauditError, UsageError, check_type
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
 from fairaudit.plan import Plan
 from fairaudit.planning import plan, plan_to_fit
@@ -44,8 +44,7 @@ Value = TypeVar("Value")
 _LONGEST = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Frozen):
     """A spec that was read: the checks to judge, and what a pass must count for it.
 
     Where the spec names `quantiles`, or strata that models make, the plan that counts is the one

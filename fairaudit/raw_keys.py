@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import add_up
+from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Key
 
 
-@dataclass(frozen=True, slots=True)
-class RawKey:
+class RawKey(Frozen):
     """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
 
     key: Key
@@ -28,8 +27,7 @@ class RawKey:
         return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawTable:
+class RawTable(Frozen, eq=False):
     """The people that the filter keeps by some keys: [E] entries of codes [E, K].
 
     A code is a place in `Counts.table_levels`, or an interval; an entry may stand several times.

@@ -9,13 +9,13 @@ neither on the order of the rows nor on the files they came in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen, replace
 
 BUDGET = 2**30
 """So many bytes a process may take at its peak that reads people one by one: 1 GiB."""
@@ -63,8 +63,7 @@ def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
     return halvings
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawRows:
+class RawRows(Frozen, eq=False):
     """People by raw cell, features and scores: [N] entries of `n` people each.
 
     `cells` are the places of their raw cells, `numbers` those of their first rows in the data, from

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.cube import add_up
+from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import Bins, coarsest, quantile
 from fairaudit.raw_keys import RawKey, distinct, find_lookup, gather, recode
 
@@ -18,8 +18,7 @@ MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawHistogram:
+class RawHistogram(Frozen, eq=False):
     """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
 
     `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
@@ -60,8 +59,7 @@ class RawHistogram:
         return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawScores:
+class RawScores(Frozen, eq=False):
     """The histograms of a score, one for each grouping that the plan asks, and their bins.
 
     `shift` is by how many bits the finest bins were joined.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import compress
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from fairaudit.arrays import Ints, Marks
 from fairaudit.counts import TINY, Counts, HiddenCells, RawWeights
 from fairaudit.disclosure import Subjects
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.plan import Plan
 
 Value = TypeVar("Value")

@@ -5,16 +5,16 @@ Both are made of linear scores of the features, so that any engine can compute t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
+
+from fairaudit.frozen import Frozen
 
 SCORE_DECIMALS = 6
 """Propensity scores are rounded to so many decimals, so that equal people have equal scores."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberScale:
+class NumberScale(Frozen):
     """A numeric feature, and the mean and deviation that standardise it."""
 
     column: str
@@ -22,24 +22,21 @@ class NumberScale:
     deviation: float
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryLevels:
+class CategoryLevels(Frozen):
     """A categorical feature and the levels that the model knows, in order."""
 
     column: str
     levels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureScale:
+class FeatureScale(Frozen):
     """How a model reads the features; a row that lacks one, or has another level, has no score."""
 
     numbers: tuple[NumberScale, ...]
     categories: tuple[CategoryLevels, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LinearScore:
+class LinearScore(Frozen):
     """An intercept, a slope for each standardised number, and points for each level."""
 
     intercept: float
@@ -47,8 +44,7 @@ class LinearScore:
     points: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PropensityModel:
+class PropensityModel(Frozen, tag=True):
     """The probability of belonging to a group by the features, in bins that begin at `edges`.
 
     Whoever has a score outside `support`, the range that both sides have in common, has no
@@ -71,8 +67,7 @@ class PropensityModel:
         return tuple(f"{number}: {name}" for number, name in number_names(names))
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterModel:
+class ClusterModel(Frozen, tag=True):
     """Centres of clusters; a row belongs to the one whose score, its distance, is least."""
 
     features: FeatureScale
@@ -94,8 +89,7 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class FittedStrata:
+class FittedStrata(Frozen):
     """A stratum's model as it was fitted, and what a reader should know of it.
 
     Without a model nobody has a stratum; the `report` says why.

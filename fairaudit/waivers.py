@@ -7,7 +7,6 @@ evaluated is never waived.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from typing import Annotated
@@ -17,6 +16,7 @@ import numpy as np
 from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import Notice, Subjects, declare_subjects
 from fairaudit.errors import Place, did_you_mean
+from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import FLAT
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict import (
@@ -42,8 +42,7 @@ class WaiverState(StrEnum):
     NOT_JUDGED = "not_judged"
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(Frozen):
     """One entry of a file of waivers; without a group (()) it is about the whole check.
 
     It holds through the day on which it expires, in UTC.
@@ -74,8 +73,7 @@ class Waiver:
 
 
 @declare_subjects(nobody="waiver state", nested="why", hidden={"why": ""})
-@dataclass(frozen=True, slots=True)
-class WaiverOutcome:
+class WaiverOutcome(Frozen):
     """A waiver with what became of it, and why it is not applied."""
 
     waiver: Annotated[Waiver, FLAT]
@@ -83,8 +81,7 @@ class WaiverOutcome:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(Frozen):
     """What waivers exclude from a check: groups of a spread, or single values of other measures."""
 
     groups: tuple[Group, ...] = ()

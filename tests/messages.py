@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -160,19 +160,23 @@ class Recorder:
     def __init__(self) -> None:
         self.lines: set[tuple[str, int]] = set()
 
-    def install(self) -> None:
-        """Watches the classes of errors from now on."""
-        for cls in (FairauditError, Fault):
-            self._watch(cls)
+    def install(self, put: Callable[[Any, str, Any], None] = setattr) -> None:
+        """Watches the classes of errors from now on; `put` sets an attribute."""
+        note, own = self._note, FairauditError.__init__
 
-    def _watch(self, cls: Any) -> None:
-        own = cls.__init__
-
-        def init(instance: object, *arguments: Any, **named: Any) -> None:
-            self._note(sys._getframe(1))
+        def init(instance: FairauditError, *arguments: Any, **named: Any) -> None:
+            note(sys._getframe(1))
             own(instance, *arguments, **named)
 
-        cls.__init__ = init
+        class Noted(Fault):
+            def __post_init__(self) -> None:
+                note(sys._getframe(1))
+
+        Noted.__name__, Noted.__module__ = Fault.__name__, Fault.__module__
+        put(FairauditError, "__init__", init)
+        for name, module in [*sys.modules.items()]:
+            if name.startswith("fairaudit") and getattr(module, "Fault", None) is Fault:
+                put(module, "Fault", Noted)
 
     def _note(self, frame: FrameType | None) -> None:
         while frame is not None:

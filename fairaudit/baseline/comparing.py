@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 from fairaudit.baseline.earlier import (
@@ -17,6 +16,7 @@ from fairaudit.baseline.earlier import (
     signed_value,
 )
 from fairaudit.cube import Group
+from fairaudit.frozen import replace
 from fairaudit.simpson import Reversal
 from fairaudit.verdict import (
     Before,

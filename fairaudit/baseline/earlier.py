@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +15,7 @@ from fairaudit.baseline.fingerprints import compute_fingerprints
 from fairaudit.cube import Group
 from fairaudit.errors import UsageError, check_type
 from fairaudit.estimate import Estimate
+from fairaudit.frozen import Frozen, field
 from fairaudit.metrics import (
     Disparity,
     Eligibility,
@@ -58,8 +58,7 @@ class PreviousReversal(NamedTuple):
     adjusted: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousFinding:
+class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all groups that were judged, beyond the limit or not: of a spread one
@@ -76,8 +75,7 @@ class PreviousFinding:
     stratum: Group = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Frozen):
     """An earlier report: its checks, the reversals it lists, and the versions of its metrics."""
 
     earlier: Earlier

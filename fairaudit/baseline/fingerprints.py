@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -16,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from fairaudit.cube import Grouping
+from fairaudit.frozen import NODEFAULT, Frozen, fields, replace
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -112,7 +112,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
         case tuple() | list() | frozenset():
             members = [_plain(member) for member in value]
             return sorted(members, key=repr) if isinstance(value, frozenset) else members
-        case _ if is_dataclass(value):
+        case Frozen():
             return {
                 member.name: _plain(getattr(value, member.name))
                 for member in fields(value)
@@ -122,8 +122,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             return value
 
 
-def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any dataclass
-    if member.default_factory is not MISSING:
+def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any class
+    if member.default_factory is not NODEFAULT:
         return member.default_factory()
     return member.default
 

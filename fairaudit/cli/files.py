@@ -10,11 +10,11 @@ import contextlib
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import UsageError
+from fairaudit.frozen import Frozen, field
 
 _ONLY_IN_PLACE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV, errno.ENAMETOOLONG)
@@ -22,8 +22,7 @@ _ONLY_IN_PLACE = {
 """Why nothing can be put beside a file, or in its place, that may yet be written to itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Frozen):
     """The identity of a file, the same for each path and each link that leads to it."""
 
     device: int
@@ -39,8 +38,7 @@ class Identity:
         return cls(status.st_dev, status.st_ino)
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Frozen):
     """Where a command writes, what it reads, and the reports that a folder listed before.
 
     `unwritten` are the paths that nothing was written to yet: an error that ends the command is.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +16,7 @@ from fairaudit.cli import folder
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import Color, is_colored, write_line
 from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.inputs import STDIN
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
@@ -41,8 +41,7 @@ PageFormat = Annotated[
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Frozen):
     """What a command shows that is no report of an audit: for people, and as JSON."""
 
     document: Callable[[], Document]

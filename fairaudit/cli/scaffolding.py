@@ -6,7 +6,6 @@ import csv
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ from fairaudit.cli.app import Debug, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import UsageError
+from fairaudit.frozen import replace
 
 if TYPE_CHECKING:
     from fairaudit.engine.profiles import ColumnProfile, FileProfile

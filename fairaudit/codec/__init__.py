@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn
 
 from fairaudit.codec.rows import Tree, one_of, reference_to
@@ -17,6 +16,7 @@ from fairaudit.codec.schema import DEFINITIONS, root
 from fairaudit.codec.values import Schema
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
 from fairaudit.version import version
@@ -31,41 +31,36 @@ _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Frozen):
     """What a document is: `schema_version` is the major and minor version of this format."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Frozen):
     """What a document is, and the version of the tool that wrote it; a result says that itself."""
 
     head: Annotated[Head, FLAT] = Head()
     version: Annotated[str, Member("tool.version")] = field(default_factory=version)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Frozen):
     """What a document answers: the `spec`, and the file of `data` where each has its own."""
 
     spec: str
     data: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Frozen):
     """A whole result; `asked` says what for, where a command wrote it."""
 
-    head: Annotated[Head, FLAT] = field(default=Head(), kw_only=True)
     result: Annotated[AuditResult, FLAT]
     asked: Annotated[Asked | None, RARE] = None
+    head: Annotated[Head, FLAT] = Head()
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Frozen):
     """An error in place of a result: its `kind`, its `message`, and a `hint` what to do next.
 
     `faults` are those of a spec; `asked` says what it is the answer for.
@@ -86,8 +81,7 @@ class Failure:
             yield Unreadable("is no error of this version", "error", "kind")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedAnswer:
+class ListedAnswer(Frozen):
     """One of several answers: what was asked, its exit code, and `result`, its own document."""
 
     asked: Annotated[Asked, FLAT]
@@ -95,8 +89,7 @@ class ListedAnswer:
     result: Result | Failure
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Frozen):
     """Several answers: how many have which exit code, and each as a document of its own."""
 
     exit_code: Annotated[int, Member("summary.exit_code")]
@@ -110,8 +103,7 @@ class Answers:
             yield Unreadable("is empty", "answers")
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Frozen):
     """A comparison of two results; `exit_code` is that of the command."""
 
     exit_code: Annotated[int, Member("summary.exit_code")]
@@ -119,16 +111,14 @@ class Comparison:
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Frozen):
     """A dry run: what an audit would look at."""
 
     dry_run: Annotated[DryRun, FLAT]
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedTables:
+class VerifiedTables(Frozen):
     """What of published tables cannot be true."""
 
     verification: Annotated[Verification, FLAT]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +19,7 @@ from fairaudit.codec import values
 from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
 from fairaudit.codec.values import NUMBER, STATE, Kind, maybe, read_member, refuse
 from fairaudit.estimate import Estimate, State, state_of
+from fairaudit.frozen import NODEFAULT, Frozen, fields
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
@@ -37,7 +37,7 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
     hints, defaults = get_type_hints(cls, include_extras=True), _defaults_of(cls)
     types = {name: hints[name] for name in defaults} | _written_properties(cls)
     members = {
-        name: _members_of(cls, name, types[name], defaults.get(name, MISSING))
+        name: _members_of(cls, name, types[name], defaults.get(name, NODEFAULT))
         for name in only.split() or types
         if name not in without.split()
     }
@@ -75,10 +75,10 @@ def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
 
 
 def _defaults_of(cls: Any) -> dict[str, Any]:
-    """The default of each field of a data class or named tuple; `MISSING` where it has none."""
-    if is_dataclass(cls):
+    """The default of each field of a data class or named tuple; `NODEFAULT` where it has none."""
+    if issubclass(cls, Frozen):
         return {field.name: field.default for field in fields(cls)}
-    return {**dict.fromkeys(cls._fields, MISSING), **cls._field_defaults}
+    return {**dict.fromkeys(cls._fields, NODEFAULT), **cls._field_defaults}
 
 
 def _written_properties(cls: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from fairaudit.compare.directions import judge_by_limit
@@ -25,6 +24,7 @@ from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.simultaneous import SIMULTANEOUS
+from fairaudit.frozen import Frozen, field_names, replace
 from fairaudit.metrics import (
     Disparity,
     Eligibility,
@@ -72,8 +72,7 @@ class ComparedChecks(NamedTuple):
     only_after: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Frozen):
     """One of both results: its findings by id, its rows, its definitions, and its candidates."""
 
     result: AuditResult
@@ -210,9 +209,9 @@ def _explain_difference(
     if type(was) is not type(check):
         return "it looks for something else"
     changed = [
-        field.name
-        for field in fields(was)
-        if field.name not in _NO_QUESTION and getattr(was, field.name) != getattr(check, field.name)
+        name
+        for name in field_names(was)
+        if name not in _NO_QUESTION and getattr(was, name) != getattr(check, name)
     ]
     if changed:
         return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)

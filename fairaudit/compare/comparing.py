@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -37,6 +36,7 @@ from fairaudit.compare.rows import (
 )
 from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
+from fairaudit.frozen import replace
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding

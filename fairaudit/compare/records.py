@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, WRITTEN, Member
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Inference
@@ -47,8 +47,7 @@ class Sampling(StrEnum):
     PAIRED = "paired"
 
 
-@dataclass(frozen=True, slots=True)
-class PairedHits:
+class PairedHits(Frozen):
     """The same people by two outcomes: hits of both, of one alone, of neither."""
 
     both: int
@@ -57,8 +56,7 @@ class PairedHits:
     neither: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Frozen):
     """How one number changed; `low` and `high` bound `value`, found by the way of `method`.
 
     `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
@@ -82,8 +80,7 @@ class Change:
     significant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GroupChange:
+class GroupChange(Frozen):
     """How the value changed that a check has for one group (in a spread: for all) in a stratum.
 
     `decided` where it was the worst one before, `decides` where it is now.
@@ -96,8 +93,7 @@ class GroupChange:
     decides: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CheckChange:
+class CheckChange(Frozen):
     """A check that both results answer; `recast` where its columns or tests are defined otherwise.
 
     `groups` are all groups that it judged both times, each beside itself: they are what is tested.
@@ -214,8 +210,7 @@ def _list_failing(finding: Finding) -> tuple[Breach, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DifferentCheck:
+class DifferentCheck(Frozen):
     """A check of the same id that asks something else, and what of it is not the same."""
 
     before: Annotated[Finding, Member(only="check status")]
@@ -223,8 +218,7 @@ class DifferentCheck:
     why: Annotated[str, Member("changed")]
 
 
-@dataclass(frozen=True, slots=True)
-class RateChange:
+class RateChange(Frozen):
     """A rate of one group (or everybody: `by` and `group` are empty) in both results."""
 
     metric: str
@@ -244,8 +238,7 @@ class RateChange:
         return self.standing_before is self.standing_after is Eligibility.ELIGIBLE
 
 
-@dataclass(frozen=True, slots=True)
-class ShareChange:
+class ShareChange(Frozen):
     """A group's people, and its share of all whose group is known; None is hidden, or is none."""
 
     group: Group
@@ -255,8 +248,7 @@ class ShareChange:
     share_after: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PeopleChange:
+class PeopleChange(Frozen):
     """How people are spread over the groups of a grouping, and a test that it is as before."""
 
     by: Grouping
@@ -278,8 +270,7 @@ class PeopleChange:
         return max(moved, default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class ReversalChange:
+class ReversalChange(Frozen):
     """A reversal that is new (nothing before), gone (nothing after), or of another kind now.
 
     `significant` is whether chance hardly explains it, in the later of the results that have it.
@@ -301,8 +292,7 @@ class ReversalChange:
         return self.significant, max(kind.strength for kind in kinds if kind is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedResult:
+class ComparedResult(Frozen):
     """One of the two results: where it comes from, what it said; `of` where one outcome counts."""
 
     provenance: Annotated[Provenance, FLAT]
@@ -312,8 +302,7 @@ class ComparedResult:
     of: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Frozen):
     """Everything that is reported of two results, what got worse beyond chance first.
 
     The tests of `checks` are one family, those of `rates` another, those of `people` a third; all

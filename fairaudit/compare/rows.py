@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED
+from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions

@@ -8,7 +8,6 @@ interval excludes no change exactly where p is below its level.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from fairaudit.arrays import Floats
 from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
@@ -27,8 +27,7 @@ _STUDENT = "Student"
 _TOO_LITTLE = "not tested: too little variation to test"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeTerms:
+class ChangeTerms(Frozen):
     """How a change is measured and tested; `barred` says why it is not tested at all.
 
     `share`: of people, by whole counts. `mean`: of a group's people, each counted once. `values`:

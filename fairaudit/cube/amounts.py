@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.frozen import Frozen
 
 AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
@@ -24,8 +24,7 @@ def add_up(values: Ints, index: Ints, size: int) -> Ints:
     return total
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Frozen):
     """A sum per cell in fixed point: the number meant is `values / scale`."""
 
     values: Ints
@@ -75,8 +74,7 @@ class Sum:
         return Sum.lowest(add_up(self.values.astype(object), index, size).tolist(), self.scale)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Amount:
+class Amount(Frozen, eq=False):
     """A number per cell: how many people have it, and the exact sums of it and of its square.
 
     `magnitude` is the sum of its absolute value, where a metric needs that. A product of two
@@ -99,8 +97,7 @@ class Amount:
         return tuple(total for total in sums if total is not None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clusters:
+class Clusters(Frozen, eq=False):
     """Which rows belong together: an entry [E] for each cluster that occurs in a cell.
 
     `cell` is its place in the cube, `code` the number of the cluster, of so many as `count` says,

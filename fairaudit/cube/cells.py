@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from fairaudit.cube.keys import (
     name_groups,
 )
 from fairaudit.cube.rows import Rows, RowTable
+from fairaudit.frozen import Frozen, field
 from fairaudit.ledger import Ledger
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cube:
+class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Two cubes are
@@ -43,11 +43,10 @@ class Cube:
     squares: Sum | None = None
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
-    _places: dict[str, int] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        places = {key.name: place for place, key in enumerate(self.keys)}
-        object.__setattr__(self, "_places", places)
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {key.name: place for place, key in enumerate(self.keys)}
 
     @classmethod
     def gather(

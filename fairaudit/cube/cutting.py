@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from fairaudit.cube.amounts import Sum, add_up
 from fairaudit.cube.group_table import ClusteredTable, GroupTable, Pairs, Ungrouped
 from fairaudit.cube.keys import NO_LEVEL, KeyColumn, distinct_rows, known_groups, name_groups
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
+from fairaudit.frozen import Frozen
 
 if TYPE_CHECKING:
     from fairaudit.cube.cells import Cube
@@ -83,8 +83,7 @@ def place_rows(cube: Cube, table: GroupTable, rows: Rows, score: str | None) -> 
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Selection:
+class _Selection(Frozen, eq=False):
     """Some cells of a cube, and the place of each in a table of the shape [Z, Y, P, G]."""
 
     marks: Marks
@@ -108,8 +107,7 @@ class _Selection:
         return Sum(self.add(total.values), total.scale)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cut:
+class _Cut(Frozen, eq=False):
     """The groups and strata of a table, and the cells of the cube that it counts."""
 
     cube: Cube

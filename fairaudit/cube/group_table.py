@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, Clusters
 from fairaudit.cube.rows import RowTable
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.histogram import Histogram
 from fairaudit.memoize import memoize
 
@@ -31,8 +31,7 @@ class ShareOf(StrEnum):
         return "all people, those whose group is not known included"
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludeBelow:
+class ExcludeBelow(Frozen):
     """The rule that excludes groups of less than a share of the people, and its reason."""
 
     share: Fraction
@@ -40,8 +39,7 @@ class ExcludeBelow:
     of: ShareOf = ShareOf.KNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludedGroups:
+class ExcludedGroups(Frozen):
     """The groups of one grouping that a rule excludes, with their people.
 
     `everybody` are the people that the share is of, as the rule says.
@@ -52,8 +50,7 @@ class ExcludedGroups:
     everybody: int
 
 
-@dataclass(frozen=True, slots=True)
-class LostGroup:
+class LostGroup(Frozen):
     """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
 
     Without a group it is a stratum in which nobody is left. `share` is what the group had of the
@@ -72,8 +69,7 @@ class LostGroup:
         return is_small or (rule is not None and self.share < rule.share)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ungrouped:
+class Ungrouped(Frozen, eq=False):
     """Those whose group is not known and who are set aside: in no group, in no rest.
 
     `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
@@ -84,8 +80,7 @@ class Ungrouped:
     mass: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class ClusteredTable:
+class ClusteredTable(Frozen, eq=False):
     """The clusters of a table: `place` [C] is where each cell of the cube stands in it, or -1.
 
     The table has the shape [Z, Y, P, G]; `kept` [Y] marks the label classes that count.
@@ -97,8 +92,7 @@ class ClusteredTable:
     kept: Marks | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class Pairs(Frozen, eq=False):
     """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
 
     `positive` [Q] marks its positive classes; of either outcome all are known.
@@ -108,8 +102,7 @@ class Pairs:
     positive: Marks
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class GroupTable:
+class GroupTable(Frozen, eq=False):
     """The counts of one grouping, stratified: what every metric reads.
 
     `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the

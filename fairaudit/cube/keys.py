@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Group, Grouping, Ints, Marks
+from fairaudit.frozen import Frozen
 
 NO_LEVEL = -1
 """The code of a row that takes no part where its column is used; for an outcome: not known."""
@@ -36,8 +36,7 @@ class Role(StrEnum):
     PREDICTION = "prediction"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyColumn:
+class KeyColumn(Frozen):
     """A key column of the cube: its levels, and which of them have a special meaning.
 
     `unknown` holds the codes that stand for "not known": listed, never compared. `positive` holds

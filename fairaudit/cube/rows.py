@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.memoize import memoize
 from fairaudit.sampling import choose_places
 
@@ -24,8 +24,7 @@ class Expansion(NamedTuple):
     features: Features
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Rows:
+class Rows(Frozen, eq=False):
     """The people of a cube who have every feature, by what they are alike in: [N] entries.
 
     Entries are in the order of their content, whatever the order of the rows was. `cells` are the
@@ -67,8 +66,7 @@ def _expand(rows: Rows) -> Expansion:
     return Expansion(entries, rows.features.take(entries))
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class RowTable:
+class RowTable(Frozen, eq=False):
     """The people of a table by what they are alike in: arrays [N] of entries of `n` people each.
 
     `stratum` and `group` are places in the table, `NOWHERE` for those in none of it; `outcome` is

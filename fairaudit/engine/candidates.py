@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairaudit.cube import UNKNOWN
 from fairaudit.engine.columns import filter_columns
 from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.frozen import replace
 from fairaudit.plan import Plan, Search
 
 if TYPE_CHECKING:

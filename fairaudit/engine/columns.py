@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Fault, SpecError, did_you_mean
+from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.spec import Text

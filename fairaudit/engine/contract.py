@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -13,14 +12,14 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.frozen import Frozen
 from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import Cut, Quantile
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Frozen):
     """The files that paths, folders and globs name; relative ones start from `base`."""
 
     entries: tuple[str, ...]
@@ -40,14 +39,14 @@ FRAME_NAME = "<data frame>"
 """What stands in place of a path."""
 
 
-@dataclass(slots=True)
 class Frame:
     """A data frame in memory, of any library that the engine reads.
 
     A stream that can be read but once is replaced by what it held.
     """
 
-    frame: Any
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
+        self.frame = frame
 
 
 _SCHEMES = (
@@ -58,8 +57,7 @@ _SECRETS = frozenset({"password", "passfile", "sslpassword", "token"})
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Database:
+class Database(Frozen):
     """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
 
     A relative path starts from `base`. Who may read it is no matter of an address: passwords come
@@ -69,7 +67,7 @@ class Database:
 
     entry: str
     base: Path = Path()
-    opened: Any = field(default=None, compare=False, repr=False)
+    opened: Any = None
     timeout: float | None = None
 
     @classmethod

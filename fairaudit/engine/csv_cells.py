@@ -6,7 +6,6 @@ The filter looks at cells, not at rows: each has one text of every column that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.cell_table import CellTable
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import FairauditError
+from fairaudit.frozen import replace
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_keys import RawKey, unite_keys
 

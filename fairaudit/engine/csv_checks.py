@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import polars as pl
 
 from fairaudit.engine.csv_text import QUOTED, fault_of, lines_of, not_in_encoding, record, records
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
+from fairaudit.frozen import Frozen
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
 
@@ -23,8 +23,7 @@ _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineCounts:
+class LineCounts(Frozen):
     """The control total of a CSV file: physical lines, records below the header, blank lines."""
 
     lines: int

@@ -7,7 +7,6 @@ import errno
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from fairaudit.engine.copies import Copies
 from fairaudit.engine.formats import PACKED
 from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat

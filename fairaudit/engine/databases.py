@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +25,7 @@ from fairaudit.engine.contract import Database
 from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
 from fairaudit.engine.numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.plan import Key, Plan
 from fairaudit.progress import SILENT, Progress
 
@@ -49,8 +49,7 @@ class Query(Protocol):
         """The rows; `on_progress` hears what share of a long one is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Frozen):
     """A table to read: its columns with their types, the rows it has, and how it is asked."""
 
     data: Database

@@ -6,13 +6,13 @@ An unsound value keeps the text it was made of, so that whoever reads it as a nu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import polars as pl
 
 from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.spec import (

@@ -7,13 +7,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from fairaudit.engine.contract import Database
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import Frozen, replace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,8 +28,7 @@ LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
 """What comes of a query, ended with an error after so many seconds, unless that is None."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(Frozen):
     """A database: the package that connects to it, how, and what its SQL says otherwise.
 
     The first columns of what `tables` gives are a schema and a table in it.

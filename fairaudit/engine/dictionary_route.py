@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.engine.sums import sums_of
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.plan import Key, Plan
 from fairaudit.progress import Progress
 

@@ -11,13 +11,13 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import polars as pl
 
 from fairaudit.errors import SpecError
+from fairaudit.frozen import Frozen
 from fairaudit.names import copied, quoted
 from fairaudit.spec import Text
 
@@ -66,8 +66,7 @@ class _Kind(Enum):
     OTHER = "neither a number nor a text"
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Frozen):
     """A part of an expression: a column or a literal, or an operation (`name`) on inner parts.
 
     `name` of a column is its name, `text` of both how the spec would write it.
@@ -94,8 +93,7 @@ class _Node:
         return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Frozen):
     """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
 
     `ordered` are pairs of columns compared by order with each other, as texts or as numbers.

@@ -6,9 +6,10 @@ To add a format, add a module with the functions of `Reader`, and an entry to `F
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from fairaudit.frozen import Frozen
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,8 +47,7 @@ class Reader(Protocol):
         """The line on which a row (from 1) begins, None where the format has no lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputFormat:
+class InputFormat(Frozen):
     """A format of data files: its name, its suffixes, whether it is text, and who reads it.
 
     Text may be packed, and has lines.

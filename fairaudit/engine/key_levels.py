@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +25,7 @@ from fairaudit.engine.parquet_pages import (
 )
 from fairaudit.engine.partial_counts import Level, NotServed
 from fairaudit.engine.sources import SourceFile
+from fairaudit.frozen import Frozen
 from fairaudit.plan import MISSING, Key, Plan
 
 _MOST_LEVELS = 2**16
@@ -78,8 +78,7 @@ class _Stored(NamedTuple):
     plain_kind: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLevels:
+class KeyLevels(Frozen):
     """The levels of a key in one file, each with its place, and where they are stored.
 
     `number` is that of the column in each row group. `dictionaries` are the places of the entries
@@ -106,8 +105,7 @@ class KeyLevels:
         return by_dictionary, self.null * stride, self.plain_kind, self.base, plain, edges
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Frozen):
     """A column of numbers in one file, by the entries of the dictionary of each row group."""
 
     number: int

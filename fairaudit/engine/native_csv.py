@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +26,7 @@ from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.plan import Plan, united
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat

@@ -6,20 +6,19 @@ CSV columns are read as text, so `01` and `1` stay two levels; numbers are parse
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import polars as pl
 
 from fairaudit.engine.partial_counts import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
+from fairaudit.frozen import Frozen
 from fairaudit.plan import ADDED_SCALE, Plan
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Frozen):
     """Files of one schema as one lazy frame; where they are told apart, it has their paths.
 
     Where rows were grouped before, the column `times` says how many each of them stands for.

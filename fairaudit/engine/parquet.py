@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel, thrift
 from fairaudit.engine.thrift import Struct, Value
 from fairaudit.errors import DataError
+from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 
 MOST_ROWS = 2**28
@@ -48,8 +48,7 @@ TEXT = 6
 """The physical type of texts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Frozen):
     """A column as it is stored: its path, physical type, width, and whether it repeats in a row.
 
     `is_optional` says whether it may be null, if it stands in no other.
@@ -62,8 +61,7 @@ class Leaf:
     is_optional: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Frozen):
     """A column in a row group: how many values, in which encodings, and where its bytes are.
 
     `extremes` are the smallest and the largest value by their bytes, where the file tells them:
@@ -80,8 +78,7 @@ class Chunk:
     extremes: tuple[bytes, bytes] | None
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroup:
+class RowGroup(Frozen):
     """A row group: its rows, and its columns."""
 
     rows: int
@@ -92,8 +89,7 @@ class RowGroup:
         return (chunk for chunk in self.chunks if chunk.leaf.path[0] in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Frozen):
     """What the footer of a file says, and nothing in it contradicts."""
 
     rows: int

@@ -6,7 +6,6 @@ Folders named `year=2026` above a file are columns of it, too, as Hive has them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -16,6 +15,7 @@ from fairaudit.engine.copies import Copies
 from fairaudit.engine.parquet import check_pages, read_layout
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.inputs import find_origin
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress

@@ -6,7 +6,6 @@ A weight becomes an integer before it is added, so sums are equal for any order,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import RawWeights
 from fairaudit.errors import DataError
+from fairaudit.frozen import Frozen, field
 from fairaudit.histogram import Bins
 from fairaudit.plan import Key, SumName
 from fairaudit.raw_keys import RawKey
@@ -49,8 +49,7 @@ def check_people(people: int) -> None:
         raise DataError("the counts add up to more than 64 bits hold", "check the count column")
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
+class Measures(Frozen):
     """What the cells of some files add up to, [C]; weights where the plan has any."""
 
     rows: Ints
@@ -63,8 +62,7 @@ class Measures:
         return Measures(self.rows[cells], self.people[cells], weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HistogramPart:
+class HistogramPart(Frozen, eq=False):
     """What was counted of one grouping while its levels stayed: [E] entries, [C] cells.
 
     Bins are those of `bins_of`, joined by `shift` bits. `used` are the cells with people, `low` and
@@ -84,8 +82,7 @@ class HistogramPart:
     sums: tuple[list[int], ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreHistograms:
+class ScoreHistograms(Frozen, eq=False):
     """All that one thread counted: pieces, and the range of each bin, joined by `shift` bits."""
 
     pieces: list[HistogramPart]
@@ -93,8 +90,7 @@ class ScoreHistograms:
     shift: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableCounts:
+class TableCounts(Frozen, eq=False):
     """What one thread counted: the levels of each key, and the people of each table, [C] cells.
 
     `cells` are places in the table of all levels of its keys, in their order.
@@ -118,8 +114,7 @@ class TableCounts:
         return {self.levels[key][place] for places in used for place in np.unique(places).tolist()}
 
 
-@dataclass(frozen=True, slots=True)
-class PartialCounts:
+class PartialCounts(Frozen):
     """The counts of some files: a cell for each combination of raw levels that occurs.
 
     `candidate_tables` holds those of the table of each candidate of a search; None where it has too

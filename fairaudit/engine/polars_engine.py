@@ -9,7 +9,6 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +24,7 @@ from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.routes import count_by_route
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile

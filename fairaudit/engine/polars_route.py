@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -25,6 +24,7 @@ from fairaudit.engine.partial_counts import (
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, SpecError
+from fairaudit.frozen import replace
 from fairaudit.plan import MISSING, Key, Plan, SumName
 from fairaudit.progress import Progress
 from fairaudit.raw_keys import RawKey

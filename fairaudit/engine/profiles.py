@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +19,7 @@ from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import Frozen, field
 from fairaudit.plan import is_finite_number
 from fairaudit.spec import CsvFormat
 
@@ -32,8 +32,7 @@ _SEPARATORS = (",", ";", "\t", "|", " ")
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnProfile:
+class ColumnProfile(Frozen):
     """A column: how many values it has, how many of them are numbers, and which are common.
 
     `distinct` is about right where it is large. `values` are the commonest of the first rows,
@@ -53,8 +52,7 @@ class ColumnProfile:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileProfile:
+class FileProfile(Frozen):
     """A file: its rows and columns. `count` is a column of counts, where one row is one group.
 
     `counts` are columns that count people side by side, in such a table, by what they count.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -14,6 +13,7 @@ from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
 from fairaudit.progress import SILENT, Progress

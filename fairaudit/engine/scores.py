@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_scores import MOST_ENTRIES

@@ -11,7 +11,6 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Generic, TypeVar
@@ -24,6 +23,7 @@ from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, lis
 from fairaudit.engine.parquet import Layout
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError, OutOfMemory, UsageError
+from fairaudit.frozen import Frozen, field
 from fairaudit.inputs import is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
@@ -36,8 +36,7 @@ _THREADS = "POLARS_MAX_THREADS"
 Job = TypeVar("Job")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Frozen):
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
     A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
@@ -69,8 +68,7 @@ class SourceFile:
         return None if self.path.suffix.lower() in PACKED else self.path.stat().st_size
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
+class CheckedFile(Frozen):
     """A source whose text is proven to be what the reader will see, with its control total.
 
     Its `counts` by a plan are there where they were had by the same reading.

@@ -11,11 +11,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from fairaudit.errors import DataError, FairauditError, UsageError
+from fairaudit.frozen import Frozen
 from fairaudit.inputs import keep_fetched
 from fairaudit.memory import ran_out
 
@@ -27,8 +27,7 @@ _METADATA = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Frozen):
     """A state of a table: its id, when it was made in milliseconds since 1970, and its rows.
 
     `open_rows` gives the schema and batches of Arrow.
@@ -39,8 +38,7 @@ class Snapshot:
     open_rows: Callable[[], tuple[Any, Iterator[Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """The folder of a table, here or in a store.
 
     `path` is what its file system calls it, `address` what a library is told. `endpoint` is that of
@@ -49,7 +47,7 @@ class Place:
 
     path: str
     address: str
-    store: FileSystem | None = field(default=None, repr=False)
+    store: FileSystem | None = None
     endpoint: str | None = None
 
     @classmethod
@@ -76,8 +74,7 @@ class Place:
         return self.store or LocalFileSystem()
 
 
-@dataclass(frozen=True, slots=True)
-class TableFormat:
+class TableFormat(Frozen):
     """A format of tables: its title, its extra with the module of its library, how it is opened."""
 
     title: str

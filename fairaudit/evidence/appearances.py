@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Annotated
@@ -36,6 +35,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.counts import count_groups
@@ -46,8 +46,7 @@ LEAST_GAP = Fraction(1, 100)
 
 
 @declare_subjects(row="group estimate apart rest")
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(Frozen):
     """A group that the appearance is part of: beside everybody else, and its rest beside it."""
 
     group: Group
@@ -61,8 +60,7 @@ class Parent:
     row="estimate apart parents worse_off",
     anybody="significance",
 )
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Frozen):
     """A group where a gap first appears, with the groups it is part of, the smallest sets first.
 
     `worse_off` says whether the rate is the worse for the group by its difference, None where
@@ -93,8 +91,7 @@ class Appearance:
         return abs(self.apart.difference) * (self.estimate.n or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class RateInSubsets:
+class RateInSubsets(Frozen):
     """A rate to look at in every subset: its tables by subset, and on what terms it is asked."""
 
     rate: Rate
@@ -102,8 +99,7 @@ class RateInSubsets:
     terms: Terms
 
 
-@dataclass(frozen=True, slots=True)
-class Appearances:
+class Appearances(Frozen):
     """The appearances in each subset, the worst first, and how many groups of it were tested.
 
     Those tested are counted by outcome.
@@ -113,8 +109,7 @@ class Appearances:
     tested: Mapping[Grouping, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SubsetGroups:
+class _SubsetGroups(Frozen, eq=False):
     """The groups of one subset [G]: codes of their levels [G, K], and each beside everybody else.
 
     `gap` is their difference, `wide` where it exceeds `LEAST_GAP`, `p` its test, `exact` by Fisher.
@@ -140,8 +135,7 @@ class _SubsetGroups:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TestedGroups:
+class _TestedGroups(Frozen, eq=False):
     """The groups of a subset that were tested, as indices [T], and what came of it.
 
     `p` is the largest of their tests, 1 where the first of them did not reject; `silent` says that

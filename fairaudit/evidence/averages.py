@@ -7,8 +7,6 @@ all strata at once serve instead; they need many.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats, Marks
@@ -16,6 +14,7 @@ from fairaudit.evidence import clusters
 from fairaudit.evidence.joint_tests import compare_means
 from fairaudit.evidence.pair_tests import correct_over_pairs
 from fairaudit.evidence.tests import SideTest, Statistic, Tests, find_test_key
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_GROUP,
     Comparison,

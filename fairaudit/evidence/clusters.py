@@ -7,12 +7,12 @@ several pairs at a time only a negative one is counted, which makes differences 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_PARAMETERS,
     Comparison,

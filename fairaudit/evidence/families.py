@@ -7,7 +7,6 @@ are adjusted for how many different ones there are. Gates that only warn are a f
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,12 +16,12 @@ from fairaudit.evidence.method_names import has_direct_test
 from fairaudit.evidence.tests import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class Evidence(Frozen, eq=False):
     """The evidence for every value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
 
     intervals: Intervals
@@ -98,8 +97,7 @@ def correct_families(
     return evidence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Family:
+class _Family(Frozen, eq=False):
     """The different tests of a family: which places of each are tested, and the p-values there."""
 
     correction: Correction

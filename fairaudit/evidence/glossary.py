@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fairaudit.errors import did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.metrics.works import Citation
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Frozen):
     """An interval, a test or a correction: its name as reports print it, and what it does.
 
     `also` are other names that `explain` takes, and that reports may print.

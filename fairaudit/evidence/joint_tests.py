@@ -9,7 +9,6 @@ for the second (Bonferroni with weights; Genovese, Roeder & Wasserman 2006, Biom
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -34,6 +33,7 @@ from fairaudit.evidence.tests import (
     find_test_key,
     stack_strata,
 )
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import Inference, TTest
@@ -126,8 +126,7 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
     return Sample(share, size, over, under)
 
 
-@dataclass(frozen=True, slots=True)
-class _AllPairs:
+class _AllPairs(Frozen):
     """All pairs of groups: for each class a test, the shares, and the values that limits see, [G].
 
     `precision` is larger for groups that are known better.

@@ -8,7 +8,6 @@ them allows, or to none of those compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Annotated, Protocol
 
@@ -26,6 +25,7 @@ from fairaudit.evidence.missing_people import (
     find_contributions,
     find_possible_members,
 )
+from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import Member
 from fairaudit.metrics import (
     NO_GROUP,
@@ -58,8 +58,7 @@ class _Limited(Protocol):
 
 
 @declare_subjects(row="group stratum low high")
-@dataclass(frozen=True, slots=True)
-class UncertainValue:
+class UncertainValue(Frozen):
     """A value that is within a limit, and might not be: of which group, in which stratum."""
 
     group: Group
@@ -72,8 +71,7 @@ class UncertainValue:
     row="missing_outcome missing_group low high apart_low apart_high proportional_low "
     "proportional_high turns others reason",
 )
-@dataclass(frozen=True, slots=True)
-class MissingBounds:
+class MissingBounds(Frozen):
     """What a value could be if nothing were missing.
 
     `low` and `high` hold wherever people of no known group belong; the `apart` bounds leave them
@@ -97,8 +95,7 @@ class MissingBounds:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AllMissingBounds:
+class AllMissingBounds(Frozen):
     """The bounds of every value, [Z, W], for each placement in order; or why there are none."""
 
     evaluation: Evaluation

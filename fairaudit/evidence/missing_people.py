@@ -6,7 +6,6 @@ Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 
 from fairaudit.arrays import Ends
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 from fairaudit.metrics import GroupMetric, Mean, Rate
 
@@ -41,8 +41,7 @@ class People(NamedTuple):
     possible: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class IncompleteCells:
+class IncompleteCells(Frozen):
     """The mass of a table (under weights: times its scale) by what is known, [Z, ..., G].
 
     `own` are those of each column of the table; `shown` and `aside` those of no known group who may
@@ -154,8 +153,7 @@ def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
     return np.moveaxis(total, 0, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Contributions:
+class Contributions(Frozen):
     """What a person of each kind adds to a rate, [lowest or highest, over or under, 3, 3].
 
     Those who are only `possible` may also stay out. `open` marks the kinds whose part is not

@@ -9,13 +9,13 @@ smallest p-value counts for as many as there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
+from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation import compare_values
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest

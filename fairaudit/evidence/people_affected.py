@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
@@ -14,6 +13,7 @@ from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
+from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import Member
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
@@ -26,8 +26,7 @@ _NEAR = 1e-12
 @declare_subjects(
     row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
 )
-@dataclass(frozen=True, slots=True)
-class PeopleAffected:
+class PeopleAffected(Frozen):
     """Two rates in people: `lower` and `higher` say which side is which of the part.
 
     `shortfall` is how many more of the group with the lower rate would be selected at the rate of
@@ -53,8 +52,7 @@ class PeopleAffected:
     to_parity: Annotated[int | None, Member("people_to_parity", least=None)] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedGap:
+class AllowedGap(Frozen):
     """How far apart a limit lets two rates lie: the least ratio of the lower, or the widest gap."""
 
     size: Fraction
@@ -77,8 +75,7 @@ class AllowedGap:
 
 
 @declare_subjects(row="group stratum down up n m power level")
-@dataclass(frozen=True, slots=True)
-class DetectableGap:
+class DetectableGap(Frozen):
     """The smallest gaps to a reference that a test finds in four of five such samples, as shares.
 
     Of the group whose gap may be widest and still go unseen; NaN where no gap of that side would be
@@ -189,8 +186,7 @@ def find_gap_of_smallest(evaluation: Evaluation) -> DetectableGap | None:
     return None if seen is None else seen.at_smallest_side()
 
 
-@dataclass(frozen=True, slots=True)
-class _DetectableGaps:
+class _DetectableGaps(Frozen):
     """The smallest gaps that are found of each group [Z, G], with the samples behind them.
 
     `share` is the rate of the reference, `known` marks the groups that are judged.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +11,7 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
+from fairaudit.frozen import Frozen
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
@@ -22,8 +22,7 @@ _CLOSE = 1e-9
 """Differences as near to a limit are decided by whole numbers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledGroups:
+class PooledGroups(Frozen, eq=False):
     """Pooled groups of people, each with a share that is counted in them: arrays of one shape.
 
     `over` of `under` are integers, of people or (divided by `scale`) of survey weights; `n` counts
@@ -131,8 +130,7 @@ def exceeds(first: PooledGroups, second: PooledGroups, least: Fraction) -> Marks
 
 
 @declare_subjects(row="other difference low high p test")
-@dataclass(frozen=True, slots=True)
-class ShareGap:
+class ShareGap(Frozen):
     """How a group differs from one it shares nobody with: the first minus the other, one test.
 
     `low` and `high` are Newcombe's bounds of the difference, by itself.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from fairaudit.cube import Group, GroupTable
@@ -11,6 +10,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
@@ -18,8 +18,7 @@ from fairaudit.metrics.table_metrics import TableValue
 
 
 @declare_subjects(row="group estimate crowd")
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Frozen):
     """A group (or a crowd: `rest`, `overall`) with its value."""
 
     group: Group
@@ -28,8 +27,7 @@ class Side:
 
 
 @declare_subjects(row="metric value first second outcome")
-@dataclass(frozen=True, slots=True)
-class ComparisonPart:
+class ComparisonPart(Frozen):
     """One comparison behind a value: of which rate (or outcome), its value, and both sides."""
 
     metric: str

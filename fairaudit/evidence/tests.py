@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Beside, Significance
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Evaluation, GroupValues
 from fairaudit.metrics.terms import Correction
 
@@ -28,8 +28,7 @@ StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 """A test statistic: its letter, its value, its degrees of freedom."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Statistic:
+class Statistic(Frozen, eq=False):
     """What a test computes before its p-value, [Z, W]: its letter, values, degrees of freedom."""
 
     letter: str
@@ -37,8 +36,7 @@ class Statistic:
     freedom: tuple[Floats, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SideTest:
+class SideTest(Frozen, eq=False):
     """A test of another hypothesis beside the printed number: its name and p-values.
 
     Such as that groups are alike in every stratum, beside an average over them: where that is
@@ -51,8 +49,7 @@ class SideTest:
     stays_open: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tests:
+class Tests(Frozen, eq=False):
     """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
 
     `index` says which of the `names` is that of each. `key` is what is tested: tests of one key and
@@ -113,8 +110,7 @@ class Tests:
         return CorrectedTests(self, adjusted, tuple(families), correction.words)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CorrectedTests:
+class CorrectedTests(Frozen, eq=False):
     """Tests that are adjusted in each stratum, [Z, W], for the size of its family."""
 
     tests: Tests
@@ -130,8 +126,7 @@ class CorrectedTests:
         return self.tests.significance_at(z, w, adjusted, self.families[z], self.correction)
 
 
-@dataclass(frozen=True, slots=True)
-class JointTest:
+class JointTest(Frozen):
     """The test of one stratum that all groups are alike.
 
     `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these

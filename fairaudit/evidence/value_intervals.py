@@ -7,7 +7,6 @@ One value has the interval of its comparison; a maximum over pairs those of all 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from fairaudit.evidence.simultaneous import (
     find_spread_interval,
     keep_within_reach,
 )
+from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Comparison,
@@ -66,8 +66,7 @@ def explain_few_people(least: int) -> str:
     return f"none: fewer than {least} people"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
+class Intervals(Frozen, eq=False):
     """The ends of the interval of every value, [Z, W]; NaN, and `why`, where there is none.
 
     `other` are the ends of a second interval in which the true value may lie as well: where it is

@@ -8,8 +8,6 @@ interval (`tests_by_interval`).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
@@ -36,6 +34,7 @@ from fairaudit.evidence.tests import (
 )
 from fairaudit.evidence.tests_by_interval import invert_intervals
 from fairaudit.evidence.value_intervals import pair_outcomes
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Disparity,
     Evaluation,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from difflib import SequenceMatcher
 
 from fairaudit.errors import did_you_mean
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     association,
     calibration,

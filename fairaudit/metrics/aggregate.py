@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.cube import Floats, Ints
+from fairaudit.frozen import replace
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.evaluation import (
     Evaluation,

@@ -7,7 +7,6 @@ in strata where both sides have somebody: there the comparison can be made at al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from fairaudit.arrays import Ends, Floats, Marks
 from fairaudit.cube import Group, GroupTable
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.clusters import (
     FEWEST_CLUSTERS,
     AveragedShare,
@@ -31,8 +31,7 @@ from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import mover, proportions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StratifiedAverages:
+class StratifiedAverages(Frozen, eq=False):
     """Both sides' averages, [1, G], and the weight of every stratum in each, [Z, G].
 
     `support` [Z, G] marks the strata where both sides have somebody; `left_out` [Z, G] is the share
@@ -267,8 +266,7 @@ def _of_share(values: GroupValues, share: AveragedShare) -> GroupValues:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class Side(Frozen, eq=False):
     """One side of a comparison in strata: whose clusters, and arrays [Z, G].
 
     The share, the mass of its denominator, the weight of each stratum, and how many independent

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
+from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts
@@ -22,8 +22,7 @@ from fairaudit.stats import calibration, distributions
 _EXACT = "Exact where each bin of the score holds one value; elsewhere within a bound that is told."
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Fitted:
+class _Fitted(Frozen, eq=False):
     """A number of every stratum and group, [Z, G]: value, its spread, what bins hide, people."""
 
     value: Floats

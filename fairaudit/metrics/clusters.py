@@ -9,13 +9,13 @@ A simple method for the analysis of clustered binary data, Biometrics 48:577.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.cube import ClusteredTable
+from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
 from fairaudit.stats import distributions
 
@@ -28,8 +28,7 @@ Slots: TypeAlias = tuple[tuple[int, ...], ...]
 _ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledClusters:
+class PooledClusters(Frozen, eq=False):
     """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
 
     `cells` says of each named cell which labels [Y] and which classes [P] it counts.
@@ -63,8 +62,7 @@ class PooledClusters:
         return _totals(self, self.slots(over), self.slots(under))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterTotals:
+class ClusterTotals(Frozen, eq=False):
     """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
 
     `clusters` [Z, G] are those in which the pooled groups have somebody.
@@ -90,8 +88,7 @@ class ClusterTotals:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusteredShare:
+class ClusteredShare(Frozen, eq=False):
     """A share of people in clusters: its totals, and the sum of its squared residuals, [Z, G].
 
     `floored` is how much the standard error was raised to that of independent rows, as a factor
@@ -164,8 +161,7 @@ class ClusteredShare:
         return lowest[:, None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AveragedShare:
+class AveragedShare(Frozen, eq=False):
     """A share averaged over strata, and its correlation with its reference's: [1, G].
 
     `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
@@ -238,8 +234,7 @@ def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:
     return np.broadcast_to(start + own, (strata, groups))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterEntries:
+class ClusterEntries(Frozen, eq=False):
     """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
 
     `stratum` and `cluster` are those of each row.

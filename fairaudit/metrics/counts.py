@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.frozen import Frozen, field, field_names, replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clusters import PooledClusters
 from fairaudit.metrics.row_sides import Role, RowSides
@@ -20,8 +20,7 @@ Cell: TypeAlias = Any
 """One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfusionCounts:
+class ConfusionCounts(Frozen):
     """The cells of one group, or of all groups in all strata.
 
     The margins exist on their own: a row whose label is not known is `selected` or `rejected` all
@@ -74,7 +73,7 @@ class ConfusionCounts:
         return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
 
 
-_cells = attrgetter(*(cell.name for cell in fields(ConfusionCounts)))
+_cells = attrgetter(*field_names(ConfusionCounts))
 
 
 def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
@@ -98,8 +97,7 @@ def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Frozen):
     """Exact sums of a number over people: arrays [Z, G], or those of one group.
 
     The sum meant is `total / scale`, that of squares `squares / square_scale`; `magnitude` is that
@@ -156,8 +154,7 @@ class Sums:
         return np.asarray(np.where(np.asarray(self.n) > 0, result, np.nan))
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class ScoreCounts:
+class ScoreCounts(Frozen, eq=False):
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
     `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
@@ -178,8 +175,7 @@ class ScoreCounts:
         return ScoreCounts(change(self.people), self.low, self.high, self.everybody)
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class GroupCounts:
+class GroupCounts(Frozen, eq=False):
     """What one table counts: people, and the mass that rates are made of (people, or weights).
 
     `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who

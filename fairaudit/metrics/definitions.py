@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
+from fairaudit.frozen import Frozen, force_setattr
 from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.works import Citation
 
@@ -32,8 +32,7 @@ class Requirement(StrEnum):
     ORDER = "order of the classes"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Frozen):
     """Measures that ask the same question: what they compare, and when to use them."""
 
     compares: str
@@ -84,8 +83,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Frozen):
     """A worked example: the cells of one group and the value that comes out."""
 
     counts: ConfusionCounts
@@ -106,8 +104,7 @@ BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 """Why a metric that is never below parity has no interval."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogueEntry:
+class CatalogueEntry(Frozen, kw_only=True):
     """The words of a record: what `explain` prints and every report cites.
 
     The title is the id in words, unless it is another.
@@ -137,7 +134,7 @@ class CatalogueEntry:
     def __post_init__(self) -> None:
         """Takes the title from the id where none is given; refuses a record without its words."""
         if not self.title:
-            object.__setattr__(self, "title", self.id.replace("_", " ").capitalize())
+            force_setattr(self, "title", self.id.replace("_", " ").capitalize())
         for name in ("means", "caution", "family"):
             if not getattr(self, name):
                 raise ValueError(f"{self.id}: a record says its {name}")
@@ -176,8 +173,7 @@ class Better(StrEnum):
         return _OF_CLASSES.get(self, self)
 
 
-@dataclass(frozen=True, slots=True)
-class Preference:
+class Preference(Frozen):
     """Which way is better of a benefit and of a burden, and why."""
 
     benefit: Better

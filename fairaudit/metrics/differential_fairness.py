@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.clusters import class_effective_n
 from fairaudit.metrics.counts import count_groups

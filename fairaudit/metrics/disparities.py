@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ import numpy as np
 from fairaudit.arrays import Alpha
 from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
+from fairaudit.frozen import Frozen, force_setattr
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, REMAINDER, Fold, OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
@@ -35,8 +35,7 @@ class ComparisonShape(StrEnum):
     TO_REFERENCE = "to_reference"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
+class Sides(Frozen, eq=False):
     """The values that a comparison takes, aligned [Z, G]."""
 
     group: GroupValues
@@ -44,8 +43,7 @@ class Sides:
     everybody: GroupValues
 
 
-@dataclass(frozen=True, slots=True)
-class Rescaling:
+class Rescaling(Frozen):
     """A monotone function of a difference or a ratio, and its inverse."""
 
     apply: Callable[[Any], Any]
@@ -60,8 +58,7 @@ class Rescaling:
 UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(CatalogueEntry):
+class Comparison(CatalogueEntry, kw_only=True):
     """How two groups' values are set against each other; what holds of it stands here alone.
 
     - `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
@@ -242,8 +239,7 @@ class Comparison(CatalogueEntry):
         return (None if width is None else -width, width)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disparity(CatalogueEntry):
+class Disparity(CatalogueEntry, kw_only=True):
     """A criterion: one or more group metrics, each compared, folded to one number.
 
     Family, caution and meaning are those of its first part, unless it says so itself.
@@ -275,7 +271,7 @@ class Disparity(CatalogueEntry):
         }
         for name, text in defaults.items():
             if not getattr(self, name):
-                object.__setattr__(self, name, text)
+                force_setattr(self, name, text)
         CatalogueEntry.__post_init__(self)
 
     @property

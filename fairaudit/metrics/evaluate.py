@@ -6,13 +6,13 @@ and `w` are their indices. `Evaluation` says what each holds.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.cube import GroupTable, Ints, Marks
+from fairaudit.frozen import replace
 from fairaudit.metrics.aggregate import aggregate_groups
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement

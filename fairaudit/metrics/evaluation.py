@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics.average import StratifiedAverages
 from fairaudit.metrics.counts import GroupCounts, count_groups
@@ -28,8 +28,7 @@ ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
 """What gives the value at a stratum and a group as a fraction; None where it is none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Evaluation:
+class Evaluation(Frozen, eq=False):
     """One metric on one table.
 
     `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, RowTable, Sum
 from fairaudit.features import Features
+from fairaudit.frozen import replace
 from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from fairaudit.frozen import Frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
+
+class Fold(Frozen, kw_only=True):
     """How the parts of a criterion become one number, on arrays and on fractions alike.
 
     With `rank` the value is that of one part, the one that ranks highest (the first of equals),

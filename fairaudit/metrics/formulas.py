@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
+from fairaudit.frozen import replace
 from fairaudit.metrics.clusters import ClusteredShare
 from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Example, Requirement
@@ -29,8 +29,7 @@ from fairaudit.stats import means, mover, proportions
 _OF_LABEL = frozenset({"positives", "negatives"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate(GroupMetric):
+class Rate(GroupMetric, kw_only=True):
     """A ratio of sums of cells, which is a share of people (so: binomial) if its `kind` says so.
 
     Any other is made, by `of_share`, of the share of `hits` among its cells: given how many people
@@ -141,8 +140,7 @@ class Rate(GroupMetric):
         return Fraction(sum_cells(counts, self.over), under) if under else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mean(GroupMetric):
+class Mean(GroupMetric, kw_only=True):
     """The plain mean of several rates of one group: a formula of parts, not a share of people."""
 
     parts: tuple[Rate, ...]
@@ -195,8 +193,7 @@ def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
     return sum(known, Fraction(0)) / len(values) if is_known else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Formula(GroupMetric):
+class Formula(GroupMetric, kw_only=True):
     """Any other number of a group.
 
     `value_of` gives value and people, [Z, G], `weighted_n_of` their weight in an average under
@@ -278,8 +275,7 @@ def _sum_text(names: tuple[str, ...]) -> str:
     return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Macro(GroupMetric):
+class Macro(GroupMetric, kw_only=True):
     """The plain mean over classes of a group metric, each class against the rest."""
 
     base: GroupMetric

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import reduce
@@ -15,6 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
+from fairaudit.frozen import Frozen, field
 from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
 from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
@@ -38,8 +38,7 @@ class ValueKind(StrEnum):
     FORMULA = "any other number"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMetric(CatalogueEntry, ABC):
+class GroupMetric(CatalogueEntry, kw_only=True):
     """A number of one group; `bounds` are the values it can take, `takes` its parameters.
 
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
@@ -110,8 +109,7 @@ class GroupMetric(CatalogueEntry, ABC):
         """Its value in one group as a fraction; None where it is undefined, infinite or none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegressionFit:
+class RegressionFit(Frozen, eq=False):
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
     `df` are its degrees of freedom; `why` says of some groups why they have no value.
@@ -128,8 +126,7 @@ class RegressionFit:
         return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class GroupValues:
+class GroupValues(Frozen, eq=False):
     """A group metric in every stratum and group: arrays [Z, G].
 
     `value` is NaN where the denominator is empty and infinite at positive/0. `n` counts people in
@@ -171,8 +168,8 @@ class GroupValues:
     ends: Callable[[Alpha], Ends] | None = None
     method: str = ""
     freedom: Floats | None = None
-    estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict, repr=False)
-    intervals: dict[float, Ends] = field(default_factory=dict, repr=False)
+    estimates: dict[tuple[int, int, float], Estimate] = field(default_factory=dict)
+    intervals: dict[float, Ends] = field(default_factory=dict)
 
     def interval(self, alpha: float) -> Ends:
         """The ends of every value, found once; NaN where there are none."""

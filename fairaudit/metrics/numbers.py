@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairaudit.cube import Floats, Ints
+from fairaudit.frozen import replace
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, Sums
@@ -54,8 +54,7 @@ def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
     return _mean_of(lambda counts: counts.sums[of], sums=of, **(defaults | words))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOf(GroupMetric):
+class FirstOf(GroupMetric, kw_only=True):
     """The first of several group metrics that the data have."""
 
     options: tuple[GroupMetric, ...]

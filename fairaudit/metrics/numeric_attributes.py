@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
@@ -19,8 +19,7 @@ _UNDEFINED = "a number that never varies, in the attribute or the outcome"
 _OF_THE_NUMBER = "The number itself, not its bins; of one attribute at a time."
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Frozen):
     """What a line through points (s, x) is made of, [Z]: people, and sums about the means."""
 
     n: Floats

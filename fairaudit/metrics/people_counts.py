@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +15,7 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 _ALL_CELLS = ("tp", "fp", "fn", "tn")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeopleCount(GroupMetric):
+class PeopleCount(GroupMetric, kw_only=True):
     """The people of a group, or those of one `cell`: counted, whatever they weigh."""
 
     cell: str = ""

@@ -5,17 +5,16 @@ A preset is printed in every report that uses it. Ranges mark values and never j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Bounds
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.works import Citation
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(Frozen):
     """Measures that a source uses together; the first is the one that a limit is set on."""
 
     name: str
@@ -82,8 +81,7 @@ def find_preset(name: str) -> Preset | None:
     return _BY_NAME.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class FairRanges:
+class FairRanges(Frozen):
     """What a source calls fair: ratios between two bounds, differences up to a part of their range.
 
     They mark values in a report and are never a limit.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
+from fairaudit.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import ConfusionCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Example

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Annotated
 
+from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import RARE, Unreadable
 from fairaudit.metrics import (
     Disparity,
@@ -21,8 +21,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.formulas import Macro
 
 
-@dataclass(frozen=True, slots=True)
-class MetricName:
+class MetricName(Frozen):
     """What a spec asks for: the id of a record of the catalogue, and what was made of it.
 
     `compare` is how a rate is compared, null where none is; `macro` whether it is the mean over

@@ -8,12 +8,12 @@ for each level of a control, however many groups or people there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.counts import GroupCounts
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import find_participants_overall, reference_index
@@ -81,8 +81,7 @@ def regress_on_reference(
     return replace(evaluation, strata=table if table.given else None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Controls:
+class _Controls(Frozen, eq=False):
     """The dummies of all L levels of all controls.
 
     `people` [L, G] are those of every level and group, `pairs` [L, L] those of two levels, `apart`

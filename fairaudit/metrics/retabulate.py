@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import ClusteredTable, Floats, GroupTable, Ints, Marks, Sum, Ungrouped
+from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics.counts import Cell, count_groups, mark_cells
 from fairaudit.metrics.formulas import Rate
@@ -129,8 +129,7 @@ _SELECTED = frozenset({"selected", "tp", "fp"})
 """Cells of people who are selected."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairedCounts:
+class PairedCounts(Frozen, eq=False):
     """The people of a rate's denominator by both outcomes, [Z, G]; under weights as many as say so.
 
     `first` are hits of the first outcome alone, `second` of the other alone.

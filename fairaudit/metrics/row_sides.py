@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from fairaudit.cube import NOWHERE, Ints, RowTable
+from fairaudit.frozen import Frozen, replace
 
 
 class Role(StrEnum):
@@ -18,8 +18,7 @@ class Role(StrEnum):
     OVERALL = "overall"
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class RowSides:
+class RowSides(Frozen, eq=False):
     """The people of a table, those who stand at the place of each group, aligned [Z, G].
 
     `group` [Z, 1] is the one group that stands at the place of all; `favourable` says whether the

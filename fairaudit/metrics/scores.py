@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.frozen import replace
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
@@ -45,8 +45,7 @@ CALIBRATION_BINS = 10
 _FEW_VALUES = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked(Formula):
+class Ranked(Formula, kw_only=True):
     """A number that is read from the histogram of a score; what bins hide is its error.
 
     A share of people has its hits, as its value has them, and its people by `counts_of`. A χ² that

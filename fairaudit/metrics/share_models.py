@@ -8,13 +8,13 @@ posterior.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.frozen import replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.counts import GroupCounts, count_groups

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from fairaudit.arrays import Alpha
 from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
+from fairaudit.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.average import (
     StratifiedAverages,
     average_exactly,
@@ -192,8 +192,7 @@ def average_to_reference(
     return replace(evaluation, strata=table, averaged=averages)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SidesInStrata:
+class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
     `compared` [Z] marks the strata that an average takes; `settled` [Z, G] where the value is 0

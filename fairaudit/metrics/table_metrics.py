@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.terms import Minimum, Parameters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableMetric(CatalogueEntry):
+class TableMetric(CatalogueEntry, kw_only=True):
     """A metric of a whole table that is no comparison of rates, such as differential fairness.
 
     `interval` gives the ends [Z] of its interval, found by the way that `method` names;
@@ -62,8 +61,7 @@ class TableMetric(CatalogueEntry):
         return self.value_of(table, minimum, parameters)
 
 
-@dataclass(frozen=True, slots=True)
-class TableValue:
+class TableValue(Frozen):
     """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
 
     Indices are -1 where no pair does. `takes_part` and `n` (people in the denominator) are [Z, G];

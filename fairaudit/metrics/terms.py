@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -12,12 +11,12 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member, Unreadable
 from fairaudit.stats import multiplicity
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Frozen):
     """The parameters of measures, as a spec writes them; None or empty where it does not.
 
     `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `alpha` is
@@ -86,8 +85,7 @@ _NUMBERS = ("smoothing", "concentration", "alpha", "t", "lipschitz")
 NO_PARAMETERS = Parameters()
 
 
-@dataclass(frozen=True, slots=True)
-class Minimum:
+class Minimum(Frozen):
     """What a group must reach to be compared.
 
     `size` people in the denominator; and where a share of people is compared, `events` people
@@ -149,8 +147,7 @@ SINGLE_REFERENCES = frozenset(
 """References that are one group, whatever its rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Frozen):
     """Whom groups are compared with: a policy, and the group it names where it names one."""
 
     policy: ReferencePolicy
@@ -177,12 +174,14 @@ class Weights(StrEnum):
     OWN = "own"
 
 
-@dataclass(frozen=True, slots=True)
-class Average:
+class Average(Frozen):
     """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
 
     weights: Weights
-    levels: Mapping[str, Decimal] = field(default_factory=dict, hash=False)
+    levels: Mapping[str, Decimal] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.weights)
 
     def __str__(self) -> str:
         if self.weights is not Weights.LEVELS:
@@ -261,8 +260,7 @@ class TTest(StrEnum):
     STUDENT = "student"
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(Frozen):
     """The confidence of every interval and test, the correction, and the methods that are chosen.
 
     `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
@@ -292,8 +290,7 @@ class Inference:
 DEFAULT_INFERENCE = Inference()
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Frozen):
     """On what terms a measure is asked: the reference, who is large enough, its parameters.
 
     `average` says how rates are averaged over the strata before they are compared; `of_class` which

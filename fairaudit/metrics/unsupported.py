@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from fairaudit.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class UnsupportedMetric:
+class UnsupportedMetric(Frozen):
     """A notion, why it is no measure here, and the nearest measures by their ids.
 
     `spelt` are its names, one after the other. `how` says how to ask for the nearest where naming

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fairaudit.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Frozen):
     """Where a definition comes from."""
 
     authors: str

@@ -6,7 +6,6 @@ Nothing disappears here without a line in the ledger.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -29,6 +28,7 @@ from fairaudit.cube import (
 )
 from fairaudit.disclosure import Notice
 from fairaudit.errors import NothingToAudit, SpecError
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
@@ -63,8 +63,7 @@ from fairaudit.result import Searched
 from fairaudit.spec import MissingPolicy, Spec, search_spec
 
 
-@dataclass(frozen=True, slots=True)
-class Cubes:
+class Cubes(Frozen):
     """The cube of an audit, the small ones beside it, and notices on how the levels came out.
 
     `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
@@ -180,8 +179,7 @@ def _distributions(
     return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
+class _Cells(Frozen):
     """Raw cells by their audited columns: which stay, and why others leave.
 
     `why` is the number of a reason, a column with its rule, or -1; a row leaves for its first.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
@@ -141,8 +141,7 @@ def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Int
     return [*names, None], with_missing_last(raw_key), labels
 
 
-@dataclass(frozen=True, slots=True)
-class _Levels:
+class _Levels(Frozen):
     """How the levels of a column are read: its attribute, what means missing, what is found."""
 
     attribute: Protected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import product
 
@@ -25,6 +24,7 @@ from fairaudit.cube import (
     name_groups,
 )
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
 from fairaudit.recode.levels import is_value, listing, lookalike
@@ -44,8 +44,7 @@ _MOST_GROUPS = 8
 _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeftOut:
+class LeftOut(Frozen, eq=False):
     """The raw cells of a spec with their audited `codes` [C, K], those that leave among them.
 
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the

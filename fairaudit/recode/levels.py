@@ -6,13 +6,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.frozen import Frozen, replace
 from fairaudit.names import quoted
 from fairaudit.spec import Missing, Protected
 
@@ -133,8 +133,7 @@ def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
     return [Notice(what, Subjects.NOBODY)] if totals else []
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alike:
+class Alike(Frozen, eq=False):
     """Levels of attributes and strata that look like one, and the `cube` in which they are one."""
 
     levels: dict[str, list[list[str]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING
 from fairaudit.planning import is_positive
@@ -119,8 +119,7 @@ def _check_assumed(outcome: Outcome, occurring: set[str], findings: Findings) ->
     return set()
 
 
-@dataclass(frozen=True, slots=True)
-class _Classes:
+class _Classes(Frozen):
     """The classes of an outcome column: levels of equal value are one class.
 
     Numbers and booleans are values (`1` and `1.0` are one), also where other texts stand among

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from fairaudit.cube import (
     distinct_rows,
 )
 from fairaudit.disclosure import Notice, Subjects
+from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
 from fairaudit.raw_scores import RawHistogram, RawScores
 from fairaudit.recode.axes import DROP, Axis
@@ -31,8 +31,7 @@ _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recoding:
+class Recoding(Frozen, eq=False):
     """An audited column of a histogram: its key, the raw key it is made of, and a code for each."""
 
     key: KeyColumn
@@ -60,8 +59,7 @@ class Recoding:
         return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Distribution:
+class Distribution(Frozen, eq=False):
     """How one score is distributed over the audited columns and the label.
 
     A row counts if it has a score and its group is known to the spec; whom another column drops is
@@ -202,8 +200,7 @@ def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AttributeNumbers:
+class AttributeNumbers(Frozen, eq=False):
     """The values of an attribute [B], ascending: people with a known outcome, and selected."""
 
     attribute: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, Role
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import DataError, Seek
+from fairaudit.frozen import Frozen, replace
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
 from fairaudit.plan import Key
@@ -134,8 +134,7 @@ def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class Described(Frozen, eq=False):
     """A feature in the groups [G] of one attribute: people without it, and by level [L, G].
 
     A number has one level, that of everybody who has it.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from fairaudit.frozen import Frozen
 
 if TYPE_CHECKING:
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Frozen):
     """A format: its name for `--format`, its suffixes, and the functions that write it.
 
     A function is named by its module here, which is imported when it is called for the first time.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
+from fairaudit.frozen import Frozen, replace
 from fairaudit.names import printable
 from fairaudit.report.pictures import Picture
 
@@ -22,8 +22,7 @@ class Tone(StrEnum):
     STRONG = "strong"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Frozen):
     """A text in a table; `href` is a relative, percent-encoded address, for formats with links."""
 
     text: str
@@ -31,30 +30,26 @@ class Cell:
     href: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Frozen):
     """The title of a section."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Frozen):
     """Running text."""
 
     text: str
     tone: Tone = Tone.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Frozen):
     """Names and what is to be said of each."""
 
     pairs: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
+class Entries(Frozen):
     """Statements, each behind one word: a status, a kind.
 
     With `is_titled` a statement says up to its first colon what it is about.
@@ -64,8 +59,7 @@ class Entries:
     is_titled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Frozen):
     """Rows under a caption; `numeric` tells which columns are aligned to the right.
 
     With `slim` the first column gives way to the others: it takes a fifth of the page at most.
@@ -79,8 +73,7 @@ class Table:
     slim: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Frozen):
     """A picture, drawn where a format can; a table or a sentence tells the same.
 
     `description` says in words what it shows, for those who do not see it; `note` how to read it.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart
+from fairaudit.frozen import replace
 from fairaudit.metrics import Comparison, Disparity
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TypeAlias
 
 from fairaudit import names
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import find_metric
 from fairaudit.report import asked_comparisons, disparities, numbers, screen, text_pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
@@ -33,8 +33,7 @@ _MOST_TABLES = 6
 """Of comparisons, where the spec sets no limit: the report below has them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Frozen):
     """Lines whose signs stand below each other: all of one width."""
 
     text: str

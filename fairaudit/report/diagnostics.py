@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import Place, Quote
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import (
@@ -57,8 +57,7 @@ _MOST_FAILED = 5
 """So many checks an assertion tells."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Frozen):
     """The line of a spec that sets a limit, cut where the limit begins and where it ends."""
 
     number: int
@@ -67,8 +66,7 @@ class SourceLine:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Frozen):
     """All that is said of a check: a sentence, and labelled lines with everything else.
 
     A line without a label goes on with the one above.
@@ -87,8 +85,7 @@ class Explanation:
         return [f"{label}: {text}" for label, text in by_label(self.facts, separator)]
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Frozen):
     """What a report tells of one check: a sentence, where it is asked, and short labelled lines.
 
     `code` is the metric, `place` the file, line and column of the limit; `value`, `interval` and
@@ -123,8 +120,7 @@ class Diagnostic:
         return Figure(self.headline, f"{', '.join([*values, *rules])}.", self.picture)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditHeadline:
+class AuditHeadline(Frozen):
     """The first lines of a report: the verdict on what, how many checks came out how, of whom."""
 
     verdict: Cell

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Eligibility
 from fairaudit.report import metric_titles, numbers
 from fairaudit.result import AuditResult, RateRow
@@ -16,8 +16,7 @@ WIDEST = "the widest gaps to a reference group"
 """What they are called: to the highest group the gap of a rate may be wider."""
 
 
-@dataclass(frozen=True, slots=True)
-class WidestGap:
+class WidestGap(Frozen):
     """A group and its reference by one rate, in a sentence, and how sure it is.
 
     `is_significant` is None where there is no test, or none that is published.

@@ -7,10 +7,10 @@ says how many are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks
@@ -56,8 +56,7 @@ _OLD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Annotation:
+class _Annotation(Frozen):
     """What is told, how bad it is, and where; `file` where no line is known.
 
     `end_column` is that of the first sign behind the place, 0 where that is not known.

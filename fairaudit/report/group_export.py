@@ -20,7 +20,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,6 +28,7 @@ from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
 from fairaudit.estimate import Estimate, Significance, State, state_of
+from fairaudit.frozen import Frozen
 from fairaudit.report import numbers
 from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
 
@@ -56,8 +56,7 @@ class Kind(StrEnum):
     FLAG = "flag"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Frozen):
     """A column with its name, its kind, and a value for each row."""
 
     name: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fairaudit.errors import FairauditError
+from fairaudit.frozen import Frozen
 from fairaudit.report import diagnostics, numbers, summary
 from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
@@ -66,8 +66,7 @@ _CHECK = {
 _CHECKS = {"spec": Kind.TEXT, "data": Kind.TEXT, **_CHECK, "report": Kind.TEXT}
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Frozen):
     """An answer, and the names of the files that hold its report, by their format."""
 
     answer: Answer

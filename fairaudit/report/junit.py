@@ -7,10 +7,10 @@ that XML does not have are spelled out, all others written as references.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from fairaudit.errors import FairauditError
+from fairaudit.frozen import Frozen
 from fairaudit.names import printable
 from fairaudit.report import checks, numbers
 from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place
@@ -26,8 +26,7 @@ _ELEMENT = {
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Frozen):
     """A test case: its name, the element that says how it came out, and that element's words.
 
     A case that passes has no element; its words then stand in `system-out`.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fairaudit.errors import WORST_FIRST
+from fairaudit.frozen import Frozen, replace
 from fairaudit.report import comment, content, summary
 from fairaudit.report.blocks import (
     Cell,
@@ -44,8 +44,7 @@ _Section: TypeAlias = tuple[str, list[CommentBlock]]
 """A heading, and what stands under it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Frozen):
     """A block as Markdown: what can only stand whole, and rows that may be cut."""
 
     before: str
@@ -58,8 +57,7 @@ class _Part:
         return "\n".join([*lines, *rows]) + (f"\n\n{self.after}" if self.after else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Fold:
+class _Fold(Frozen):
     """A section that is folded away, with sections inside it."""
 
     title: str

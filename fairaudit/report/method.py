@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from fairaudit import names
 from fairaudit.estimate import State
+from fairaudit.frozen import Frozen
 from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_POSITIVE_RATE,
@@ -24,8 +24,7 @@ _MANY = 20
 """Of so many comparisons one is expected to lie outside its 95 % interval by chance alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Frozen):
     """What a reader should hold against a report: a word for it, and the text where it applies.
 
     Each has a section of its name in docs/method.md.

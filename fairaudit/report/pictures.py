@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from fairaudit.frozen import Frozen
 from fairaudit.report import numbers
 
 
@@ -19,8 +19,7 @@ class Mark(StrEnum):
     ASIDE = "aside"
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Frozen):
     """A value on a line of its own; `panel` is the heading it stands under, `mark` what it is.
 
     `text` is written beside it. A value that is no finite number is only written. A `strong` one
@@ -37,8 +36,7 @@ class Interval:
     strong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Frozen):
     """A line across the rows of a panel: the value of the reference, or a limit by its label."""
 
     value: float
@@ -47,8 +45,7 @@ class Rule:
     is_limit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Frozen):
     """Values below each other with their intervals, beside references and limits.
 
     `percent` writes the axis in per cent; `domain` is the part of the axis that is shown.
@@ -61,8 +58,7 @@ class Intervals:
     domain: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Frozen):
     """Sizes below each other from 0 on, as rows of `Intervals` without bounds."""
 
     axis: str
@@ -70,8 +66,7 @@ class Bars:
     percent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Frozen):
     """A point of a line; x is a number, or a name where the axis has names."""
 
     x: float | str
@@ -80,8 +75,7 @@ class Point:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Frozen):
     """Points that belong together, in their order.
 
     `text` is written beside its name; `strong` is the one that the others are seen against.
@@ -93,8 +87,7 @@ class Line:
     strong: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Frozen):
     """Lines over a common axis; `diagonal` where both axes are shares and equality is a line.
 
     `percent` writes the upright axis in per cent, `percent_across` the other one. An axis of names
@@ -111,8 +104,7 @@ class Lines:
     domain: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Frozen):
     """A subset in its column (`level` counts from 0), `text` its value, `shade` from 0 to 1.
 
     Without a shade there is no number to colour it by.
@@ -124,8 +116,7 @@ class Node:
     shade: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Lattice:
+class Lattice(Frozen):
     """Subsets in columns, the smaller ones before those that contain them; edges join indices."""
 
     nodes: Sequence[Node]

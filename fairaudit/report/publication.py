@@ -6,7 +6,6 @@ As the summary of a bias audit has them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
@@ -33,8 +33,7 @@ _STANDINGS = {
 """What stands in place of the ratio of a group that is not compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Frozen):
     """A group as it is printed: its people, how many of them are selected, the rate, the ratio."""
 
     group: Group
@@ -42,8 +41,7 @@ class _Row:
     standing: Eligibility
 
 
-@dataclass(frozen=True, slots=True)
-class _Published:
+class _Published(Frozen):
     """A table: the rate's metric, what the ratio is called, whose they are, by what, the rows."""
 
     metric: str

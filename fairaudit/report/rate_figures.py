@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from fairaudit import names
 from fairaudit.cube import Grouping
+from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import metric_titles, numbers, pictures

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import compress, groupby
 
 from fairaudit import names
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
@@ -15,8 +15,7 @@ from fairaudit.result import AuditResult, RateRow
 from fairaudit.verdict import Check
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Frozen):
     """A column beside the groups; one without a head is the interval.
 
     `is_ratio` tells a comparison with one group, a ratio or a difference: another than the spec

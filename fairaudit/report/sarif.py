@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from fairaudit.errors import FairauditError, Place, SpecError
+from fairaudit.frozen import Frozen
 from fairaudit.inputs import is_file
 from fairaudit.names import printable
 from fairaudit.report import checks, explain, json, markdown
@@ -73,8 +73,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     return json.written({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Frozen):
     """A finding that is no plain pass, of which answer, and it in words."""
 
     answer: Answer

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from fairaudit import names
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Disparity, find_metric
 from fairaudit.report import (
     asked_comparisons,
@@ -66,8 +66,7 @@ def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
         yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
 
 
-@dataclass(frozen=True, slots=True)
-class _Versions:
+class _Versions(Frozen):
     """What can be printed of one diagnostic, from its headline to the whole."""
 
     headline: Sequence[Line]

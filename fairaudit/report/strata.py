@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby, islice
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers, pictures
@@ -65,8 +65,7 @@ def _conditional_cells(row: ComparisonRow) -> list[Cell]:
     return [*map(Cell, (measure, who or numbers.subset(row.by), where, value))]
 
 
-@dataclass(frozen=True, slots=True)
-class WeighedStratum:
+class WeighedStratum(Frozen):
     """A stratum where both sides have somebody: their counts, and the weight of the stratum."""
 
     stratum: Group

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import FairauditError
+from fairaudit.frozen import Frozen
 from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.result import Answer, AuditResult, Verdict
@@ -140,8 +140,7 @@ def verdicts(answers: Sequence[Answer]) -> str:
     return ", ".join(f"{numbers.whole(counted[word])} {word}" for word in _WORST if counted[word])
 
 
-@dataclass(frozen=True, slots=True)
-class _Audit:
+class _Audit(Frozen):
     """An answer by the name it has among others."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from fairaudit.frozen import Frozen
 from fairaudit.names import printable, width
 from fairaudit.report.blocks import Cell
 
@@ -22,8 +22,7 @@ _ASCII = str.maketrans(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Frozen):
     """A line of cells side by side; what does not fit goes on below, `indent` columns in."""
 
     cells: Sequence[Cell]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeGuard
 
 from fairaudit.estimate import Estimate
+from fairaudit.frozen import Frozen, replace
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
@@ -33,8 +33,7 @@ _NAMED = 3
 _MOST_INTERVALS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Trend:
+class _Trend(Frozen):
     """A check of one spec in its files, in their natural order; `failed` have no result at all.
 
     `values` are those of every group that it judges, file by file: each group is followed by

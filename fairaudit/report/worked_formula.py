@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit import names
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.folds import REMAINDER, Fold
@@ -31,8 +31,7 @@ _FOLD_WORDS = {"mean magnitude": "mean of magnitudes"}
 """What a fold is called in a formula, where that is not its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Frozen):
     """What is written, and what it comes to; `exact` where all that is written is integers."""
 
     text: str
@@ -40,8 +39,7 @@ class Term:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Frozen):
     """One line of the working: of what, its formula in words, and the filled-in one."""
 
     what: str

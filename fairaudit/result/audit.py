@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
@@ -61,8 +61,7 @@ class FailOn(StrEnum):
 
 
 @declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
-@dataclass(frozen=True, slots=True)
-class DataFile:
+class DataFile(Frozen):
     """A file that was read; `lines` are the physical ones of a CSV file, the header included.
 
     `modified` is when it was last written, to the second.
@@ -74,8 +73,7 @@ class DataFile:
     lines: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Frozen):
     """A piece of a spec that the spec named: since when it holds, its source, and its `text`."""
 
     name: str
@@ -94,8 +92,7 @@ class Profile:
     nested="files rows",
     hidden={"weight_error": 0.0, "files": ()},
 )
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Frozen):
     """What was run on what: enough to run it again.
 
     With `suppress_below` small counts are hidden, and every number that would tell them is None.
@@ -139,8 +136,7 @@ class Provenance:
     "scores curves waivers",
     hidden={"model_changes": (), "features": (), "local_rates": ()},
 )
-@dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(Frozen):
     """Everything an audit found. `fail_on` decides from which status on it fails.
 
     `earlier` is the result it was compared with, if any; `searched` are the columns that a search
@@ -353,8 +349,7 @@ def is_open(finding: Finding) -> bool:
     return warned or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Frozen):
     """What came of one spec on one set of data; `data` names the file where each has its own."""
 
     spec: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence.method_names import name_interval, name_test
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,
@@ -24,8 +23,7 @@ from fairaudit.metrics.example import describe_example
     nobody="id title family compares use means formula values direction needs takes caution "
     "elsewhere source aliases interval test example version",
 )
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Frozen):
     """A metric in words, as `explain` prints it."""
 
     id: str

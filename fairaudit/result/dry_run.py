@@ -5,18 +5,17 @@ It tells no rate, no value and no verdict. Of a report to publish it holds what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import Notice
 from fairaudit.evidence.people_affected import DetectableGap
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, Member
 from fairaudit.verdict import AnyCheck, NotEvaluated
 
 
-@dataclass(frozen=True, slots=True)
-class LevelPreview:
+class LevelPreview(Frozen):
     """A level as it is audited: its rows and people, and the levels of the data that become it.
 
     `sources` is empty where it is a part of a number; None among them is a missing value. `role` is
@@ -31,8 +30,7 @@ class LevelPreview:
     is_rare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPreview:
+class ColumnPreview(Frozen):
     """A column of the spec: its role, where it is read and how, and its levels if it has such."""
 
     name: str
@@ -42,8 +40,7 @@ class ColumnPreview:
     levels: tuple[LevelPreview, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingPreview:
+class GroupingPreview(Frozen):
     """The known groups of a grouping: how many, how many are compared, and the smallest one.
 
     `empty` are combinations of levels that nobody has. The smallest one has `n` people of a known
@@ -59,8 +56,7 @@ class GroupingPreview:
     n: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckPreview:
+class CheckPreview(Frozen):
     """A check before it is judged: whether it can be, and if not, why.
 
     `is_evaluable` is None without data. `not_judged` are the groups that it leaves out.
@@ -77,8 +73,7 @@ class CheckPreview:
     finds_limit: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Frozen):
     """What the audit takes: rows and bytes to read, cells to count, and passes over the data.
 
     `further_passes` are those before or after the one that counts, with what they are for. What is
@@ -92,8 +87,7 @@ class Cost:
     further_passes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Frozen):
     """What a run would do, without its results; `cost` is None where no data was looked at."""
 
     spec: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from fairaudit import names
@@ -13,6 +12,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.json_marks import (
     FLAT,
     RARE,
@@ -30,8 +30,7 @@ from fairaudit.metrics import (
     nested="counts",
     hidden={"standing": Eligibility.SUPPRESSED},
 )
-@dataclass(frozen=True, slots=True)
-class GroupRow:
+class GroupRow(Frozen):
     """A group: its people, its share of the known ones, and their outcomes; None is suppressed."""
 
     of: str
@@ -54,8 +53,7 @@ class GroupRow:
     compared="reference difference ratio",
     hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
-@dataclass(frozen=True, slots=True)
-class RateRow:
+class RateRow(Frozen):
     """A rate of one group, beside the group that its table compares with.
 
     Difference and ratio are None where they are suppressed. `averaged` are the columns over whose
@@ -88,8 +86,7 @@ class RateRow:
     compared="takes_part",
     hidden={"estimate": HIDDEN, "parts": (), "first": (), "second": ()},
 )
-@dataclass(frozen=True, slots=True)
-class ComparisonRow:
+class ComparisonRow(Frozen):
     """A comparison: of one group with its reference, or over all groups (`group` is then None).
 
     `averaged` are the columns over whose strata rates were averaged before; `takes_part` is None
@@ -132,8 +129,7 @@ class ComparisonRow:
     row="estimate first second parts decided_by departure",
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
 )
-@dataclass(frozen=True, slots=True)
-class LatticeEntry:
+class LatticeEntry(Frozen):
     """The worst value of one measure in one subset, its witness, and whether a limit looked."""
 
     metric: str
@@ -157,8 +153,7 @@ class LatticeEntry:
     nested="entries appears",
     hidden={"entries": (), "appears": ()},
 )
-@dataclass(frozen=True, slots=True)
-class LatticeRow:
+class LatticeRow(Frozen):
     """One subset of the protected attributes.
 
     `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
@@ -181,8 +176,7 @@ class LatticeRow:
     nobody="of by parameters",
     row="epsilon factor twice bounds_subsets regime low high unbounded",
 )
-@dataclass(frozen=True, slots=True)
-class EpsilonReading:
+class EpsilonReading(Frozen):
     """How to read ε of the full intersection (Foulds & Pan §3).
 
     `low` and `high` are the ends of its interval, None where there is none. `factor` is e^ε, the
@@ -211,8 +205,7 @@ class EpsilonReading:
     nested="lowest highest median",
     hidden={"suppressed": True},
 )
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
+class ScoreRow(Frozen):
     """A score in one group, or among everybody.
 
     The median lies between both of its numbers: equal where its bin holds one value. `auc` may be
@@ -240,8 +233,7 @@ class ScoreRow:
     never="feature by group known n missing mean deviation lowest highest median levels commonest "
     "entropy",
 )
-@dataclass(frozen=True, slots=True)
-class FeatureRow:
+class FeatureRow(Frozen):
     """A feature of the people of one group, or of everybody: numbers, or levels.
 
     The median lies between both of its numbers. `entropy` is that of the levels, in bits.
@@ -264,8 +256,7 @@ class FeatureRow:
 
 
 @declare_subjects(never="at rate low high people")
-@dataclass(frozen=True, slots=True)
-class LocalRate:
+class LocalRate(Frozen):
     """The selection rate near a value of a numeric attribute, of so many people's worth."""
 
     at: float
@@ -276,8 +267,7 @@ class LocalRate:
 
 
 @declare_subjects(never="attribute of bandwidth points")
-@dataclass(frozen=True, slots=True)
-class LocalRates:
+class LocalRates(Frozen):
     """How the selection rate runs along a numeric attribute: a smoother, and its band."""
 
     attribute: str
@@ -287,8 +277,7 @@ class LocalRates:
 
 
 @declare_subjects(row="lowest highest n mean_score share low high")
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Frozen):
     """One bin of a calibration curve: its scores, its people, and the share of positives.
 
     `low` and `high` bound that share by Wilson's interval.
@@ -304,8 +293,7 @@ class Calibration:
 
 
 @declare_subjects(row="at selected true_positive_rate false_positive_rate")
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Frozen):
     """What selecting all scores of at least `at` would do; a rate of nobody is None."""
 
     at: float
@@ -319,8 +307,7 @@ class Threshold:
     row="calibration thresholds suppressed",
     hidden={"calibration": (), "thresholds": (), "suppressed": True},
 )
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Frozen):
     """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
 
     column: Annotated[str, Member("score")]
@@ -333,8 +320,7 @@ class Curve:
 
 
 @declare_subjects(nobody="columns left_out")
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Frozen):
     """The columns that the spec does not name and a search for reversals conditioned on.
 
     `left_out` says of each other one why it was not.
@@ -349,8 +335,7 @@ class Searched:
     never="metric first second by stratum group standing n both first_only second_only neither "
     "first_value second_value difference low high significance",
 )
-@dataclass(frozen=True, slots=True)
-class ModelChange:
+class ModelChange(Frozen):
     """A rate of the same people by two models: who is counted by both, by one alone, by neither.
 
     `difference` is the rate by `second` minus that by `first`, with its interval and McNemar's

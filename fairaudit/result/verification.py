@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fairaudit.cube import Group
 from fairaudit.errors import Place
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member
 
 
-@dataclass(frozen=True, slots=True)
-class TableFault:
+class TableFault(Frozen):
     """What cannot be true: by which rule, of which group, in which row, and why."""
 
     rule: str
@@ -20,8 +19,7 @@ class TableFault:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Frozen):
     """Published tables, how many rows they have, and what cannot be true of them."""
 
     tables: tuple[str, ...]

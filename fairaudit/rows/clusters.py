@@ -6,12 +6,11 @@ discrimination in automated decision making, Knowl Inf Syst 35:613, doi:10.1007/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen
 from fairaudit.rows.design import Design, design, one_thread
 from fairaudit.strata_models import ClusterModel, LinearScore
 
@@ -22,8 +21,7 @@ _STARTS = 10
 """So often k-means starts anew; the closest clusters of all starts are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterFit:
+class ClusterFit(Frozen):
     """Fitted clusters, the largest first, with the people in each.
 
     `explained` is the share of the features' variance that lies between clusters. Without a

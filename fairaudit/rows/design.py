@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.errors import UsageError
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen
 from fairaudit.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class Design(Frozen, eq=False):
     """A matrix [N, D] of the features that vary, and how it reads them.
 
     First the standardised numbers, then the indicators of one category after the other.

@@ -7,12 +7,11 @@ Kamiran, Ali & Zhang (2013), Controlling attribute effect in linear regression, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen
 from fairaudit.rows import logistic
 from fairaudit.rows.design import design, one_thread
 from fairaudit.strata_models import SCORE_DECIMALS, PropensityModel
@@ -21,8 +20,7 @@ _LEAST = 2
 """So many people a side needs: the score of one alone spans no range."""
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Frozen):
     """The people of one side, how many have no counterpart, and the range of their scores."""
 
     people: int
@@ -31,8 +29,7 @@ class Side:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class PropensityFit:
+class PropensityFit(Frozen):
     """A propensity model and the people it was fitted to: the members of a group, and all others.
 
     Without a `model` there is a `reason`.

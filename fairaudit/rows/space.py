@@ -7,17 +7,15 @@ are equal in every feature are one profile, so crowds of equals cost no more tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
+from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class Points(Frozen, eq=False):
     """Points of a space: standardised numbers [P, D] and codes of categories [P, Q]."""
 
     numbers: Floats
@@ -31,8 +29,7 @@ class Points:
         return Points(self.numbers[places], self.codes[places])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class Space(Frozen, eq=False):
     """Where people stand: the profile of each of [N] people, and the points of profiles.
 
     `person` [P] is one person of each profile, whose `numbers` and `codes` are the features that

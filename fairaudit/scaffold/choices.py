@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from fairaudit import names
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.recode.levels import canonical
 from fairaudit.scaffold.roles import (
     MOST_GROUPS,
@@ -36,8 +36,7 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(Frozen):
     """The columns of an audit by role; `counts` are columns of people by the level they count.
 
     `positives` are values, or cuts such as `>=0.5`: each outcome takes those that fit it. What was

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
+from fairaudit.frozen import Frozen
 from fairaudit.provenance import today
 from fairaudit.recode.levels import canonical, is_like_missing
 
@@ -83,8 +83,7 @@ _IDS = frozenset(_ID_WORDS.split())
 """What columns of counts count, by a word of their names; and words of names of ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Frozen):
     """A column that may have a role, and why."""
 
     column: ColumnProfile

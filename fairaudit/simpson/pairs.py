@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import GroupValues
 from fairaudit.simpson.records import GroupRate, Reversal, ReversalKind, Stratum
 
@@ -18,8 +18,7 @@ NEAR = 1e-9
 """Closer than this to the floor, fractions decide instead of floats."""
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(Frozen, dict=True):
     """Both groups of a pair over the strata they share, as integer arrays [Z]."""
 
     over: tuple[Ints, Ints]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, NamedTuple, TypeAlias
@@ -12,6 +11,7 @@ from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Significance
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import POSITIVE, WRITTEN, Member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
@@ -90,8 +90,7 @@ class PairChoice(StrEnum):
 
 
 @declare_subjects(row="stratum first second weight significance")
-@dataclass(frozen=True, slots=True)
-class Stratum:
+class Stratum(Frozen):
     """One value of the conditioning columns: both groups' rates there, its weight, its test.
 
     The family of its test are the strata of its pair; None where no test can be made.
@@ -113,8 +112,7 @@ class Stratum:
     row="p odds_low odds_high difference difference_low difference_high homogeneity interaction "
     "opposite"
 )
-@dataclass(frozen=True, slots=True)
-class CombinedStrata:
+class CombinedStrata(Frozen):
     """What the strata say together of both groups; a number that does not exist is None.
 
     `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
@@ -136,8 +134,7 @@ class CombinedStrata:
 
 
 @declare_subjects(row="value low high")
-@dataclass(frozen=True, slots=True)
-class ExplainedShare:
+class ExplainedShare(Frozen):
     """The share 1 - standardized / crude, with its interval; None where that is unbounded.
 
     Below 0 the gap is wider at an equal mix, above 1 it points the other way.
@@ -155,8 +152,7 @@ class ExplainedShare:
     "adjusted strata off_support incomplete explained",
     anybody="significance",  # in the family of all comparisons
 )
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Frozen):
     """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
 
     All differences are first minus second of the pair, on complete cases and common support, so
@@ -254,8 +250,7 @@ class Reversal:
         return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
 
 
-@dataclass(frozen=True, slots=True)
-class ReversalScan:
+class ReversalScan(Frozen):
     """What to look for: rates of one outcome, between groups of attributes, given some columns.
 
     With `search` also given each column of the data that the spec does not name.
@@ -273,8 +268,7 @@ class ReversalScan:
     search: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ScanResult:
+class ScanResult(Frozen):
     """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
 
     `too_many` says which attributes have more groups than are compared pair by pair. `repeated` are

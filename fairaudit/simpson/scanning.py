@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -11,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.cube import Group, Grouping, GroupTable, Ints, Marks
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Eligibility,
     GroupValues,

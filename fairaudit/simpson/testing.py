@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.cube import Floats, Ints
 from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, compare_shares, name_share_test
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import GroupValues
 from fairaudit.metrics.terms import Inference
 from fairaudit.simpson.pairs import count_rate
@@ -30,8 +30,7 @@ _NO_GAP = 1e-12
 """A gap that is no larger has no shares."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairTests:
+class PairTests(Frozen):
     """What tests say of a pair over the strata that both share."""
 
     crude_p: float | None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 from fairaudit.cube import UNKNOWN
 from fairaudit.errors import Fault, did_you_mean
+from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema
 from fairaudit.spec.column_model import Age, Combination, Derivation, Difference, Protected

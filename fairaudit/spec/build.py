@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path as FilePath
 
 from fairaudit.errors import SpecError, did_you_mean
+from fairaudit.frozen import replace
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
 from fairaudit.metrics.terms import Inference

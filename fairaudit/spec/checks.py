@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from fairaudit.cube import Grouping
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import Fault
 from fairaudit.evidence import explain_no_interval, explain_no_test
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Bounds,
     Disparity,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -13,6 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.spec.text import Text
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -56,8 +56,7 @@ def format_edge(edge: Decimal) -> str:
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
 
-@dataclass(frozen=True, slots=True)
-class Age:
+class Age(Frozen, tag=True):
     """The completed years from a date to a day, or to the date in another column."""
 
     born: Text
@@ -79,8 +78,7 @@ class Age:
         return f"(years from {self.born.value} to {self.at.value})"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Frozen, tag=True):
     """A number less that of another column, or the days from the other date to this one."""
 
     column: Text
@@ -97,8 +95,7 @@ class Difference:
         return f"({self.column.value} - {self.minus.value})"
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
+class Combination(Frozen, tag=True):
     """Several columns as one, whose levels are those of all of them together."""
 
     texts: tuple[Text, ...]
@@ -113,8 +110,7 @@ Derivation: TypeAlias = Age | Difference | Combination
 """What makes a column of each row."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountColumns:
+class CountColumns(Frozen):
     """Counts of people that stand side by side in a row, each of one level of an outcome.
 
     With a `total` the people of it that no other column counts are of the level `rest`.
@@ -135,8 +131,7 @@ class CountColumns:
         return (*self.levels, *([] if self.total is None else [self.rest]))
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarityColumns:
+class SimilarityColumns(Frozen):
     """The columns in which people are alike or not: numbers, and texts that match or do not."""
 
     numeric: tuple[Text, ...] = ()
@@ -155,8 +150,7 @@ class SimilarityColumns:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PropensityStrata:
+class PropensityStrata(Frozen):
     """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
 
     Without a group it is everybody outside the reference, or one of two groups.
@@ -168,8 +162,7 @@ class PropensityStrata:
     bins: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterStrata:
+class ClusterStrata(Frozen):
     """`k` clusters of people whose features are alike."""
 
     features: SimilarityColumns
@@ -180,8 +173,7 @@ class ClusterStrata:
 ModelledStrata: TypeAlias = PropensityStrata | ClusterStrata
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
+class Protected(Frozen):
     """A protected attribute, or a stratum: where it is read and how it is recoded.
 
     `codebook` are the levels that may occur, `labels` the names of codes. An edge of `bins` belongs
@@ -235,8 +227,7 @@ class Protected:
         return (f"under {edges[0]}", *middle, f"{edges[-1]} and over") if edges else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Frozen):
     """A cut on a number: positive where every bound that is given holds.
 
     `beyond` is a share of the people: those above its quantile, which is yet to be found.
@@ -255,8 +246,7 @@ class Threshold:
         return (*map(float, from_here), *(math.nextafter(float(edge), math.inf) for edge in beyond))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """A label, prediction, decision or number: its column and which of its values are positive.
 
     Without `positive` only measures of all classes (differential fairness) can be asked of it. The

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.errors import did_you_mean, suggest_known
+from fairaudit.frozen import Frozen, replace
 from fairaudit.spec import column_schema
 from fairaudit.spec.attributes import read_attribute, read_strata
 from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected, SimilarityColumns
@@ -17,8 +17,7 @@ from fairaudit.spec.outcomes import read_outcome, read_predictions
 from fairaudit.spec.text import Draft, Path, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Groupings:
+class Groupings(Frozen):
     """The columns that groupings are made of."""
 
     protected: tuple[str, ...]
@@ -38,8 +37,7 @@ class Groupings:
         return _expand(words, self.strata, (*self.strata, *others), fault)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Frozen):
     """What each column of the data is to the audit."""
 
     protected: tuple[Protected, ...]

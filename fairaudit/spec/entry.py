@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairaudit.cube import Grouping
 from fairaudit.errors import suggest_known
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
     MODELS,
     Disparity,
@@ -40,8 +40,7 @@ _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Frozen, dict=True):
     """What all entries of `metrics` share: the rest of the spec."""
 
     draft: Draft
@@ -85,8 +84,7 @@ class Context:
         return replace(reference, group=tuple((name, levels[name]) for name in by))
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """An entry of `metrics`, where it stands, and the metric that it names."""
 
     context: Context

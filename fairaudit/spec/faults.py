@@ -6,12 +6,12 @@ What pydantic reports is put in words here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import Document, Path, Tree
@@ -94,8 +94,7 @@ _STAND_IN: Tree = {"metric": "differential_fairness"}
 """What stands for an entry of `metrics` that is faulty, while the others are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Frozen):
     """A validated spec; with faults, what is left of it without the faulty parts.
 
     `skipped` are the numbers of the entries of `metrics` that are faulty: they hold a stand-in.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from fairaudit.cube import ExcludeBelow, Grouping
 from fairaudit.disclosure import Notice
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -50,8 +50,7 @@ class MissingPolicy(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class CsvFormat:
+class CsvFormat(Frozen):
     """How a CSV file is written; `header` names the columns of one whose first line is a row."""
 
     separator: str
@@ -70,8 +69,7 @@ class CsvFormat:
         return line + self.first_row - 2
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Frozen):
     """What counts as missing, and what becomes of it by the role of the column.
 
     The defaults are those of `schema.MissingRules`: what equals them is no part of a fingerprint.
@@ -86,8 +84,7 @@ class Missing:
     numbers: MissingPolicy = MissingPolicy.ASIDE
 
 
-@dataclass(frozen=True, slots=True)
-class MetricRequest:
+class MetricRequest(Frozen):
     """A metric to report: of which outcome, for which groupings, in which strata.
 
     The reference of its `terms` is as the spec writes it; `references` holds the resolved one for
@@ -144,8 +141,7 @@ class MetricRequest:
         return {name: value for name, value in self.options.items() if name not in others}
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Frozen):
     """What the data must hold: how many rows, and levels that must occur."""
 
     at_least: int | None = None
@@ -153,8 +149,7 @@ class Expected:
     levels: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(Frozen):
     """An audit spec, read and resolved.
 
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further

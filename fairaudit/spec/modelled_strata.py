@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from fairaudit.errors import did_you_mean, suggest_known
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema, schema
@@ -91,8 +91,7 @@ def _refuse_company(draft: Draft, shape: schema.AuditSpec) -> None:
         draft.fault(("suppress_below",), message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Frozen):
     """Reads models: of which attribute, and by which of the declared features."""
 
     draft: Draft

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
+from fairaudit.frozen import replace
 from fairaudit.spec import column_schema
 from fairaudit.spec.column_model import (
     COUNTED_LEVEL,

@@ -7,12 +7,12 @@ for `metrics`, which are those of both. Each report prints the profiles that it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import date
 from pathlib import Path as FilePath
 
 from fairaudit import inputs
 from fairaudit.errors import Fault, Place, SpecError, suggest_known
+from fairaudit.frozen import replace
 from fairaudit.result import Profile
 from fairaudit.spec.text import Document, Path, Tree, read
 

@@ -7,13 +7,13 @@ is strictly above the 97 % one, so it never selects more. Bins by quantiles begi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import SpecError
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
@@ -24,8 +24,7 @@ Quantile: TypeAlias = tuple[str, Fraction]
 """A column of numbers, and the share of the people at or below."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Frozen):
     """A quantile that was found, with the people above, at and below it."""
 
     value: float

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from fairaudit.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
+from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import OPTION
 from fairaudit.spec.text import HALF, Document, Path, Tree, is_broken, read, written
 
@@ -27,8 +27,7 @@ _ELSEWHERE = {
 """Keys that name files, which a run finds before it reads a spec; and what to do instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(Frozen):
     """One setting: where each step of its path stands, and its value, from `start` on."""
 
     place: Place

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import count
 from pathlib import PurePath
@@ -18,6 +17,7 @@ import yaml
 
 from fairaudit import inputs
 from fairaudit.errors import Fault, Place, Quote, SpecError
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.result import Profile
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
@@ -42,8 +42,7 @@ _LONGEST = 1_000
 _QUOTES = "if this is meant as a text, put it in quotes"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Frozen):
     """A text of the spec and how to find it there: its path, and its place."""
 
     value: str
@@ -56,8 +55,7 @@ class Text:
         return Fault(message, self.path, self.place, self.source)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Frozen):
     """A spec as a tree of texts; `keys` and `values` tell where each stands, `ends` up to where.
 
     Of a spec that names a profile `others` are the lines of that, by its name, and `own_metrics`
@@ -119,8 +117,7 @@ class Document:
         return Quote(start.line, start.column, last, text) if start.column < last else None
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Frozen):
     """A spec while it is read: its document, and every fault that was found in it so far."""
 
     document: Document

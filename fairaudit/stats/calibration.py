@@ -9,12 +9,12 @@ number knows how far what the bins hide may have moved it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.frozen import Frozen
 
 _STEPS = 100
 _CLOSE = 1e-11
@@ -22,8 +22,7 @@ _DECILES = 10
 _FEWEST_EXPECTED = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreBins:
+class ScoreBins(Frozen, eq=False):
     """People of one group by ascending bin of a score, with the range of each bin."""
 
     positive: Floats

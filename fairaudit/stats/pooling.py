@@ -10,12 +10,12 @@ grid, and over all τ by their evidence. Each group's own likelihood is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
+from fairaudit.frozen import Frozen
 
 CONSTANT_DEVIATION = 5.0
 LEVEL_DEVIATION = 2.5
@@ -33,8 +33,7 @@ _COARSE, _FINE = (np.sinh(np.linspace(-4.5, 4.5, count))[:, None] for count in (
 """Places around the middle, in standard deviations: fine inside, and 45 of them wide."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledShares:
+class PooledShares(Frozen, eq=False):
     """The posterior of each group's share: its mean [G], and the logit's distribution [Q, G].
 
     `below` and `above` are the logarithms of the probability on either side of each logit.
@@ -110,8 +109,7 @@ class _Posterior(NamedTuple):
     evidence: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Model:
+class _Model(Frozen, eq=False):
     """Hits and trials of the groups, and the effects that make up their logits."""
 
     hits: Floats

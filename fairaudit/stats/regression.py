@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
+from fairaudit.frozen import Frozen
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""
@@ -15,8 +14,7 @@ _OPEN = 1e-6
 """What is left of a factor is rounding, if it is a smaller share of the largest one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class Fit(Frozen, eq=False):
     """Coefficients, [P], and what is left over.
 
     `products` is X'X and `inverse` a generalized inverse of it, 0 where there is no coefficient.

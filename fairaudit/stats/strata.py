@@ -6,19 +6,17 @@ side, or where all have the same outcome, tells nothing about odds and counts fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats
+from fairaudit.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _RANK = 1e-10
 """A direction whose variance is a smaller share of the largest one is none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MantelHaenszel:
+class MantelHaenszel(Frozen, eq=False):
     """What strata say together: a test, the common odds ratio, the common difference of shares."""
 
     statistic: Floats

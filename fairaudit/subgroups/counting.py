@@ -7,12 +7,12 @@ contains it, so what is too small is not looked at any deeper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.counts import count_groups
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
@@ -25,8 +25,7 @@ MOST_DEEP = 4
 """Of more conditions at once no subgroup is told from chance, and none is easily understood."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubgroupSearch:
+class SubgroupSearch(Frozen):
     """Rates of one outcome, and the columns whose levels make the subgroups.
 
     A subgroup has at most `depth` conditions and at least `min_size` people in the denominator of
@@ -55,8 +54,7 @@ class SubgroupSearch:
         return tuple(combinations(self.over, min(self.depth, len(self.over))))
 
 
-@dataclass(frozen=True, slots=True)
-class Everybody:
+class Everybody(Frozen):
     """All people that a rate is about, those of unknown groups included.
 
     `over / under` is their rate, `n` those of whom everything is known that the rate asks: the
@@ -73,8 +71,7 @@ class Everybody:
         return self.over / self.under if self.under else float("nan")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedSubgroups:
+class CountedSubgroups(Frozen, eq=False):
     """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
 
     `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are

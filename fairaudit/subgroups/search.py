@@ -9,7 +9,6 @@ Fairness Gerrymandering, ICML, Definitions 2.1 and 2.2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -21,6 +20,7 @@ from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
 from fairaudit.disclosure import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import STATED, Member
 from fairaudit.metrics.terms import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
@@ -29,8 +29,7 @@ _SAFE = 2**62
 
 
 @declare_subjects(never="group over under divergence")
-@dataclass(frozen=True, slots=True)
-class ParentGroup:
+class ParentGroup(Frozen):
     """A group that a subgroup is part of, with one condition less, and its own rate."""
 
     group: Group
@@ -48,8 +47,7 @@ class ParentGroup:
     never="group over under everybody share divergence exact low high p adjusted test unfairness "
     "significant parts",
 )
-@dataclass(frozen=True, slots=True)
-class Subgroup:
+class Subgroup(Frozen):
     """People who meet some conditions, and how far their rate lies from `everybody`'s.
 
     `divergence` is the one less the other, within [`low`, `high`]; `p` is that of the test
@@ -87,8 +85,7 @@ class Subgroup:
 @declare_subjects(
     never="rate of over under n looked_at significant explained listed widest unfairest"
 )
-@dataclass(frozen=True, slots=True)
-class SearchedRate:
+class SearchedRate(Frozen):
     """What the search found of one rate.
 
     `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
@@ -116,8 +113,7 @@ class SearchedRate:
 
 
 @declare_subjects(never="over depth min_size top looked_at rates")
-@dataclass(frozen=True, slots=True)
-class Subgroups:
+class Subgroups(Frozen):
     """A whole search as it is reported: its settings, how many were looked at, and each rate."""
 
     over: Grouping
@@ -128,8 +124,7 @@ class Subgroups:
     rates: tuple[SearchedRate, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Discovery:
+class Discovery(Frozen, eq=False):
     """A whole search: what is reported of it, and every subgroup of each rate for a limit."""
 
     reported: Subgroups
@@ -184,8 +179,7 @@ def _summarize_rate(tested: TestedSubgroups, search: SubgroupSearch) -> Searched
     )
 
 
-@dataclass(frozen=True, eq=False)
-class TestedSubgroups:
+class TestedSubgroups(Frozen, eq=False, dict=True):
     """Every subgroup of one rate with its p-value, alone and among all; arrays are [S]."""
 
     entries: CountedSubgroups

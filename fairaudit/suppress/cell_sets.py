@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -20,6 +19,7 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import (
     FirstOf,
     Formula,
@@ -40,8 +40,7 @@ _NUMERIC = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GroupCells:
+class GroupCells(Frozen):
     """The groups of some columns: the number of its group for each cell, -1 where there is none."""
 
     groups: tuple[Group, ...]
@@ -70,8 +69,7 @@ class GroupCells:
         return np.isin(self.of_cell, np.flatnonzero(self.known))
 
 
-@dataclass(frozen=True, slots=True)
-class MetricCells:
+class MetricCells(Frozen):
     """The sets of cells that a metric of a group counts: of the group's, and of everybody's.
 
     `small` marks those whom `min_size` counts; it leaves out nobody of what `has_all_groups`.

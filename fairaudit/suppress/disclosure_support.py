@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
 from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -36,8 +36,7 @@ from fairaudit.verdict import Check
 Number = GroupMetric | TableMetric
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Frozen):
     """A number of a report: its metrics, its table, and the groups it is computed from.
 
     `groups` are those it compares, None for all that take part; `stratum` is None for all of them.

@@ -15,13 +15,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.frozen import Frozen
 
 MOST_ENTRIES = 100_000
 """The most entries that the equations of a report have; beyond, its widest tables are hidden."""
@@ -46,16 +46,14 @@ Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedItem:
+class PrintedItem(Frozen):
     """One thing that a report prints: its counts, and how many columns it crosses."""
 
     counts: frozenset[int]
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
+class Protection(Frozen):
     """Which items may be printed; `widest` is how many columns a table may cross at most.
 
     `widest` is None where nothing had to be hidden for the size of the problem alone.
@@ -84,8 +82,7 @@ def protect(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _System:
+class _System(Frozen, eq=False):
     """The printed counts as equations: cells that no equation tells apart are one unknown.
 
     `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,

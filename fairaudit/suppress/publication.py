@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from fairaudit.cube import Cube
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.recode import Cubes
@@ -23,8 +23,7 @@ from fairaudit.suppress.scores import Cuts, ScoreRedaction, find_cuts
 from fairaudit.verdict import Check, Finding
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Data:
+class Data(Frozen, eq=False):
     """What a result was computed from: its cube, its requests, its scores by column.
 
     `columns` are the columns of the data by the names of the spec; `cuts` say where its numbers cut

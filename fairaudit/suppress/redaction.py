@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
 from fairaudit.disclosure import Notice, Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
 from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.frozen import replace
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.result import (
     AuditResult,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairaudit.arrays import Group, Grouping, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import Histogram, median_bin
 from fairaudit.metrics import Disparity, Metric, Requirement
 from fairaudit.metrics.counts import ScoreCounts
@@ -20,8 +20,7 @@ from fairaudit.suppress.cell_sets import CellSets, has_few
 from fairaudit.suppress.protection import MayPrint
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cuts:
+class Cuts(Frozen, eq=False):
     """Where numbers of a report cut a score: `points`, those from each up standing above it.
 
     `histograms` are of the people counted, and `by_label` says whether they are so by the label.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
 from fairaudit.counts import Median
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
 from fairaudit.recode import Cubes
 from fairaudit.result import (
@@ -38,8 +38,7 @@ from fairaudit.verdict import AnyCheck, Check
 __all__ = ["Listing", "Searches", "Tables", "check_requests", "search", "tabulate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Frozen):
     """The rows of a report."""
 
     groups: tuple[GroupRow, ...]
@@ -96,8 +95,7 @@ def tabulate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Searches:
+class Searches(Frozen):
     """What the searches of a spec found: reversals, subgroups, and columns to condition on."""
 
     reversals: ScanResult

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
 from fairaudit.errors import DataError
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Disparity,
     Evaluation,

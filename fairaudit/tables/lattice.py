@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +12,7 @@ from fairaudit.cube import Floats, Grouping, GroupTable
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import find_intervals, find_parts, group_at
 from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Disparity,
     Evaluation,

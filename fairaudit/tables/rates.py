@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from fairaudit.evidence import (
     find_significances,
     group_at,
 )
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_GROUP,
     NO_MINIMUM,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Median
+from fairaudit.frozen import replace
 from fairaudit.histogram import Histogram, auc, quantile
 from fairaudit.metrics.counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins

@@ -7,7 +7,6 @@ A limit is the decimal as written. Floats decide far from it and fractions withi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -20,6 +19,7 @@ from fairaudit import names
 from fairaudit.arrays import Floats, Marks
 from fairaudit.cube import Grouping
 from fairaudit.errors import Place, Quote, UsageError, did_you_mean
+from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Metric, Terms
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
@@ -61,8 +61,7 @@ class Backing(StrEnum):
     ONLY_TOGETHER = "only_together"
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Frozen):
     """What a value may reach: `below` and `above` are strict, both together mean outside.
 
     `significant`: only a disparity whose test rejects may cross it. `conclusive`: only one
@@ -125,8 +124,7 @@ class Limit:
         return high_enough and (self.above is None or high <= self.above)
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Frozen):
     """What the author of a spec says of a check: its name, why it is there, who answers for it."""
 
     name: Annotated[str, RARE] = ""
@@ -134,16 +132,14 @@ class About:
     owner: Annotated[str, RARE] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitQuotes:
+class LimitQuotes(Frozen):
     """The lines of the spec that set the limits of a check, as they are written."""
 
     warn: Annotated[Quote | None, RARE] = None
     fail: Annotated[Quote | None, RARE] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Frozen):
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
@@ -188,8 +184,7 @@ class Check:
         return self.fail is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ReversalLimit:
+class ReversalLimit(Frozen):
     """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
 
     kind: ReversalKind
@@ -199,8 +194,7 @@ class ReversalLimit:
         return f"{self.kind}, if significant" if self.significant else str(self.kind)
 
 
-@dataclass(frozen=True, slots=True)
-class ReversalCheck:
+class ReversalCheck(Frozen):
     """A gate on Simpson's reversals: of which kind or stronger none may be found."""
 
     id: str
@@ -229,8 +223,7 @@ class ReversalCheck:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class SubgroupCheck:
+class SubgroupCheck(Frozen):
     """A gate on subgroups: by how much none that is found may diverge from everybody."""
 
     id: str

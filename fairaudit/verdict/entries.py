@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
     NO_GROUP,
     Evaluation,
@@ -35,8 +35,7 @@ _MOST_OFF = 0.5
 """Where more of the people are not compared, what is left is no answer for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """One value to judge, at its place in the evaluation."""
 
     z: int

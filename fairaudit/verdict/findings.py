@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +21,7 @@ from fairaudit.evidence.people_affected import (
     DetectableGap,
     PeopleAffected,
 )
+from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
@@ -38,8 +38,7 @@ from fairaudit.verdict.checks import (
 
 
 @declare_subjects(row="group stratum value exact between backing lower")
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Frozen):
     """A value beyond the limit: of which group (in a spread: of none), in which stratum.
 
     `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
@@ -66,8 +65,7 @@ class Breach:
     row="reason",
     anybody="detail",
 )
-@dataclass(frozen=True, slots=True)
-class NotEvaluated:
+class NotEvaluated(Frozen):
     """Who or what a check could not judge, and why; `blocks` where that leaves it open.
 
     `standing` is the rule that sets a group aside, None where it is none, and `detail` the group's
@@ -85,8 +83,7 @@ class NotEvaluated:
 
 
 @declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
-@dataclass(frozen=True, slots=True)
-class Waived:
+class Waived(Frozen):
     """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
 
     group: Group
@@ -97,8 +94,7 @@ class Waived:
 
 
 @declare_subjects(nobody="path created days tolerance")
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Frozen):
     """A result that is compared with: where it lies, its age in days, and what is allowed for."""
 
     path: str | None
@@ -120,8 +116,7 @@ class Earlier:
         "stratum": (),
     },
 )
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Frozen):
     """What a check said in an earlier result.
 
     `value` decided then, by the groups `decided_by` in `stratum`. `own` is what the group (in a
@@ -173,8 +168,7 @@ class Before:
         "waived": (),
     },
 )
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """The answer to a check: the value that decides, whose it is, and the word for it.
 
     `limit` is the one that was crossed, or else the one it was held against. `first` and `second`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from fairaudit.cube import Group
@@ -24,6 +23,7 @@ from fairaudit.evidence.people_affected import (
     count_people_affected,
     find_detectable_gap,
 )
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     Better,
     Disparity,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fairaudit.arrays import Marks
 from fairaudit.evidence import Evidence
+from fairaudit.frozen import Frozen
 from fairaudit.metrics import Evaluation
 from fairaudit.verdict.checks import Backing, Limit, Status
 from fairaudit.verdict.entries import Entry
 from fairaudit.verdict.findings import NotEvaluated
 
 
-@dataclass(frozen=True, slots=True)
-class LimitOutcome:
+class LimitOutcome(Frozen):
     """What the limits of a check make of its values, and of the evidence for them.
 
     `breaches` are all values beyond the `limit` (None: none is), `deciding` those that the status

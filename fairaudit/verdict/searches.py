@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from fairaudit.cube import Group, Ints
 from fairaudit.estimate import Estimate, Significance
+from fairaudit.frozen import replace
 from fairaudit.simpson import Reversal, ScanResult
 from fairaudit.subgroups import Discovery, TestedSubgroups
 from fairaudit.verdict.checks import (

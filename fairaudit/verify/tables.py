@@ -6,12 +6,12 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from fairaudit import inputs, names
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.recode.levels import is_like_missing, is_like_total, is_like_unknown
 
 MOST = 20_000_000
@@ -28,8 +28,7 @@ _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
 _ALL = frozenset({"", "all", "any", "everybody"})
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Frozen):
     """A number as it is printed: what was rounded to it lies between both ends."""
 
     text: str
@@ -54,8 +53,7 @@ class Printed:
         return self.low <= high and low <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(Frozen):
     """A row of a table: its group, its people and selected ones, and what is printed beside.
 
     A column that the row leaves open, or calls a total, has no part in the group. Without a number
@@ -82,8 +80,7 @@ class TableRow:
         return Fraction(self.selected, self.n) if self.n and self.selected is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnNames:
+class ColumnNames(Frozen):
     """Which column is what; what is None is found by its name, and `by` is all that is left."""
 
     n: str | None = None
@@ -93,7 +90,7 @@ class ColumnNames:
     by: tuple[str, ...] = ()
 
 
-def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow]:  # it is frozen
+def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow]:  # noqa: B008  # it is frozen
     """The rows of a CSV file; raises `DataError` for what is no table of groups."""
     try:
         text = inputs.read_named(path, MOST).decode("utf-8-sig")

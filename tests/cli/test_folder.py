@@ -7,7 +7,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from fairaudit import batch, cli, pipeline
 from fairaudit.cli import folder
 from fairaudit.cli.app import app
 from fairaudit.errors import UsageError
+from fairaudit.frozen import replace
 from fairaudit.pipeline import audit
 from fairaudit.processes import Workers
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone

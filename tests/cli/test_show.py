@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 import re
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ from report_cases import NAMES, sample
 import fairaudit
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
+from fairaudit.frozen import replace
 from fairaudit.report import check_page, strata, terminal, worked_formula
 from fairaudit.result import AuditResult
 from fairaudit.verdict import Check, Finding, Limit, Status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 import fairaudit
 from fairaudit import fitting
 from fairaudit.errors import NothingToAudit, SpecError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.pipeline import conclude, count
 from fairaudit.question import Question
 from fairaudit.report import json as report_json

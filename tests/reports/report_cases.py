@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from conftest import SPECS
 
 import fairaudit
 from fairaudit.errors import Place
+from fairaudit.frozen import replace
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 

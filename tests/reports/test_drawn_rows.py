@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
@@ -24,6 +23,7 @@ from fairaudit.compare.records import PeopleChange, ReversalChange
 from fairaudit.estimate import Significance
 from fairaudit.evidence import MissingBounds
 from fairaudit.evidence.people_affected import DetectableGap, PeopleAffected
+from fairaudit.frozen import Frozen, field_names
 from fairaudit.json_marks import Member
 from fairaudit.metrics.terms import Terms
 from fairaudit.result import (
@@ -111,7 +111,7 @@ def _tuples(arguments: tuple[Any, ...], mark: Member) -> st.SearchStrategy[Any]:
 def rows(cls: Any) -> st.SearchStrategy[Any]:
     """Rows of a class; what types alone do not say is kept: a confidence, an open number."""
     hints = get_type_hints(cls, include_extras=True)
-    names = [field.name for field in fields(cls)] if is_dataclass(cls) else cls._fields
+    names = field_names(cls) if issubclass(cls, Frozen) else cls._fields
     drawn = {name: values(hints[name]) for name in names}
     if "confidence" in drawn:
         drawn["confidence"] = NEAR_ONE

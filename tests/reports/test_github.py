@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from test_reports import GOLDENS, stable
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
+from fairaudit.frozen import replace
 from fairaudit.report import github
 from fairaudit.report.diagnostics import diagnose, explanations_of, limit_place
 from fairaudit.result import Answer, AuditResult

@@ -8,7 +8,6 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ from fairaudit.errors import (
     Unwritten,
     UsageError,
 )
+from fairaudit.frozen import Frozen, field_names, replace
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -66,8 +66,8 @@ def pieces(one: object) -> Iterator[tuple[str, object]]:
         yield from ((f"[{name!r}]", each) for name, each in one.items())
     elif isinstance(one, tuple | list):
         yield from ((f"[{at}]", each) for at, each in enumerate(one))
-    elif is_dataclass(one):
-        yield from ((f".{each.name}", getattr(one, each.name)) for each in fields(one))
+    elif isinstance(one, Frozen):
+        yield from ((f".{name}", getattr(one, name)) for name in field_names(one))
 
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:

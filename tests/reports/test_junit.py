@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -17,6 +17,7 @@ from test_reports import GOLDENS, stable
 
 from fairaudit import cli
 from fairaudit.errors import DataError, FairauditError, NothingToAudit
+from fairaudit.frozen import replace
 from fairaudit.report import checks, junit
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.result import Answer, AuditResult, FailOn

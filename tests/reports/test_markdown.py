@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
 from fairaudit.errors import DataError, Place
+from fairaudit.frozen import replace
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 from fairaudit.report import checks, comment, content, markdown, markup
 from fairaudit.report.blocks import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sarif_schema import read
 from test_cli import GOOD, spec_file
 
 from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
+from fairaudit.frozen import replace
 from fairaudit.report import checks, sarif
 from fairaudit.report.diagnostics import limit_place
 from fairaudit.result import Answer, AuditResult

@@ -6,7 +6,6 @@ import copy
 import json
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -26,6 +25,7 @@ from fairaudit import cli, codec
 from fairaudit import spec as specs
 from fairaudit.baseline.fingerprints import _default_of, _plain
 from fairaudit.errors import UsageError
+from fairaudit.frozen import NODEFAULT, Frozen, field, fields, replace
 from fairaudit.metrics.terms import Inference, Minimum, Parameters, Terms
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
@@ -532,15 +532,13 @@ def test_what_a_gate_on_reversals_asks_is_its_definition(old: str, new: str) -> 
     assert fingerprints(FULL.replace(old, new))[1] != fingerprints(FULL)[1]
 
 
-@dataclass(frozen=True)
-class Older:
+class Older(Frozen):
     """A type of which a later version has a field more."""
 
     name: str = "x"
     least: Decimal = Decimal("0.50")
 
 
-@dataclass(frozen=True)
 class Newer(Older):
     """That version."""
 
@@ -745,7 +743,7 @@ def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None
     known = {}
     for member in fields(record):
         value = _default_of(member)
-        if value is not MISSING and type(value) not in {Inference, Terms, Minimum}:
+        if value is not NODEFAULT and type(value) not in {Inference, Terms, Minimum}:
             text = repr(str(value)) if isinstance(value, Enum) else repr(value)
             known[member.name] = "Parameters()" if isinstance(value, Parameters) else text
     assert " ".join(f"{name}={text}" for name, text in known.items()) == written[record.__name__]

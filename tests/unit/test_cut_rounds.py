@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import fairaudit
 from fairaudit import counts_file, cuts_file, pipeline
 from fairaudit.cut_rounds import CutsRound, Span
 from fairaudit.errors import DataError, NothingToAudit, UsageError
+from fairaudit.frozen import replace
 from fairaudit.question import Question
 from fairaudit.result import AuditResult
 

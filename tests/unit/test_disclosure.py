@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
 
 import polars as pl
@@ -12,6 +11,7 @@ import pytest
 import fairaudit
 from fairaudit.disclosure import Notice, Subjects, declare_subjects, disclosure_of, redact
 from fairaudit.errors import SpecError
+from fairaudit.frozen import Frozen, field_names
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult, DataFile
 from fairaudit.spec import of_mapping
@@ -26,15 +26,15 @@ def types_in(hint: Any) -> Iterator[type]:
 
 
 def reachable(cls: type, seen: set[type]) -> set[type]:
-    """The dataclasses that stand in fields of a result which are made of people."""
+    """The classes that stand in fields of a result which are made of people."""
     seen.add(cls)
     for name, hint in get_type_hints(cls).items():
-        if name not in {field.name for field in fields(cls)}:
+        if name not in {*field_names(cls)}:
             continue
         if disclosure_of(cls).subjects[name] is Subjects.NOBODY:
             continue
         for one in types_in(hint):
-            if is_dataclass(one) and one not in seen:
+            if issubclass(one, Frozen) and one not in seen:
                 reachable(one, seen)
     return seen
 
@@ -43,12 +43,11 @@ def test_every_class_in_a_result_declares_all_of_its_fields() -> None:
     found = reachable(AuditResult, set())
     assert len(found) > 30
     for cls in found:
-        assert {*disclosure_of(cls).subjects} == {field.name for field in fields(cls)}
+        assert {*disclosure_of(cls).subjects} == {*field_names(cls)}
 
 
 def test_a_field_that_nobody_declared_is_refused_when_the_class_is_made() -> None:
-    @dataclass(frozen=True)
-    class Row:
+    class Row(Frozen):
         group: str
         n: int
         median: float

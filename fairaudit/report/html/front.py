@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from fairaudit.frozen import Frozen, replace
 from fairaudit.report import checks, lattice, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
 from fairaudit.report.diagnostics import (
@@ -36,8 +36,7 @@ _PICTURES = 24
 """So many findings have a picture."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckLine:
+class CheckLine(Frozen):
     """A check as a row of the list and as a finding below it; `section` says more of it, if any."""
 
     id: str
@@ -79,16 +78,14 @@ class CheckLine:
         return checks.title(self.diagnostic.finding)
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Frozen):
     """Checks behind one line that says what they are."""
 
     title: str
     lines: Sequence[CheckLine]
 
 
-@dataclass(frozen=True, slots=True)
-class Front:
+class Front(Frozen):
     """What a reader sees first.
 
     `lead` is the check that decides, of passes the one closest to its limit; without limits there

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, count, groupby
 from typing import Generic, TypeVar
 
+from fairaudit.frozen import Frozen, replace
 from fairaudit.report.blocks import (
     Block,
     Document,
@@ -35,8 +35,7 @@ _MOST_ENTRIES = 400
 Kind = TypeVar("Kind", bound=Block)
 
 
-@dataclass(frozen=True, slots=True)
-class Place(Generic[Kind]):
+class Place(Frozen, Generic[Kind]):
     """A block with its name in the page."""
 
     block: Kind
@@ -44,8 +43,7 @@ class Place(Generic[Kind]):
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Frozen):
     """A table as it is shown: its first rows, those that are folded away, whether it all is.
 
     A bare one has no caption but the heading of its section; `left` rows are not in the page.
@@ -61,8 +59,7 @@ class Rows:
     kind = "table"
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
+class Pictures(Frozen):
     """Figures side by side."""
 
     places: Sequence[Place[Figure]]
@@ -70,8 +67,7 @@ class Pictures:
     kind = "pictures"
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Frozen):
     """A paragraph, facts or entries; so many of these are `left` out."""
 
     block: Paragraph | Facts | Entries
@@ -79,8 +75,7 @@ class Words:
     left: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Frozen):
     """A heading with all below it."""
 
     id: str
@@ -88,8 +83,7 @@ class Section:
     items: Sequence[Rows | Pictures | Words]
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Frozen):
     """A whole page: its title, the one statement below it, and its sections; the first has none."""
 
     title: str

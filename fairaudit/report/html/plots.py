@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from fairaudit.frozen import Frozen
 from fairaudit.report.palette import SERIES, SHADES
 from fairaudit.report.pictures import Bars, Interval, Intervals, Lattice, Line, Lines, Node, Rule
 
@@ -29,8 +29,7 @@ SHAPES = (
 """The marks of points around their place, one for each series; a reference is the fourth."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Frozen):
     """A part of an axis: what lies where between its ends, in per cent."""
 
     low: float
@@ -57,8 +56,7 @@ class Scale:
         return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Frozen):
     """Rows under one heading, and the rules that cross them: references first, then limits."""
 
     name: str
@@ -117,8 +115,7 @@ def is_slanted(picture: Lines) -> bool:
     return sum(len(name) + 2 for name in axis_names(picture)) > _BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Frozen):
     """A point in per cent from the left and from the top; an interval from its high end down."""
 
     x: float
@@ -162,8 +159,7 @@ def _last(line: Line) -> float:
     return next(_finite(point.y for point in reversed(line.points)), -math.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Frozen):
     """A subset in its place: per cent from the left, rows from the top."""
 
     node: Node
@@ -171,8 +167,7 @@ class Box:
     y: float
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(Frozen):
     """The boxes of a lattice, the width of each in per cent, and how many rows there are."""
 
     boxes: Sequence[Box]

@@ -8,7 +8,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -39,6 +38,7 @@ from fairaudit.compare import (
 )
 from fairaudit.disclosure import Notice, Subjects
 from fairaudit.errors import NothingToAudit, UsageError
+from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility
 from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from conftest import count_data
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts, Median
+from fairaudit.frozen import replace
 from fairaudit.planning import plan
 from fairaudit.recode import recode
 from fairaudit.spec import Spec
@@ -133,7 +133,7 @@ def test_a_median_of_other_people_is_not_printed(tmp_path: Path) -> None:
 def test_without_suppression_alone_is_a_median_asked_for() -> None:
     spec = specs.load(ROOT / "audit_specs" / "loans_score.yaml")
     assert plan(spec).medians == ("score",)
-    assert plan(dataclasses.replace(spec, suppress_below=10)).medians == ()
+    assert plan(replace(spec, suppress_below=10)).medians == ()
 
 
 def test_the_score_of_a_row_that_counts_nobody_is_nobodys() -> None:

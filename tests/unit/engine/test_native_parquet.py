@@ -8,7 +8,6 @@ import math
 import os
 import random
 from collections import Counter
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import parquet, thrift
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.plan import Edge, Key, Plan
 from fairaudit.planning import plan
 

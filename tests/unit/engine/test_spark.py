@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +25,7 @@ import fairaudit
 from fairaudit.engine import databases, dialects
 from fairaudit.engine.contract import Database
 from fairaudit.errors import DataError, UsageError
+from fairaudit.frozen import replace
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of grpc and of Spark's client
 SERVER = """

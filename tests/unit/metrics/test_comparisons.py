@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import fairaudit
 from fairaudit import metrics
 from fairaudit.evidence.method_names import name_interval
+from fairaudit.frozen import replace
 from fairaudit.metrics import COMPARISONS, build_disparity
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
 from fairaudit.metrics.disparities import ComparisonShape, Rescaling
@@ -23,7 +23,7 @@ from fairaudit.result import AuditResult
 from fairaudit.spec import fields
 from fairaudit.verdict import Finding
 
-RELATIVE = dataclasses.replace(
+RELATIVE = replace(
     RATIO,
     id="relative_difference",
     title="Relative difference to the reference",
@@ -36,7 +36,7 @@ RELATIVE = dataclasses.replace(
     rescaling=Rescaling(lambda ratio: ratio - 1, lambda value: value + 1),
     worked="({a} - {b}) / ({b})",
 )
-INVERSE = dataclasses.replace(
+INVERSE = replace(
     RATIO,
     id="inverse_ratio",
     title="Ratio of the reference",
@@ -47,7 +47,7 @@ INVERSE = dataclasses.replace(
     rescaling=Rescaling(lambda ratio: 1 / ratio, lambda value: 1 / value),
     worked="({b}) / ({a})",
 )
-MAX_RATIO = dataclasses.replace(
+MAX_RATIO = replace(
     RATIO,
     id="max_ratio",
     title="Ratio of the highest to the lowest group",
@@ -182,4 +182,4 @@ def test_a_record_that_contradicts_itself_is_refused(
     comparison: metrics.Comparison, changes: dict[str, Any], fault: str
 ) -> None:
     with pytest.raises(ValueError, match=fault):
-        dataclasses.replace(comparison, **changes)
+        replace(comparison, **changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -20,6 +19,7 @@ from fairaudit import spec as specs
 from fairaudit.cube import Amount, Cube, Sum
 from fairaudit.engine import Files, polars_engine
 from fairaudit.errors import DataError, FairauditError, SpecError
+from fairaudit.frozen import field_names, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.planning import plan
@@ -65,7 +65,6 @@ ROWS = st.lists(
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Hungry(Rate):
     """A rate that asks for all that can be added up."""
 
@@ -77,11 +76,11 @@ class Hungry(Rate):
 def hungry(mapping: Mapping[str, Any]) -> Spec:
     """The spec, with measures of every outcome that ask for all that can be added up."""
     read = specs.of_mapping(mapping)
-    words = {one.name: getattr(SELECTION_RATE, one.name) for one in dataclasses.fields(Rate)}
+    words = {name: getattr(SELECTION_RATE, name) for name in field_names(Rate)}
     (shown,) = read.requests
-    asking = dataclasses.replace(shown, metric=Hungry(**words))
-    everything = (dataclasses.replace(asking, of=one.name) for one in read.outcomes)
-    return dataclasses.replace(read, requests=tuple(everything))
+    asking = replace(shown, metric=Hungry(**words))
+    everything = (replace(asking, of=one.name) for one in read.outcomes)
+    return replace(read, requests=tuple(everything))
 
 
 def cube_of(read: Spec, data: Path | pl.DataFrame) -> Cube:
@@ -335,7 +334,7 @@ def test_each_file_has_its_own_amounts(tmp_path: Path) -> None:
     for name, half in halves.items():
         frame_of(half).write_csv(tmp_path / f"{name}.csv")
     (tmp_path / "c.csv").write_text(",".join(NAMES) + "\na,1,1,1,2e9,1\n")
-    asked = dataclasses.replace(plan(read), scores={})
+    asked = replace(plan(read), scores={})
     found = polars_engine.count_each(asked, Files((str(tmp_path),)))
     cubes = [one for one in found.values() if not isinstance(one, FairauditError)]
     for counted, half in zip(cubes, halves.values(), strict=True):
@@ -352,7 +351,7 @@ def test_specs_with_and_without_numbers_share_a_pass(tmp_path: Path) -> None:
     reads = [hungry(SPEC), hungry(alone)]
     plans = [plan(read) for read in reads]
     counted = polars_engine.count(
-        [dataclasses.replace(one, scores={}) for one in plans],
+        [replace(one, scores={}) for one in plans],
         Files((str(tmp_path / "rows.csv"),)),
     )
     sound = [counts for counts in counted if not isinstance(counts, FairauditError)]

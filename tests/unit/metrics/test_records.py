@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -22,6 +21,7 @@ from fairaudit import metrics, result
 from fairaudit.cli import _run
 from fairaudit.cube import GroupTable
 from fairaudit.errors import SpecError
+from fairaudit.frozen import replace
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -44,7 +44,7 @@ from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
 from fairaudit.spec import fields
 
-ADDED = dataclasses.replace(
+ADDED = replace(
     SELECTION_RATE,
     id="share_of_true_positives",
     title="Share of true positives",

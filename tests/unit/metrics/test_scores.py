@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 import statistics
@@ -25,6 +24,7 @@ from fairaudit import spec as specs
 from fairaudit.cube import Cube, Grouping
 from fairaudit.engine import scores as engine_scores
 from fairaudit.errors import DataError, SpecError
+from fairaudit.frozen import field_names, replace
 from fairaudit.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -313,7 +313,6 @@ def test_auc_and_quantile_say_nothing_of_nobody() -> None:
     assert quantile(np.array([3]), one, Fraction(1, 2)) == (0.5, 0.5)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped(Rate):
     """A rate that asks for the histogram of the score."""
 
@@ -325,11 +324,9 @@ class Shaped(Rate):
 def shaped(mapping: dict[str, Any]) -> Spec:
     """The spec, its one metric asking for histograms."""
     read = specs.of_mapping(mapping)
-    words = {one.name: getattr(SELECTION_RATE, one.name) for one in dataclasses.fields(Rate)}
+    words = {name: getattr(SELECTION_RATE, name) for name in field_names(Rate)}
     (shown,) = read.requests
-    return dataclasses.replace(
-        read, requests=(dataclasses.replace(shown, metric=Shaped(**words)),), checks=()
-    )
+    return replace(read, requests=(replace(shown, metric=Shaped(**words)),), checks=())
 
 
 MODELS: dict[str, Any] = {
@@ -393,8 +390,8 @@ def test_histograms_of_every_grouping_equal_those_of_the_rows(
 ) -> None:
     rows = [*rows, ("a", 30, 1, 0.5, 1), ("b", 20, 0, 0.25, 1)]
     read = shaped(MODELS)
-    two = dataclasses.replace(read.requests[0], of="two")
-    read = dataclasses.replace(read, requests=(*read.requests, two))
+    two = replace(read.requests[0], of="two")
+    read = replace(read, requests=(*read.requests, two))
     asked = plan(read)
     assert set(asked.scores) == {"s", "age"}
     path = write(tmp_path / f"rows.{'csv' if kind == 'frame' else kind}", rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from fairaudit import codec
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
+from fairaudit.frozen import replace
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from commands import run
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import SpecError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -15,6 +14,7 @@ from conftest import ROOT, SPECS
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import FairauditError, SpecError
+from fairaudit.frozen import replace
 from fairaudit.spec import Missing
 from fairaudit.spec.text import read
 from fairaudit.verdict import About, Check

@@ -7,7 +7,6 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +22,7 @@ from subgroups_oracle import Name, People, benjamini_hochberg, explained, holm, 
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.errors import DataError, SpecError, UsageError
+from fairaudit.frozen import replace
 from fairaudit.plan import MOST_TABLED
 from fairaudit.planning import plan
 from fairaudit.recode import recode

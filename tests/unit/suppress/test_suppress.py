@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import fairaudit
 from fairaudit.errors import SpecError
+from fairaudit.frozen import replace
 from fairaudit.report import content, terminal
 from fairaudit.report.json import document, render
 from fairaudit.result import AuditResult
