@@ -9,9 +9,11 @@ See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -30,6 +32,9 @@ _TAIL = 8
 
 _FEW_BYTES, _MANY_BYTES = 256, 2**24
 """The header of a page is short as a rule; with statistics of long texts it may be longer."""
+
+_MOST_AT_ONCE = 2**25
+"""The pages of so many bytes are read together: most of what they cost is to be read one by one."""
 
 _INT = 2**31
 _LARGEST = 2**62
@@ -154,13 +159,11 @@ def read_layout(path: Path, name: str) -> Layout:
 
 def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
     """Raises `DataError` where the pages of these columns are not what the footer says."""
-    native = kernel.load()
-    read_header = header_in_python if native is None else native.first_header
     with path.open("rb", buffering=0) as file:
         for group in layout.groups:
             for chunk in group.of(columns):
                 try:
-                    _check_chunk(file.fileno(), chunk, read_header)
+                    _check_chunk(file.fileno(), chunk)
                 except (thrift.Malformed, _Damaged, OSError) as error:
                     column = quoted(".".join(chunk.leaf.path))
                     why = str(error) if isinstance(error, _Damaged) else ""
@@ -276,15 +279,10 @@ def _extremes(statistics: Value) -> tuple[bytes, bytes] | None:
     return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
-def _check_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
+def _check_chunk(file: int, chunk: Chunk) -> None:
     """Walks from page to page, which have to add up to the chunk."""
-    offset, values = chunk.start, 0
-    while offset < chunk.stop:
-        header = _header(file, offset, chunk.stop, read_header)
-        start = offset + header.start
-        offset = start + header.size
-        if offset > chunk.stop:
-            raise _Damaged
+    values = 0
+    for header in _read_headers(file, chunk):
         if header.kind in {DATA, DATA_V2}:
             _check_data(header, chunk)
             values += header.values
@@ -293,11 +291,33 @@ def _check_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
         ):
             raise _Damaged
         if header.checksum is not None:
-            body = read_at(file, header.size, start)
+            body = read_at(file, header.size, chunk.start + header.start)
             if zlib.crc32(body) != header.checksum % 2**32:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
+
+
+def _read_headers(file: int, chunk: Chunk) -> Iterable[Header]:
+    """The headers of the pages of a chunk, each with the place in it where its page begins."""
+    native = kernel.load()
+    size = chunk.stop - chunk.start
+    if native is not None and size <= _MOST_AT_ONCE:
+        with suppress(ValueError):  # the walk tells what is wrong
+            return itertools.starmap(Header, native.page_headers(read_at(file, size, chunk.start)))
+    return _walk_headers(file, chunk, header_in_python if native is None else native.first_header)
+
+
+def _walk_headers(file: int, chunk: Chunk, read_header: HeaderReader) -> Iterator[Header]:
+    """The same, read one by one."""
+    offset = chunk.start
+    while offset < chunk.stop:
+        header = _header(file, offset, chunk.stop, read_header)
+        start = offset + header.start
+        offset = start + header.size
+        if offset > chunk.stop:
+            raise _Damaged
+        yield header._replace(start=start - chunk.start)
 
 
 def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
