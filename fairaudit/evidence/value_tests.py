@@ -254,8 +254,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             name, (t, df, p) = "Student", means.student_test(*sides)
         return Tests(p, (name,), key=key, statistic=Statistic("t", t, (df,)))
     if first.scores is not None and second.scores is not None:
-        scores = (side.astype(np.float64) for side in (first.scores, second.scores))
-        *_, p = ranks.mann_whitney(*scores)
+        *_, p = ranks.mann_whitney(first.scores, second.scores)
         return Tests(p, ("Mann–Whitney",), key=key)
     if first.shares is not None and second.shares is not None:
         counts = (

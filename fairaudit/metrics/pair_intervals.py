@@ -281,8 +281,8 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     if first.scores is None or second.scores is None:
         return None
     value = ranked(second.scores, first.scores)
-    second_ends, first_ends = (side.astype(np.float64) for side in (second.scores, first.scores))
-    return Interval(*ranks.delong(value, second_ends, first_ends, alpha, moderated=True), "DeLong")
+    ends = ranks.delong(value, second.scores, first.scores, alpha, moderated=True)
+    return Interval(*ends, "DeLong")
 
 
 def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.arrays import Alpha, Ends, squeeze_repeats
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
@@ -223,7 +223,9 @@ def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
     scores = _scores(counts)
-    return {"scores": scores.people.sum(axis=1), "single": scores.single}
+    people = squeeze_repeats(scores.people).sum(axis=1)
+    shape = (*people.shape[:-1], scores.people.shape[-1])
+    return {"scores": np.broadcast_to(people, shape), "single": scores.single}
 
 
 SCORE_DISTRIBUTION = Formula(

@@ -11,12 +11,12 @@ have the largest end whose sides no other group beats in both value and reach, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import mover, proportions
 from fairaudit.stats.distributions import normal_below, normal_critical
 
@@ -257,17 +257,23 @@ def ratio_to_extreme(
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     exact = (mover.lower_ratio, low, high), (mover.upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high
-    for side, rival_reach in widths:
-        rivals = undominated(way * p, way * rival_reach)
-        own, rival = p[:, None], p[None, rivals]
+
+    def find_extreme(own: Ints, rivals: Ints, side: int) -> Floats:
+        other = rivals[:, None]
         if exactly:
             find, end, other_end = exact[side]
-            ends = find(own, end[:, None], rival, other_end[None, rivals])
+            ends = find(p[own], end[own], p[other], other_end[other])
         else:
-            ends = approximate[side](own, n[:, None], rival, n[None, rivals], alpha)
-        apart = way * ends
-        apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
-        result[side, members] = way * apart.min(axis=1)
+            ends = approximate[side](p[own], n[own], p[other], n[other], alpha)
+        return np.asarray(np.where(own == other, np.inf, way * ends).min(axis=0))
+
+    for side, rival_reach in widths:
+        first, second = _find_fronts(way * p, way * rival_reach)
+        extreme = partial(find_extreme, rivals=first, side=side)
+        ends = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
+        # Only those of the first front may have their rival in the second one.
+        ends[first] = find_extreme(first, np.concatenate([first, second]), side)
+        result[side, members] = way * ends
     return result[0], result[1]
 
 
@@ -276,16 +282,19 @@ def undominated(first: Floats, second: Floats) -> Ints:
 
     Two, since the one who beats a group may stand on the other side of its pair.
     """
+    return np.concatenate(_find_fronts(first, second))
+
+
+def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
+    """The first two Pareto fronts: those whom nobody beats in both numbers, and who is next."""
     order = np.lexsort((-second, -first))
     fronts = []
     for _ in range(2):
-        if not len(order):
-            break
         best = np.maximum.accumulate(second[order])
-        ahead = np.concatenate([[True], second[order][1:] > best[:-1]])
+        ahead = np.concatenate([[True], best[1:] > best[:-1]])[: len(order)]
         fronts.append(order[ahead])
         order = order[~ahead]
-    return np.concatenate(fronts)
+    return fronts[0], fronts[1]
 
 
 def _crossed(first: Ints, second: Ints) -> _Pairs:

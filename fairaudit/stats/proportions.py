@@ -17,6 +17,9 @@ from fairaudit.stats.distributions import normal_critical, normal_quantile, norm
 _FEW = 2 / 3
 """Of z²: with fewer hits or misses far tails are counted, not approximated."""
 
+_TINY = 1e-300
+"""No end is computed below it: SciPy gives the smallest number there is."""
+
 _CLOSE = 1e-9
 """After so small a secant step the next one is below the last digit."""
 
@@ -55,6 +58,19 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
 
 
+def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
+    """How far the lower bound of Wilson's interval at `z` lies below the share.
+
+    >>> low, _ = wilson(np.array([12 / 40]), np.array([40.0]))
+    >>> reach = wilson_reach(np.array([12 / 40]), np.array([40.0]), np.array([1.959964]))
+    >>> round(float(low[0]), 6), round(12 / 40 - float(reach[0]), 6)
+    (0.180748, 0.180748)
+    """
+    half = z / (2 * size)
+    spread = np.sqrt(share * (1 - share) / size + np.square(half))
+    return z * (spread - (1 - 2 * share) * half) / (1 + 2 * z * half)
+
+
 SHARE_INTERVAL = "Wilson"
 """The name of the interval that `share_interval` gives."""
 
@@ -77,19 +93,30 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     >>> round(float(low), 6), round(float(high), 6)
     (0.002529, 0.445016)
     """
-    from scipy.special import betainccinv, betaincinv
-
+    share, size, alpha = np.broadcast_arrays(share, size, alpha)
     with np.errstate(all="ignore"):
         size = np.where(np.greater(size, 0), size, np.nan)
         hits = np.asarray(share * size, dtype=np.float64)
         misses, tail = size - hits, np.divide(alpha, 2)
-        low = betaincinv(np.maximum(hits, 1e-300), misses + 1, tail)
-        high = betainccinv(hits + 1, np.maximum(misses, 1e-300), tail)
-        # So far out that an end cannot be computed, it is the farthest there is.
-        low = np.where((hits <= 0) | np.isnan(low), 0.0, np.minimum(low, share))
-        high = np.where((misses <= 0) | np.isnan(high), 1.0, np.maximum(high, share))
-        known = ~np.isnan(hits)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+        # Without hits, or without misses, an end is a root of the tail.
+        root = np.log(tail) / size
+        low = np.where(hits <= 0, 0.0, np.where(misses <= 0, np.exp(root), np.nan))
+        high = np.where(misses <= 0, 1.0, np.where(hits <= 0, -np.expm1(root), np.nan))
+        mixed = (hits > 0) & (misses > 0)
+        if mixed.any():
+            ends = _invert_beta(share[mixed], hits[mixed], misses[mixed], tail[mixed])
+            low[mixed], high[mixed] = ends
+    return low, high
+
+
+def _invert_beta(share: Floats, hits: Floats, misses: Floats, tail: Floats) -> Ends:
+    """Clopper & Pearson's ends of shares with hits and misses."""
+    from scipy.special import betainccinv, betaincinv
+
+    low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
+    # So far out that an end cannot be computed, it is the farthest there is.
+    low = np.where(low > _TINY, np.minimum(low, share), 0.0)
+    return low, np.where(np.isnan(high), 1.0, np.maximum(high, share))
 
 
 def tail_bounds(share: Floats, size: Floats, alpha: Alpha) -> tuple[Floats, Floats, Marks]:
