@@ -23,6 +23,12 @@ from fairaudit.stats.distributions import normal_below, normal_critical
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
 
+_NEVER = -39.0
+"""A chance of which this is the logarithm, added to 1, leaves it 1."""
+
+_FEW, _BEST = 1000, 64
+"""Of more groups those that are among the best in either number thin out the others."""
+
 _FAR = 1e-6
 """Below it Bonferroni's bound is as good as the distribution itself."""
 
@@ -102,9 +108,13 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     pairs = k * (k - 1) / 2
     with np.errstate(all="ignore"):
         result = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
-        near = (result > _FAR) & (pairs > 1)
+        near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
-            width = np.sqrt(2) * np.asarray(normal_critical(p[near]))[:, None]
+            z, m = np.asarray(normal_critical(p[near])), k[near]
+            # A range that so many groups pass but for a chance that is rounded away is left out.
+            most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
+            near[near], z = most > _NEVER, z[most > _NEVER]
+            width = np.sqrt(2) * z[:, None]
             nodes, weights = _quadrature()
             inside = np.maximum(normal_below(nodes) - normal_below(nodes - width), 0.0)
             within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
@@ -287,6 +297,22 @@ def undominated(first: Floats, second: Floats) -> Ints:
 
 def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     """The first two Pareto fronts: those whom nobody beats in both numbers, and who is next."""
+    if len(first) <= _FEW:
+        return _sort_fronts(first, second)
+    good = np.zeros(len(first), dtype=np.bool_)
+    for number in (first, second):
+        good[np.argpartition(-number, _BEST)[:_BEST]] = True
+    some = np.flatnonzero(good)
+    # Whom one beats who is beaten himself is in neither front, and almost all are such.
+    beaten = some[_sort_fronts(first[some], second[some])[1]]
+    reached = np.append(second[beaten], -np.inf)[np.searchsorted(-first[beaten], -first) - 1]
+    kept = np.flatnonzero(second > reached)
+    fronts = _sort_fronts(first[kept], second[kept])
+    return kept[fronts[0]], kept[fronts[1]]
+
+
+def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
+    """The same by sorting, in falling order of the first number."""
     order = np.lexsort((-second, -first))
     fronts = []
     for _ in range(2):
