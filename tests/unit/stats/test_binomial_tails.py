@@ -25,7 +25,7 @@ def test_both_ends_have_the_probability_of_their_tail(
     few: int, more: int, tail: float, turned: bool
 ) -> None:
     hits, misses = (few + more, few) if turned else (few, few + more)
-    ends = invert_tails(*(np.array([float(number)]) for number in (hits, misses)), np.array([tail]))
+    ends = invert_tails(np.array([float(hits)]), np.array([float(misses)]), np.array([tail]))
     low, high = (float(end[0]) for end in ends)
     assert 0 < low < hits / (hits + misses)
     if turned:
