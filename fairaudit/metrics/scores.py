@@ -217,15 +217,19 @@ def rank_error_between(sides: Sides) -> Floats:
 
 
 def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    n = _scores(counts).people.sum(axis=(1, 2))
-    return np.where(n > 0, 1.0, np.nan), np.asarray(n)
+    n = _sum_repeats(_scores(counts).people, (1, 2))
+    return np.where(n > 0, 1.0, np.nan), n
 
 
 def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
     scores = _scores(counts)
-    people = squeeze_repeats(scores.people).sum(axis=1)
-    shape = (*people.shape[:-1], scores.people.shape[-1])
-    return {"scores": np.broadcast_to(people, shape), "single": scores.single}
+    return {"scores": _sum_repeats(scores.people, (1,)), "single": scores.single}
+
+
+def _sum_repeats(people: Ints, axes: tuple[int, ...]) -> Ints:
+    """The sum over some axes, once where one histogram stands beside every group."""
+    total = squeeze_repeats(people).sum(axis=axes)
+    return np.broadcast_to(total, (*total.shape[:-1], people.shape[-1]))
 
 
 SCORE_DISTRIBUTION = Formula(

@@ -11,7 +11,7 @@ from fairaudit.arrays import Alpha, Floats
 
 _FEW = 100
 """Of more degrees of freedom no tail is summed up."""
-_MANY = 20_000
+_MANY = 2000
 _VERY_MANY = 2_000_000
 """Beyond so many numbers SciPy is worth its import: different levels, and tails."""
 _MOST = 10_000_000
