@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +23,37 @@ Grouping: TypeAlias = tuple[str, ...]
 
 Group: TypeAlias = tuple[tuple[str, str], ...]
 """Who is meant: (column, level) for each column of a grouping; `()` is everybody."""
+
+_BLOCK = 2**15
+"""So many numbers, and a few arrays made of them, stay in the cache of a processor."""
+
+
+def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
+    """One entry of the last axis where that is broadcast: what repeats is computed once.
+
+    >>> squeeze_repeats(np.broadcast_to(np.arange(3)[:, None], (3, 5))).shape
+    (3, 1)
+    """
+    return array if array.strides[-1] else array[..., :1]
+
+
+def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int = 1) -> Floats:
+    """What a function gives for arrays, block by block of their last axis; one entry serves all.
+
+    `width` is how many numbers it makes of each. Several arrays that it gives are stacked on a new
+    first axis.
+
+    >>> map_blocks(np.add, np.arange(3), np.array([1])).tolist()
+    [1, 2, 3]
+    """
+    length, arrays = max(array.shape[-1] for array in arrays), tuple(map(squeeze_repeats, arrays))
+    width = max(width, *(array.size // max(array.shape[-1], 1) for array in arrays))
+    step, stop = max(_BLOCK // max(width, 1), 1), max(array.shape[-1] for array in arrays)
+    blocks = [
+        function(*(
+            array if array.shape[-1] == 1 else array[..., start : start + step] for array in arrays
+        ))
+        for start in range(0, max(stop, 1), step)
+    ]  # fmt: skip
+    result = np.concatenate(blocks, axis=-1)
+    return np.broadcast_to(result, (*result.shape[:-1], length))

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks, map_blocks
 from fairaudit.frozen import Frozen
 
 _INSIDE = 2**16
@@ -143,17 +143,25 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
     """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
+    return map_blocks(_rank, upper, lower)
+
+
+def _rank(upper: Ints, lower: Ints) -> Floats:
     higher, other = upper.astype(np.float64), lower.astype(np.float64)
-    below = np.cumsum(other, axis=1) - other
-    pairs = higher.sum(axis=1) * other.sum(axis=1)
-    return np.asarray((higher * (2 * below + other)).sum(axis=1) / (2 * pairs))
+    n = higher.sum(axis=1)
+    reached = n[:, None] - np.cumsum(higher, axis=1)
+    return np.asarray((other * (2 * reached + higher)).sum(axis=1) / (2 * (n * other.sum(axis=1))))
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
     """By how much the pairs within bins of several values may have moved that, [Z, G]."""
-    higher, other = upper.astype(np.float64), lower.astype(np.float64)
-    pairs = higher.sum(axis=1) * other.sum(axis=1)
-    return np.asarray((higher * other)[:, ~single].sum(axis=1) / (2 * pairs))
+
+    def find_error(upper: Ints, lower: Ints) -> Floats:
+        pairs = upper.sum(axis=1).astype(np.float64) * lower.sum(axis=1)
+        higher, other = (side[:, ~single].astype(np.float64) for side in (upper, lower))
+        return np.asarray((higher * other).sum(axis=1) / (2 * pairs))
+
+    return map_blocks(find_error, upper, lower)
 
 
 def median_bin(people: Ints) -> int:

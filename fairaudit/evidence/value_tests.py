@@ -35,6 +35,7 @@ from fairaudit.evidence.tests import (
 from fairaudit.evidence.tests_by_interval import invert_intervals
 from fairaudit.evidence.value_intervals import pair_outcomes
 from fairaudit.frozen import replace
+from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -48,7 +49,7 @@ from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, TTest
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 
@@ -215,11 +216,14 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
         return np.stack([p for p, _ in rows]), np.stack([exact for _, exact in rows])
 
     p, exact = smallest(None)
-    names = _compare_two_sides(evaluation, values, values).names
-    if clusters.is_clustered(evaluation) and values.binomial:
+    if not values.binomial:
+        names = _compare_two_sides(evaluation, values, values).names
+    elif clusters.is_clustered(evaluation):
         # Of few expected it is exact, at the sizes by which clusters may be taken as independent.
         of_few = name_share_test(exact=True, inference=inference, weighted=True)
-        names = (*names, f"{of_few}, {CLUSTER_ROBUST}")
+        names = (f"z, {CLUSTER_ROBUST}", f"{of_few}, {CLUSTER_ROBUST}")
+    else:
+        names = _name_share_tests(values, inference)
     return Tests(
         p,
         tuple(f"{name} over pairs" for name in names),
@@ -253,8 +257,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
             name, (t, df, p) = "Student", means.student_test(*sides)
         return Tests(p, (name,), key=key, statistic=Statistic("t", t, (df,)))
     if first.scores is not None and second.scores is not None:
-        scores = (side.astype(np.float64) for side in (first.scores, second.scores))
-        *_, p = ranks.mann_whitney(*scores)
+        *_, p = ranks.mann_whitney(first.scores, second.scores)
         return Tests(p, ("Mann–Whitney",), key=key)
     if first.shares is not None and second.shares is not None:
         counts = (
@@ -268,18 +271,31 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
 
 def _compare_two_shares(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
     """z, or Fisher's test where few are expected."""
-    inference, samples = evaluation.terms.inference, (Sample.of(first), Sample.of(second))
-    p, exact = compare_shares(*samples, inference)
-    weighted = first.weight_sum is not None
-    names = tuple(
-        name_share_test(exact=is_exact, inference=inference, weighted=weighted)
-        for is_exact in (False, True)
-    )
-    shares = [number for sample in samples for number in (sample.share, sample.size)]
-    z, _ = contingency.z_test(*shares, yates=inference.yates)
+    inference = evaluation.terms.inference
+    p, exact, z = _compare_shares(first, second, inference)
     statistic = Statistic("χ²", np.where(exact, np.nan, z * z), (np.ones_like(z),))
-    key = find_test_key(first, evaluation)
+    names, key = _name_share_tests(first, inference), find_test_key(first, evaluation)
     return Tests(p, names, exact.astype(np.int64), key, statistic=statistic)
+
+
+@memoize
+def _compare_shares(
+    first: GroupValues, second: GroupValues, inference: Inference
+) -> tuple[Floats, Marks, Floats]:
+    """The p-values, which are exact, and the pooled z: a difference and a ratio have the same."""
+    samples = Sample.of(first), Sample.of(second)
+    shares = [number for sample in samples for number in (sample.share, sample.size)]
+    z = contingency.find_z(*shares, yates=inference.yates)
+    return *compare_shares(*samples, inference), z
+
+
+def _name_share_tests(values: GroupValues, inference: Inference) -> tuple[str, ...]:
+    """What the test of two shares is called, and where it is exact."""
+    weighted = values.weight_sum is not None
+    return tuple(
+        name_share_test(exact=exact, inference=inference, weighted=weighted)
+        for exact in (False, True)
+    )
 
 
 def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:

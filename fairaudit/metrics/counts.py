@@ -158,12 +158,20 @@ class ScoreCounts(Frozen, eq=False):
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
     `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
+    `change` is what becomes of those `counted`: most metrics never ask for the scores of a
+    reference, which are many numbers.
     """
 
-    people: Ints
+    counted: Ints
     low: Floats
     high: Floats
     everybody: Ints
+    change: Callable[[Cell], Cell] | None = None
+
+    @property
+    def people(self) -> Ints:
+        """The people, changed once they are asked for."""
+        return self.counted if self.change is None else _change_people(self)
 
     @property
     def single(self) -> Marks:
@@ -172,7 +180,13 @@ class ScoreCounts(Frozen, eq=False):
 
     def map(self, change: Callable[[Cell], Cell]) -> ScoreCounts:
         """The people changed; the bins stay."""
-        return ScoreCounts(change(self.people), self.low, self.high, self.everybody)
+        return ScoreCounts(self.people, self.low, self.high, self.everybody, change)
+
+
+@memoize
+def _change_people(scores: ScoreCounts) -> Ints:
+    assert scores.change is not None
+    return np.asarray(scores.change(scores.counted))
 
 
 class GroupCounts(Frozen, eq=False):

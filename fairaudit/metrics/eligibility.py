@@ -65,7 +65,8 @@ def admit_groups(
 
 def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
     """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
-    return admit_groups(table, values.n, minimum, pooled_outcomes(table, values))
+    outcomes = pooled_outcomes(table, values) if minimum.events else None
+    return admit_groups(table, values.n, minimum, outcomes)
 
 
 def find_participants_overall(

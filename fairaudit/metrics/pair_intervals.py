@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
+from fairaudit.arrays import Alpha, Ends, Floats
 from fairaudit.histogram import ranked
+from fairaudit.memoize import memoize
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
@@ -62,7 +63,7 @@ def of_difference_by_student(
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """Of the first value divided by the second; none where a side may be negative."""
     if first.binomial and second.binomial:
-        return Interval(*proportions.koopman(*first.sample, *second.sample, alpha), "Koopman")
+        return Interval(*_find_koopman(first, second, alpha), "Koopman")
     if first.odds is not None and second.odds is not None:
         ends = proportions.woolf(
             first.odds, first.effective_n, second.odds, second.effective_n, alpha
@@ -75,6 +76,18 @@ def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval 
     positive = (first_ends[0] >= 0) & (second_ends[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in ends)
     return Interval(low, high, "MOVER")
+
+
+def _find_koopman(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
+    """Koopman's ends; several measures are mapped from them."""
+    if isinstance(alpha, float):
+        return _find_koopman_once(first, second, alpha)
+    return proportions.koopman(*first.sample, *second.sample, alpha)
+
+
+@memoize
+def _find_koopman_once(first: GroupValues, second: GroupValues, alpha: float) -> Ends:
+    return proportions.koopman(*first.sample, *second.sample, alpha)
 
 
 def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -188,7 +201,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (first, second))
     sizes = first.effective_n, second.effective_n
-    of_hits = proportions.koopman(*first.sample, *second.sample, alpha)
+    of_hits = _find_koopman(first, second, alpha)
     of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
         # The higher the ratio, the lower δ.
@@ -281,8 +294,8 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     if first.scores is None or second.scores is None:
         return None
     value = ranked(second.scores, first.scores)
-    second_ends, first_ends = (side.astype(np.float64) for side in (second.scores, first.scores))
-    return Interval(*ranks.delong(value, second_ends, first_ends, alpha, moderated=True), "DeLong")
+    ends = ranks.delong(value, second.scores, first.scores, alpha, moderated=True)
+    return Interval(*ends, "DeLong")
 
 
 def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:

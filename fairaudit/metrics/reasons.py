@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
+from fairaudit.memoize import memoize
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
 from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
@@ -52,7 +53,7 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     missing, what = _without_value(evaluation, z, w), _what(evaluation)
     if missing:
         return f"{what}: {undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
-    if np.count_nonzero(evaluation.takes_part[z]) < 2:
+    if _count_participants(evaluation)[z] < 2:
         return _too_few(evaluation, z)
     if evaluation.exact_at is not None and len(evaluation.parts) == 2:
         first, second = (part.takes_part[z] for part in evaluation.parts)
@@ -74,7 +75,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
             why = explain_ineligibility(evaluation, z, index).why
             return f"the reference {describe_group(reference.group)} does not take part: {why}"
         name = describe_group(reference.group)
-    if np.count_nonzero(evaluation.takes_part[z]) < 2:
+    if _count_participants(evaluation)[z] < 2:
         return _too_few(evaluation, z)
     fit = None if evaluation.group_values is None else evaluation.group_values.fit
     if fit is not None and w in fit.why:
@@ -93,6 +94,13 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     elif isinstance(evaluation.metric, Disparity) and evaluation.metric.comparison.undefined:
         why = evaluation.metric.comparison.undefined
     return f"{_what(evaluation)}: {why}, for {describe_group(evaluation.table.groups[w])}"
+
+
+@memoize
+def _count_participants(evaluation: Evaluation) -> list[int]:
+    """How many groups take part in each stratum."""
+    counts: list[int] = evaluation.takes_part.sum(axis=1).tolist()
+    return counts
 
 
 def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:

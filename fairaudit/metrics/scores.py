@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.arrays import Alpha, Ends, squeeze_repeats
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.frozen import replace
 from fairaudit.histogram import median_bin, rank_error, ranked
@@ -216,13 +216,19 @@ def rank_error_between(sides: Sides) -> Floats:
 
 
 def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    n = _scores(counts).people.sum(axis=(1, 2))
-    return np.where(n > 0, 1.0, np.nan), np.asarray(n)
+    n = _sum_repeats(_scores(counts).people, (1, 2))
+    return np.where(n > 0, 1.0, np.nan), n
 
 
 def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
     scores = _scores(counts)
-    return {"scores": scores.people.sum(axis=1), "single": scores.single}
+    return {"scores": _sum_repeats(scores.people, (1,)), "single": scores.single}
+
+
+def _sum_repeats(people: Ints, axes: tuple[int, ...]) -> Ints:
+    """The sum over some axes, once where one histogram stands beside every group."""
+    total = squeeze_repeats(people).sum(axis=axes)
+    return np.broadcast_to(total, (*total.shape[:-1], people.shape[-1]))
 
 
 SCORE_DISTRIBUTION = Formula(

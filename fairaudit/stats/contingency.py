@@ -6,7 +6,9 @@ p-value: it is NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 
@@ -52,6 +54,14 @@ def z_test(
     >>> round(float(z), 6), round(float(p), 8)
     (-3.098387, 0.00194577)
     """
+    z = find_z(p, n, q, m, pooled=pooled, yates=yates)
+    return z, normal_two_sided(z)
+
+
+def find_z(
+    p: Floats, n: Floats, q: Floats, m: Floats, *, pooled: bool = True, yates: bool = False
+) -> Floats:
+    """The z of `z_test` alone."""
     with np.errstate(all="ignore"):
         if pooled:
             share = (np.multiply(p, n) + np.multiply(q, m)) / np.add(n, m)
@@ -63,8 +73,7 @@ def z_test(
             step = (np.divide(1, n) + np.divide(1, m)) / 2
             gap = np.sign(gap) * np.maximum(np.abs(gap) - step, 0.0)
         z = np.where(gap == 0, 0.0, gap / np.sqrt(variance))
-    z = np.where(is_known(p, n, q, m), z, np.nan)
-    return z, normal_two_sided(z)
+    return np.where(is_known(p, n, q, m), z, np.nan)
 
 
 def correlated_z_test(p: Floats, n: Floats, q: Floats, m: Floats, r: Floats) -> Floats:
@@ -236,8 +245,6 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
     >>> [round(float(number), 6) for number in (*statistic, *p)], exact.tolist()
     ([7.142857, 10.0, 0.012939, 0.001565], [True, False])
     """
-    from scipy.special import bdtr
-
     b, c = np.broadcast_arrays(b, c)
     pairs = b + c
     exact = pairs < _EXACT_BELOW
@@ -245,8 +252,19 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
         gap = np.subtract(b, c, dtype=np.float64)
         statistic = np.where(pairs == 0, 0.0, gap * gap / pairs)
     few = np.where(exact, pairs, 0)
-    binomial = np.minimum(2 * bdtr(np.minimum(np.minimum(b, c), few).astype(float), few, 0.5), 1.0)
+    binomial = np.minimum(2 * _sum_binomials()[few, np.minimum(np.minimum(b, c), few)], 1.0)
     return statistic, np.where(exact, binomial, normal_two_sided(np.sqrt(statistic))), exact
+
+
+@cache
+def _sum_binomials() -> Floats:
+    """The chance of so many heads and fewer (columns) in so many throws (rows), without rounding.
+
+    SciPy takes longer to import than most audits take.
+    """
+    throws = range(_EXACT_BELOW)
+    chances = [[math.comb(n, k) / 2**n for k in throws] for n in throws]
+    return np.cumsum(chances, axis=1)
 
 
 def permutation_test(

@@ -10,8 +10,12 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 
 _FEW = 100
-_MANY = 20_000
-"""Beyond so many numbers SciPy is worth its import."""
+"""Of more degrees of freedom no tail is summed up."""
+_MANY = 2000
+_VERY_MANY = 2_000_000
+"""Beyond so many numbers SciPy is worth its import: different levels, and tails."""
+_MOST = 10_000_000
+"""Where values times their degrees of freedom are so many, SciPy is quicker."""
 _FAR = 10_000.0
 """Beyond it no tail of few degrees of freedom is above 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -34,8 +38,8 @@ def normal_critical(alpha: Alpha) -> float | Floats:
     if np.ndim(alpha) == 0:
         return _critical(float(alpha))
     # Levels repeat, one for each number of groups; SciPy would take longer to import.
-    some = np.ravel(alpha)[:: 1 + np.size(alpha) // _MANY]  # so that they need not all be sorted
-    if _distinct(some).size > _FEW or (levels := _distinct(np.asarray(alpha))).size > _FEW:
+    levels = _distinct(np.asarray(alpha))
+    if levels.size > _MANY:
         from scipy.special import ndtri
 
         with np.errstate(all="ignore"):
@@ -85,7 +89,7 @@ def normal_two_sided(z: Floats) -> Floats:
 
 def _complement(x: Floats) -> Floats:
     """The complementary error function of each number."""
-    if np.size(x) <= _MANY:
+    if np.size(x) <= _VERY_MANY:
         return np.asarray(_erfc(x), dtype=np.float64)
     from scipy.special import erfc
 
@@ -113,7 +117,7 @@ def t_two_sided(t: Floats, df: Floats) -> Floats:
 def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     """P(χ² >= statistic) with that many degrees of freedom.
 
-    A finite sum where they are few and whole: SciPy takes longer to import than most audits take.
+    A sum where they are few and whole, or many: SciPy takes longer to import than most audits take.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05
@@ -121,6 +125,8 @@ def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     freedom = np.asarray(df, dtype=np.float64)
     if freedom.size and np.all((freedom >= 1) & (freedom <= _FEW) & (freedom % 1 == 0)):
         return _sum_tail(np.divide(statistic, 2), freedom)
+    if freedom.size and np.all(freedom > _FEW) and np.size(statistic) * np.max(freedom) < _MOST:
+        return _sum_ratios(np.divide(statistic, 2), freedom / 2)
     from scipy.special import gammaincc
 
     return np.asarray(gammaincc(freedom / 2, np.divide(statistic, 2)), dtype=np.float64)
@@ -141,3 +147,21 @@ def _sum_tail(half: Floats, df: Floats) -> Floats:
             tail = np.where(more, tail + term, tail)
             term, order = term * half / order, order + 1
     return np.asarray(np.minimum(tail, 1.0))
+
+
+def _sum_ratios(half: Floats, a: Floats) -> Floats:
+    """The same function Q(a, half) for `a` above 50, by Stirling's series and a sum of ratios.
+
+    Above `a` it is f (1 + (a - 1)/h + (a - 1)(a - 2)/h² + ...), with f = h^(a-1) e^-h / Γ(a); below
+    `a` the other tail is h f / a times 1 + h/(a + 1) + h²/((a + 1)(a + 2)) + ...
+    """
+    half, a = np.broadcast_arrays(np.minimum(half, _FAR * a), a)
+    steps = np.arange(1, 25 + 9 * int(np.sqrt(a.max()))).reshape(-1, *[1] * a.ndim)
+    with np.errstate(all="ignore"):
+        beyond = (half - a) / a
+        stirling = 1 / (12 * a) - 1 / (360 * a**3) + 1 / (1260 * a**5)
+        chance = np.exp(a * (np.log1p(beyond) - beyond) - stirling) / np.sqrt(2 * math.pi * a)
+        is_above = half >= a
+        ratios = np.where(is_above, np.maximum(a - steps, 0.0) / half, half / (a + steps))
+        total = chance * (1 + np.cumprod(ratios, axis=0).sum(axis=0))
+        return np.asarray(np.where(is_above, total * a / half, 1 - total))

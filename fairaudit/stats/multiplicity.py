@@ -11,17 +11,23 @@ have the largest end whose sides no other group beats in both value and reach, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import mover, proportions
 from fairaudit.stats.distributions import normal_below, normal_critical
 
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
+
+_NEVER = -39.0
+"""A chance of which this is the logarithm, added to 1, leaves it 1."""
+
+_FEW, _SOME = 1000, 500
+"""Of more groups than a few, so many thin out the others before these are sorted."""
 
 _FAR = 1e-6
 """Below it Bonferroni's bound is as good as the distribution itself."""
@@ -102,9 +108,13 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     pairs = k * (k - 1) / 2
     with np.errstate(all="ignore"):
         result = np.array(np.minimum(p * np.maximum(pairs, 1), 1.0))
-        near = (result > _FAR) & (pairs > 1)
+        near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
-            width = np.sqrt(2) * np.asarray(normal_critical(p[near]))[:, None]
+            z, m = np.asarray(normal_critical(p[near])), k[near]
+            # A range that so many groups pass but for a chance that is rounded away is left out.
+            most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
+            near[near], z = most > _NEVER, z[most > _NEVER]
+            width = np.sqrt(2) * z[:, None]
             nodes, weights = _quadrature()
             inside = np.maximum(normal_below(nodes) - normal_below(nodes - width), 0.0)
             within = (weights * inside ** (k[near] - 1)[:, None]).sum(axis=1) * k[near]
@@ -257,17 +267,23 @@ def ratio_to_extreme(
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     exact = (mover.lower_ratio, low, high), (mover.upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high
-    for side, rival_reach in widths:
-        rivals = undominated(way * p, way * rival_reach)
-        own, rival = p[:, None], p[None, rivals]
+
+    def find_extreme(own: Ints, rivals: Ints, side: int) -> Floats:
+        other = rivals[:, None]
         if exactly:
             find, end, other_end = exact[side]
-            ends = find(own, end[:, None], rival, other_end[None, rivals])
+            ends = find(p[own], end[own], p[other], other_end[other])
         else:
-            ends = approximate[side](own, n[:, None], rival, n[None, rivals], alpha)
-        apart = way * ends
-        apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
-        result[side, members] = way * apart.min(axis=1)
+            ends = approximate[side](p[own], n[own], p[other], n[other], alpha)
+        return np.asarray(np.where(own == other, np.inf, way * ends).min(axis=0))
+
+    for side, rival_reach in widths:
+        first, second = _find_fronts(way * p, way * rival_reach)
+        extreme = partial(find_extreme, rivals=first, side=side)
+        ends = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
+        # Only those of the first front may have their rival in the second one.
+        ends[first] = find_extreme(first, np.concatenate([first, second]), side)
+        result[side, members] = way * ends
     return result[0], result[1]
 
 
@@ -276,16 +292,32 @@ def undominated(first: Floats, second: Floats) -> Ints:
 
     Two, since the one who beats a group may stand on the other side of its pair.
     """
+    return np.concatenate(_find_fronts(first, second))
+
+
+def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
+    """The first two Pareto fronts: those whom nobody beats in both numbers, and who is next."""
+    if len(first) <= _FEW:
+        return _sort_fronts(first, second)
+    some = np.arange(0, len(first), len(first) // _SOME)
+    # Whom one beats who is beaten himself is in neither front, and almost all are such.
+    beaten = some[_sort_fronts(first[some], second[some])[1]]
+    reached = np.append(second[beaten], -np.inf)[np.searchsorted(-first[beaten], -first) - 1]
+    kept = np.flatnonzero(second > reached)
+    fronts = _sort_fronts(first[kept], second[kept])
+    return kept[fronts[0]], kept[fronts[1]]
+
+
+def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
+    """The same by sorting, in falling order of the first number."""
     order = np.lexsort((-second, -first))
     fronts = []
     for _ in range(2):
-        if not len(order):
-            break
         best = np.maximum.accumulate(second[order])
-        ahead = np.concatenate([[True], second[order][1:] > best[:-1]])
+        ahead = np.concatenate([[True], best[1:] > best[:-1]])[: len(order)]
         fronts.append(order[ahead])
         order = order[~ahead]
-    return np.concatenate(fronts)
+    return fronts[0], fronts[1]
 
 
 def _crossed(first: Ints, second: Ints) -> _Pairs:

@@ -10,12 +10,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Marks, map_blocks
 from fairaudit.stats import mover
-from fairaudit.stats.distributions import normal_critical, normal_quantile, normal_two_sided
+from fairaudit.stats.binomial_tails import MOST_HITS, are_counts, invert_tails
+from fairaudit.stats.distributions import normal_critical, normal_quantile
 
 _FEW = 2 / 3
 """Of z²: with fewer hits or misses far tails are counted, not approximated."""
+
+_TINY = 1e-300
+"""No end is computed below it: SciPy gives the smallest number there is."""
 
 _CLOSE = 1e-9
 """After so small a secant step the next one is below the last digit."""
@@ -55,6 +59,19 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
 
 
+def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
+    """How far the lower bound of Wilson's interval at `z` lies below the share.
+
+    >>> low, _ = wilson(np.array([12 / 40]), np.array([40.0]))
+    >>> reach = wilson_reach(np.array([12 / 40]), np.array([40.0]), np.array([1.959964]))
+    >>> round(float(low[0]), 6), round(12 / 40 - float(reach[0]), 6)
+    (0.180748, 0.180748)
+    """
+    half = z / (2 * size)
+    spread = np.sqrt(share * (1 - share) / size + np.square(half))
+    return z * (spread - (1 - 2 * share) * half) / (1 + 2 * z * half)
+
+
 SHARE_INTERVAL = "Wilson"
 """The name of the interval that `share_interval` gives."""
 
@@ -77,19 +94,39 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     >>> round(float(low), 6), round(float(high), 6)
     (0.002529, 0.445016)
     """
-    from scipy.special import betainccinv, betaincinv
-
+    share, size, alpha = np.broadcast_arrays(share, size, alpha)
     with np.errstate(all="ignore"):
         size = np.where(np.greater(size, 0), size, np.nan)
         hits = np.asarray(share * size, dtype=np.float64)
         misses, tail = size - hits, np.divide(alpha, 2)
-        low = betaincinv(np.maximum(hits, 1e-300), misses + 1, tail)
-        high = betainccinv(hits + 1, np.maximum(misses, 1e-300), tail)
-        # So far out that an end cannot be computed, it is the farthest there is.
-        low = np.where((hits <= 0) | np.isnan(low), 0.0, np.minimum(low, share))
-        high = np.where((misses <= 0) | np.isnan(high), 1.0, np.maximum(high, share))
-        known = ~np.isnan(hits)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+        # Without hits, or without misses, an end is a root of the tail.
+        root = np.log(tail) / size
+        low = np.where((hits <= 0) | (tail <= 0), 0.0, np.exp(root))
+        high = np.where((misses <= 0) | (tail <= 0), 1.0, -np.expm1(root))
+        low, high = (np.where(np.isnan(hits), np.nan, end) for end in (low, high))
+        mixed = (hits > 0) & (misses > 0) & (tail > 0)
+        counted = mixed & are_counts(hits, misses)
+        for marks, invert in ((counted, _invert_counts), (mixed & ~counted, _invert_beta)):
+            if marks.any():
+                ends = invert(hits[marks], misses[marks], tail[marks])
+                low[marks] = np.minimum(ends[0], share[marks])
+                high[marks] = np.maximum(ends[1], share[marks])
+    return low, high
+
+
+def _invert_counts(hits: Floats, misses: Floats, tail: Floats) -> Ends:
+    """Clopper & Pearson's ends of a few people."""
+    low, high = map_blocks(invert_tails, hits, misses, tail, width=MOST_HITS)
+    return low, high
+
+
+def _invert_beta(hits: Floats, misses: Floats, tail: Floats) -> Ends:
+    """The same of many people, or of effective numbers of them."""
+    from scipy.special import betainccinv, betaincinv
+
+    low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
+    # So far out that an end cannot be computed, it is the farthest there is.
+    return np.where(low > _TINY, low, 0.0), np.where(np.isnan(high), 1.0, high)
 
 
 def tail_bounds(share: Floats, size: Floats, alpha: Alpha) -> tuple[Floats, Floats, Marks]:
@@ -185,16 +222,15 @@ def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats)
     high = np.where(is_known(p, n, q, m), np.inf, np.nan)
     solved = np.isfinite(z) & (q > 0) & (high > 0)
     if solved.any():
-        high[solved] = np.exp(_root(*(array[solved] for array in (p, n, q, m, z))))
+        arrays = (array[solved] for array in (p, n, q, m, z))
+        high[solved] = np.exp(map_blocks(_root, *arrays, width=4))
     return high
 
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The logarithm of the upper bound, by secants that halving rescues; all arrays of one axis."""
     data = np.stack([p, n, q, m, z])
-    levels, level = np.unique(z, return_inverse=True)
-    alpha = normal_two_sided(levels)[level]
-    start = mover.upper_ratio(p, wilson(p, n, alpha)[1], q, wilson(q, m, alpha)[0])
+    start = mover.upper_ratio(p, p + wilson_reach(1 - p, n, z), q, q - wilson_reach(q, m, z))
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)
     open_pairs = np.arange(p.size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 
@@ -16,7 +16,9 @@ _TRUSTED = 10
 """So many people, and fewer, cannot show that they lie closer together than is expected."""
 
 
-def delong_variance(upper: Floats, lower: Floats, *, moderated: bool = False) -> Floats:
+def delong_variance(
+    upper: Floats | Ints, lower: Floats | Ints, *, moderated: bool = False
+) -> Floats:
     """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
 
     NaN where a side has fewer than two people. DeLong, DeLong & Clarke-Pearson (1988), Comparing
@@ -29,15 +31,23 @@ def delong_variance(upper: Floats, lower: Floats, *, moderated: bool = False) ->
     >>> delong_variance(upper, lower).round(6).tolist()
     [[0.052469]]
     """
-    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+    find = _moderated_variance if moderated else _plain_variance
     with np.errstate(all="ignore"):
-        n, m, place = upper.sum(axis=1), lower.sum(axis=1), _below(lower)
-        if not moderated:
-            return _variance(upper, place) + _variance(lower, _below(upper))
-        area = (upper * place).sum(axis=1) / n
-        above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
-        variance = _at_least(_variance(upper, place), above, n, m)
-        return variance + _at_least(_variance(lower, _below(upper)), below, m, n)
+        return map_blocks(find, upper, lower)
+
+
+def _plain_variance(upper: Floats, lower: Floats) -> Floats:
+    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+    return _variance(upper, _below(lower))[1] + _variance(lower, _below(upper))[1]
+
+
+def _moderated_variance(upper: Floats, lower: Floats) -> Floats:
+    upper, lower = np.asarray(upper, dtype=np.float64), np.asarray(lower, dtype=np.float64)
+    n, m = upper.sum(axis=1), lower.sum(axis=1)
+    area, of_upper = _variance(upper, _below(lower))
+    _, of_lower = _variance(lower, _below(upper))
+    above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
+    return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
 
 
 def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:
@@ -47,7 +57,12 @@ def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Float
 
 
 def delong(
-    area: Floats, upper: Floats, lower: Floats, alpha: Alpha = 0.05, *, moderated: bool = False
+    area: Floats,
+    upper: Floats | Ints,
+    lower: Floats | Ints,
+    alpha: Alpha = 0.05,
+    *,
+    moderated: bool = False,
 ) -> Ends:
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
@@ -70,15 +85,15 @@ def _below(counts: Floats) -> Floats:
     return np.asarray((reached - counts / 2) / reached[:, -1:])
 
 
-def _variance(counts: Floats, place: Floats) -> Floats:
-    """The variance of the mean of what each person has by its bin."""
+def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
+    """The mean of what each person has by its bin, and its variance."""
     n = counts.sum(axis=1)
     middle = (counts * place).sum(axis=1) / n
     squares = (counts * np.square(place - middle[:, None])).sum(axis=1)
-    return np.asarray(squares / np.where(n > 1, n - 1, np.nan) / n)
+    return middle, squares / np.where(n > 1, n - 1, np.nan) / n
 
 
-def mann_whitney(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
+def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
 
     The normal approximation, corrected for ties, without continuity correction. All tied: z 0, p 1.
@@ -89,16 +104,21 @@ def mann_whitney(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]
     >>> [round(float(part[0, 0]), 6) for part in result]
     [0.777778, 1.178511, 0.238593]
     """
-    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     with np.errstate(all="ignore"):
-        n, m = first.sum(axis=1), second.sum(axis=1)
-        share = (first * _below(second)).sum(axis=1) / n
-        tied, whole = first + second, n + m
-        # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
-        untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
-        variance = untied / (12 * n * m * whole * (whole - 1))
-        z = np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
+        share, z = map_blocks(_rank_z, first, second)
     return share, z, normal_two_sided(z)
+
+
+def _rank_z(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """The share of `mann_whitney`, and its z."""
+    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n, m = first.sum(axis=1), second.sum(axis=1)
+    share = (first * _below(second)).sum(axis=1) / n
+    tied, whole = first + second, n + m
+    # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
+    untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
+    variance = untied / (12 * n * m * whole * (whole - 1))
+    return share, np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
 
 
 def average_precision(positive: Floats, negative: Floats) -> Floats:

@@ -12,6 +12,9 @@ from fairaudit.arrays import Alpha, Floats
 from fairaudit.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
+_TOGETHER = 100
+"""So many degrees of freedom are summed up at a time."""
+
 _RANK = 1e-10
 """A direction whose variance is a smaller share of the largest one is none."""
 
@@ -243,11 +246,12 @@ def _mixture_tail(statistic: Floats, count: Floats, most: int) -> Floats:
     log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, most + 1))))
     whole = np.maximum(count, 0).astype(np.int64)
     p = np.zeros_like(statistic)
-    for df in range(1, most + 1):
+    for start in range(1, most + 1, _TOGETHER):
+        df = np.arange(start, min(start + _TOGETHER, most + 1)).reshape(-1, *[1] * np.ndim(p))
         rest = whole - df
         ways = log_factorials[whole] - log_factorials[df] - log_factorials[np.maximum(rest, 0)]
         weight = np.where(rest >= 0, np.exp(ways - whole * np.log(2)), 0.0)
-        p += weight * chi_square_tail(statistic, df)
+        p = p + (weight * chi_square_tail(statistic, df.astype(np.float64))).sum(axis=0)
     p = np.where(statistic == 0, 1.0, p)
     return np.where(np.isnan(statistic), np.nan, p)
 

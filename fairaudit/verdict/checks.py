@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -88,12 +88,16 @@ class Limit(Frozen):
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
-        sides = []
-        if self.below is not None:
-            sides.append(float(self.below) - value)
-        if self.above is not None:
-            sides.append(value - float(self.above))
-        return max(sides)
+        return float(max(self._list_excess(value)))
+
+    def find_excess(self, values: Floats) -> Floats:
+        """The same of many values."""
+        return np.asarray(np.maximum.reduce(self._list_excess(values)))
+
+    def _list_excess(self, value: Any) -> list[Any]:  # noqa: ANN401  # a number, or an array
+        """How far a value is beyond each bound."""
+        below = [] if self.below is None else [float(self.below) - value]
+        return below if self.above is None else [*below, value - float(self.above)]
 
     def mark_reached(self, values: Floats) -> Marks:
         """Which values are beyond a bound, or at it as nearly as floats tell."""
@@ -103,8 +107,9 @@ class Limit(Frozen):
 
     def is_crossed(self, value: float, exact: Fraction | None) -> bool:
         """Whether the value is beyond a bound; `exact` decides where floats cannot."""
-        if exact is None or abs(self.excess(value)) > NEAR:
-            return self.excess(value) > 0
+        excess = self.excess(value)
+        if exact is None or abs(excess) > NEAR:
+            return excess > 0
         too_low = self.below is not None and exact < Fraction(self.below)
         return too_low or (self.above is not None and exact > Fraction(self.above))
 

@@ -57,6 +57,7 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         missing += _list_off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
     near = _near_a_limit(check, evaluation.value)
+    settled, groups = _mark_settled(evaluation), () if evaluation.spread else table.groups
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = _explain_unknown_stratum(table, z)
@@ -69,7 +70,10 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
         missing += _list_too_small(evaluation, z)
         for w in np.flatnonzero(evaluation.judged[z]).tolist():
             value = values[z][w]
-            unsettled = _explain_unsettled(check, evaluation, z, w, value)
+            unsettled = None
+            if not settled[z, w]:
+                group = groups[w] if groups else ()
+                unsettled = _explain_unsettled(check, evaluation, group, z, w)
             if unsettled is not None:
                 missing.append(unsettled)
                 continue
@@ -82,12 +86,19 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     return entries, missing
 
 
+def _mark_settled(evaluation: Evaluation) -> Marks:
+    """Which values can be held against any limit, [Z, W]."""
+    settled = ~np.isnan(evaluation.value)
+    if evaluation.averaged is not None:
+        settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
+    return settled if evaluation.error is None else settled & (evaluation.error == 0)
+
+
 def _explain_unsettled(
-    check: Check, evaluation: Evaluation, z: int, w: int, value: float
+    check: Check, evaluation: Evaluation, group: Group, z: int, w: int
 ) -> NotEvaluated | None:
-    """Why a value cannot be held against a limit; None if it can."""
-    group = () if evaluation.spread else evaluation.table.groups[w]
-    stratum = evaluation.table.strata[z]
+    """Why the value of a group cannot be held against a limit; None if it can."""
+    stratum, value = evaluation.table.strata[z], float(evaluation.value[z, w])
     if math.isnan(value):
         return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
     off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]

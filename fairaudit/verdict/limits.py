@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from fairaudit.arrays import Marks
 from fairaudit.evidence import Evidence
 from fairaudit.frozen import Frozen
@@ -39,7 +41,12 @@ def apply_limits(
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
-        beyond = [entry for entry in entries if limit.is_crossed(entry.value, entry.exact)]
+        reached = limit.mark_reached(np.array([entry.value for entry in entries])).tolist()
+        beyond = [
+            entry
+            for entry, is_reached in zip(entries, reached, strict=True)
+            if is_reached and limit.is_crossed(entry.value, entry.exact)
+        ]
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
@@ -160,4 +167,6 @@ def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
     """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
     if not entries:
         return None
-    return max(entries, key=lambda entry: (limit.excess(entry.value), entry.n, -entry.z, -entry.w))
+    excess = limit.find_excess(np.array([entry.value for entry in entries]))
+    most = [entries[index] for index in np.flatnonzero(excess == excess.max()).tolist()]
+    return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))

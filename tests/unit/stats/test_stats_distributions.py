@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import scipy.special
@@ -20,6 +23,21 @@ def test_a_chi_square_tail_is_that_of_scipy(df: int) -> None:
     tails = chi_square_tail(STATISTICS, df)
     assert_allclose(tails[printable], expected[printable], rtol=1e-12)
     assert tails[~printable].max(initial=0) <= 1e-279
+
+
+@pytest.mark.parametrize("df", [102, 1000, 9502, 31662])
+@pytest.mark.parametrize("deviations", [-6.0, -1.0, 0.0, 0.5, 3.0, 20.0])
+def test_a_tail_of_many_degrees_of_freedom_has_all_its_digits(df: int, deviations: float) -> None:
+    """Of an even number it is a finite sum; SciPy loses digits far out."""
+    statistic = df + deviations * math.sqrt(2 * df)
+    with localcontext() as context:
+        context.prec = 60
+        half, term, total = Decimal(statistic) / 2, Decimal(1), Decimal(0)
+        for k in range(df // 2):
+            total += term
+            term *= half / (k + 1)
+        expected = float(total * (-half).exp())
+    assert float(chi_square_tail(statistic, df)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_chi_square_tails_of_several_degrees_of_freedom_are_those_of_each() -> None:
