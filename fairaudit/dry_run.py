@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit import names
+from fairaudit.audit_findings import evaluate_check
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure import Notice, Subjects
@@ -19,7 +20,6 @@ from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
 from fairaudit.frozen import replace
-from fairaudit.judgement import evaluate_check
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress

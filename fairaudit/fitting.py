@@ -12,7 +12,7 @@ from fairaudit.cube import KeyColumn, Rows
 from fairaudit.errors import SpecError, UsageError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.recode import Cubes, recode
-from fairaudit.rows.clusters import fit_clusters
+from fairaudit.rows.k_means import fit_clusters
 from fairaudit.rows.propensity import PropensityFit, fit_propensity
 from fairaudit.spec import ClusterStrata, PropensityStrata, Protected, Spec, spec_to_fit
 from fairaudit.strata_models import FittedStrata, StrataModel

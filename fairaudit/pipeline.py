@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 
 from fairaudit import provenance
 from fairaudit import waivers as waiving
+from fairaudit.audit_findings import Judge
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
@@ -32,7 +33,6 @@ from fairaudit.engine import (
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named
-from fairaudit.judgement import Judge
 from fairaudit.plan import Plan
 from fairaudit.planning import plan
 from fairaudit.progress import SILENT, Phase, Progress

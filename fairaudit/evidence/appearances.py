@@ -38,7 +38,7 @@ from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Better, Rate, Terms, evaluate
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.terms import Inference
 
 LEAST_GAP = Fraction(1, 100)

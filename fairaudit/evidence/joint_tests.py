@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence import clusters
+from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
@@ -25,7 +25,7 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_of_pairs,
 )
-from fairaudit.evidence.tests import (
+from fairaudit.evidence.significance import (
     IsBeyond,
     JointTest,
     PairFilter,

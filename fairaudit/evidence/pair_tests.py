@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
+from fairaudit.evidence.significance import IsBeyond, PairFilter, Tests
 from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
-from fairaudit.metrics.evaluation import compare_values
+from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
 from fairaudit.stats.contingency import EXPECTED

@@ -12,7 +12,7 @@ from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
 from fairaudit.frozen import Frozen
-from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.terms import Inference

@@ -8,7 +8,7 @@ from typing import Annotated
 from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
+from fairaudit.evidence.clustered_inference import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
-from fairaudit.evidence import clusters
-from fairaudit.evidence.clusters import NoInterval
+from fairaudit.evidence import clustered_inference as clusters
+from fairaudit.evidence.clustered_inference import NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale

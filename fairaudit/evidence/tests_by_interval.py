@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.evidence.tests import TestKey, Tests
+from fairaudit.evidence.significance import TestKey, Tests
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
 from fairaudit.metrics.terms import EXTREME_REFERENCES

@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import replace
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
 )
 from fairaudit.metrics.folds import OverGroups

@@ -11,7 +11,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.folds import REMAINDER

@@ -16,7 +16,7 @@ from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
-from fairaudit.metrics.evaluation import Evaluation, Metric
+from fairaudit.metrics.evaluation_record import Evaluation, Metric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
 from fairaudit.metrics.retabulate import collapse_strata

@@ -11,8 +11,8 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import replace
-from fairaudit.metrics.clusters import ClusteredShare
-from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.clustered_variance import ClusteredShare
+from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Example, Requirement
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,

@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import Cell, GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import Cell, GroupCounts
+from fairaudit.metrics.confusion_counts import Cell, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, sum_cells
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
-from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
+from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale

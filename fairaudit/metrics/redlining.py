@@ -8,7 +8,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import Role

@@ -14,10 +14,10 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import find_participants_overall, reference_index
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
     compare_exactly,
     compute,

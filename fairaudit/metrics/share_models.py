@@ -17,7 +17,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.frozen import replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.differential_fairness import (
     DIFFERENTIAL_FAIRNESS,

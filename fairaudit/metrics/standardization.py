@@ -20,14 +20,14 @@ from fairaudit.metrics.average import (
     vary_with_clusters,
 )
 from fairaudit.metrics.comparisons import ITSELF
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
 from fairaudit.metrics.eligibility import (
     comparable_strata,
     find_participants_overall,
     reference_index,
 )
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
     ExactAt,
     compare_exactly,

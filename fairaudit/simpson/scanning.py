@@ -20,7 +20,7 @@ from fairaudit.metrics import (
     evaluate,
     explain_ineligibility,
 )
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.simpson.pairs import NEAR, count_rate, measure_pair
 from fairaudit.simpson.records import (
     LeftOut,

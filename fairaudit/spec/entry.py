@@ -23,7 +23,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
-from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference

@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Rate, Requirement
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 
 _EXACT = 2**53

@@ -11,7 +11,7 @@ from fairaudit.arrays import Group, Grouping, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import Histogram, median_bin
 from fairaudit.metrics import Disparity, Metric, Requirement
-from fairaudit.metrics.counts import ScoreCounts
+from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.recode.scores import Distribution
 from fairaudit.result import Curve, ScoreRow

@@ -19,7 +19,7 @@ from fairaudit.metrics import (
     TableMetric,
     describe_group,
 )
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -36,7 +36,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.stats import distributions
-from fairaudit.tables.evaluations import Tables
+from fairaudit.tables.cache import Tables
 from fairaudit.verdict import AnyCheck, Check, Limit
 
 _ONE_POINT = 0.01

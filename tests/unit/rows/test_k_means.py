@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from people import draw, number
 
 from fairaudit.features import Features
-from fairaudit.rows.clusters import fit_clusters
+from fairaudit.rows.k_means import fit_clusters
 from fairaudit.strata_models import ClusterModel
 
 

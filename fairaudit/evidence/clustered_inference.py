@@ -25,7 +25,7 @@ from fairaudit.metrics import (
     build_disparity,
     evaluate,
 )
-from fairaudit.metrics.clusters import FEWEST_CLUSTERS
+from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale

@@ -12,7 +12,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics.average import StratifiedAverages
-from fairaudit.metrics.counts import GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues

@@ -12,7 +12,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import replace
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts, Sums
+from fairaudit.metrics.confusion_counts import GroupCounts, Sums
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective

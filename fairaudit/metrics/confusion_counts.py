@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.frozen import Frozen, field, field_names, replace
 from fairaudit.memoize import memoize
-from fairaudit.metrics.clusters import PooledClusters
+from fairaudit.metrics.clustered_variance import PooledClusters
 from fairaudit.metrics.row_sides import Role, RowSides
 from fairaudit.stats.pooling import PooledShares
 
