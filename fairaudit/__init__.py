@@ -15,10 +15,10 @@ if TYPE_CHECKING:
         SpecError,
         UsageError,
     )
-    from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
     from fairaudit.mlflow import log_to_mlflow
     from fairaudit.pipeline import audit, audit_each, audit_together
+    from fairaudit.python_api import assert_audit, audit_arrays
     from fairaudit.result import AuditResult, Verdict
     from fairaudit.stored import load
     from fairaudit.verdict import Finding, Status
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
-    "interface": ("assert_audit", "audit_arrays"),
+    "python_api": ("assert_audit", "audit_arrays"),
     "errors": (
         "AuditFailed",
         "DataError",

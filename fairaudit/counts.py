@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (

@@ -36,7 +36,7 @@ from fairaudit.counts_header import (
     parse_stored,
     spell_stored,
 )
-from fairaudit.disclosure import Notice
+from fairaudit.disclosure_marks import Notice
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.histogram import Bins

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
-from fairaudit.disclosure import NoticeRate, Subjects
+from fairaudit.disclosure_marks import NoticeRate, Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut

@@ -15,7 +15,7 @@ from fairaudit import names
 from fairaudit.audit_findings import evaluate_check
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest

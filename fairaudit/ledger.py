@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.frozen import Frozen, force_setattr
 
 

@@ -19,7 +19,6 @@ from fairaudit import waivers as waiving
 from fairaudit.audit_findings import Judge
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
-from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
 from fairaudit.engine import (
     DEFAULT,
     Database,
@@ -34,8 +33,9 @@ from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageErr
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named
 from fairaudit.plan import Plan
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.progress import SILENT, Phase, Progress
+from fairaudit.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.question import DataLike, Question, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn

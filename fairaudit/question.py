@@ -16,7 +16,7 @@ from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
 from fairaudit.plan import Plan
-from fairaudit.planning import plan, plan_to_fit
+from fairaudit.plan_builder import plan, plan_to_fit
 from fairaudit.posterior_draws import Draws
 from fairaudit.progress import Progress
 from fairaudit.result import FailOn

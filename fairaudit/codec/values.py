@@ -12,7 +12,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.estimate import State, state_of
 from fairaudit.json_marks import Unreadable
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Fault, SpecError, did_you_mean
 from fairaudit.frozen import replace

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.objects import fetch_objects, is_object
 from fairaudit.engine.table_folders import Place, fetch_table, find_table, marks_table

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.cut_rounds import PartsOfSpan, Span
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
@@ -27,6 +26,7 @@ from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageEr
 from fairaudit.frozen import replace
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats
 from fairaudit.counts import Median
-from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import checked_rule, collect, filtered, is_kept
@@ -27,6 +26,7 @@ from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.spec import Cut
 
 _FEW = 2**20

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds

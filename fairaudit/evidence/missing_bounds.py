@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.arrays import Ends
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence.metric_bounds import find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
     Contributions,

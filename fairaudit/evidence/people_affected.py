@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.frozen import Frozen, replace

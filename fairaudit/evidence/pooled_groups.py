@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
 from fairaudit.frozen import Frozen

@@ -6,7 +6,7 @@ import math
 from typing import Annotated
 
 from fairaudit.cube import Group, GroupTable
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.clustered_inference import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people

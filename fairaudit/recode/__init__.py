@@ -26,7 +26,7 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.disclosure import Notice
+from fairaudit.disclosure_marks import Notice
 from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine

@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.counts import Counts
 from fairaudit.cube import KeyColumn, Marks
-from fairaudit.disclosure import Notice
+from fairaudit.disclosure_marks import Notice
 from fairaudit.errors import DataError, Fault, Seek
 from fairaudit.names import quoted
 from fairaudit.plan import MISSING

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from fairaudit.counts import Counts
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.recode.axes import Axis

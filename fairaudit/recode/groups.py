@@ -8,7 +8,7 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted

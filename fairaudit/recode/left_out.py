@@ -23,7 +23,7 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted

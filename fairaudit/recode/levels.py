@@ -11,7 +11,7 @@ from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.names import quoted
 from fairaudit.spec import Missing, Protected

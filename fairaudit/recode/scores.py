@@ -19,7 +19,7 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
 from fairaudit.raw_scores import RawHistogram, RawScores

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from fairaudit.cube import ExcludeBelow
-from fairaudit.disclosure import Notice, declare_subjects
+from fairaudit.disclosure_marks import Notice, declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
@@ -299,9 +299,9 @@ class AuditResult(Frozen):
         Rates and their differences are shares from 0 to 1; what does not exist is null, and
         `state` says why. `to` is `polars`, `pandas` or `arrow`.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.checks(self, to)
+        return result_frames.checks(self, to)
 
     @overload
     def group_rates(
@@ -322,9 +322,9 @@ class AuditResult(Frozen):
         `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
         such grouping.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.group_rates(self, by, to)
+        return result_frames.group_rates(self, by, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
@@ -334,9 +334,9 @@ class AuditResult(Frozen):
         another column is `group.n`. Undefined and suppressed values are null, infinite ones
         infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.table(self, by)
+        return result_frames.table(self, by)
 
 
 def is_open(finding: Finding) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence.method_names import name_interval, name_test
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import (

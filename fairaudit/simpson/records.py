@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Significance
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import POSITIVE, WRITTEN, Member

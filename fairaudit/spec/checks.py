@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.errors import Fault
 from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.frozen import replace

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from fairaudit.cube import ExcludeBelow, Grouping
-from fairaudit.disclosure import Notice
+from fairaudit.disclosure_marks import Notice
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import (
     Disparity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.metrics import Disparity, Preset, ReferencePolicy, find_metric, find_preset
 from fairaudit.spec import check_schema
 from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, is_of_label, of_numbers

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
-from fairaudit.disclosure import NoticeRate
+from fairaudit.disclosure_marks import NoticeRate
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (

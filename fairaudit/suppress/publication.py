@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.cube import Cube
-from fairaudit.disclosure import Notice, Subjects, redact
+from fairaudit.disclosure_marks import Notice, Subjects, redact
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
 from fairaudit.frozen import Frozen, field, replace

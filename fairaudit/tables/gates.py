@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import (
     NO_MINIMUM,

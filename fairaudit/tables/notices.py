@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
-from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.histogram import median_bin
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE

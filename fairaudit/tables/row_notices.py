@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.cube import Group, Rows, RowTable
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group
 from fairaudit.metrics.individual import (
     CAUSAL_DISCRIMINATION,

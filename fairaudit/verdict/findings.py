@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     ComparisonPart,

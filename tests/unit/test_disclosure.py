@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.disclosure import Notice, Subjects, declare_subjects, disclosure_of, redact
+from fairaudit.disclosure_marks import Notice, Subjects, declare_subjects, disclosure_of, redact
 from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, field_names
 from fairaudit.report.json import document

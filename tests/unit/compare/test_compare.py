@@ -36,7 +36,7 @@ from fairaudit.compare import (
     compare,
     compare_models,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.errors import NothingToAudit, UsageError
 from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility

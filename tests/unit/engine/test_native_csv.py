@@ -26,7 +26,7 @@ from fairaudit.engine import DEFAULT, csv_checks, native_csv, plain_csv, scan
 from fairaudit.engine.contract import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.report import json as report_json
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")

@@ -22,7 +22,7 @@ from fairaudit.errors import DataError, FairauditError, SpecError
 from fairaudit.frozen import field_names, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
 from fairaudit.spec import Spec

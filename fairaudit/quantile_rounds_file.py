@@ -13,10 +13,10 @@ from fairaudit.counted_files import (
     spell_without_digest,
 )
 from fairaudit.counts_header import parse_stored, spell_stored
-from fairaudit.cut_rounds import VERSION, CutsRound
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.names import copied
+from fairaudit.quantile_rounds import VERSION, CutsRound
 from fairaudit.version import version
 
 

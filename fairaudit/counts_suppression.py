@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.arrays import Ints, Marks
 from fairaudit.counts import TINY, Counts, HiddenCells, RawWeights
-from fairaudit.disclosure import Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import Plan

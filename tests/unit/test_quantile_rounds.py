@@ -13,10 +13,11 @@ import pytest
 from plain_engine import PlainEngine
 
 import fairaudit
-from fairaudit import counts_file, cuts_file, pipeline
-from fairaudit.cut_rounds import CutsRound, Span
+from fairaudit import counts_file, pipeline
+from fairaudit import quantile_rounds_file as rounds_file
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.frozen import replace
+from fairaudit.quantile_rounds import CutsRound, Span
 from fairaudit.question import Question
 from fairaudit.result import AuditResult
 
@@ -62,10 +63,10 @@ def go_rounds(spec: dict[str, Any], paths: Sequence[Path]) -> tuple[CutsRound, i
     while known is None or known.open:
         sent = []
         for path in paths:
-            found = cuts_file.hash_sources(pipeline.find_round(question, path, known), [path])
+            found = rounds_file.hash_sources(pipeline.find_round(question, path, known), [path])
             sent.append(path.with_suffix(".cuts"))
-            sent[-1].write_bytes(cuts_file.write(found))
-        known, rounds = cuts_file.add(sent), rounds + 1
+            sent[-1].write_bytes(rounds_file.write(found))
+        known, rounds = rounds_file.add(sent), rounds + 1
     return known, rounds
 
 
@@ -194,18 +195,18 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
 
     def send(name: str, found: CutsRound, path: Path) -> Path:
         target = tmp_path / name
-        target.write_bytes(cuts_file.write(cuts_file.hash_sources(found, [path])))
+        target.write_bytes(rounds_file.write(rounds_file.hash_sources(found, [path])))
         return target
 
     own = send("a.cuts", first, paths[0])
     with pytest.raises(DataError, match="is counted already"):
-        cuts_file.add([own, send("b.cuts", first, paths[0])])
+        rounds_file.add([own, send("b.cuts", first, paths[0])])
     later = pipeline.find_round(question, paths[1], first)
     with pytest.raises(DataError, match="are not of the same round"):
-        cuts_file.add([own, send("c.cuts", later, paths[1])])
+        rounds_file.add([own, send("c.cuts", later, paths[1])])
     filtered = Question.read({**SPEC, "filter": "wealth > 0"})
     with pytest.raises(DataError, match="count differently: filter"):
-        cuts_file.add([own, send("d.cuts", pipeline.find_round(filtered, paths[1]), paths[1])])
+        rounds_file.add([own, send("d.cuts", pipeline.find_round(filtered, paths[1]), paths[1])])
     plain = {
         "columns": {"protected": ["sex"], "label": {"column": "y", "positive": "1"}},
         "metrics": ["base_rate"],
@@ -216,7 +217,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
 
 def test_rounds_are_of_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="No such file"):
-        cuts_file.read(tmp_path / "missing.cuts")
+        rounds_file.read(tmp_path / "missing.cuts")
     with pytest.raises(UsageError, match="rounds of quantiles are of files"):
         pipeline.find_round(Question.read(SPEC), f"duckdb:///{tmp_path}/a.duckdb?table=t")
 
@@ -246,21 +247,21 @@ def test_data_that_changed_between_two_rounds_is_told(tmp_path: Path) -> None:
 
 def test_a_damaged_round_is_refused(tmp_path: Path) -> None:
     paths = write_sites(tmp_path, 4)
-    whole = cuts_file.write(pipeline.find_round(Question.read(SPEC), paths[0]))
+    whole = rounds_file.write(pipeline.find_round(Question.read(SPEC), paths[0]))
     path = tmp_path / "a.cuts"
     path.write_bytes(whole)
-    expected = cuts_file.read(path)
+    expected = rounds_file.read(path)
     draw, refused = random.Random(9), 0
     for _ in range(200):
         damaged = bytearray(whole)
         damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
         path.write_bytes(damaged)
         try:
-            assert cuts_file.read(path) == expected  # the last digit of a number, a default
+            assert rounds_file.read(path) == expected  # the last digit of a number, a default
         except DataError:
             refused += 1
     assert refused > 150
     for part in range(16):
         path.write_bytes(whole[: len(whole) * part // 16])
         with pytest.raises(DataError):
-            cuts_file.read(path)
+            rounds_file.read(path)

@@ -15,10 +15,10 @@ import pytest
 
 import fairaudit
 from fairaudit import counted_files, counts_file, pipeline
+from fairaudit.counts_suppression import hide_small_cells
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.ledger import Ledger
 from fairaudit.question import Question
-from fairaudit.small_cells import hide_small_cells
 
 Row = tuple[str, str, str, str]
 
