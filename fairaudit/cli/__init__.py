@@ -18,17 +18,17 @@ from typer.completion import shell_complete
 from fairaudit import inputs, interrupts, memory
 from fairaudit.cli import (
     auditing,
+    catalogue,
     checking,
     comparing,
     counting,
-    reference,
     results,
     scaffolding,
     streams,
     verifying,
 )
 from fairaudit.cli.app import Request, app, command_line, read_request
-from fairaudit.cli.ending import end_by_error
+from fairaudit.cli.exit_messages import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
 
@@ -36,11 +36,11 @@ _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 __all__ = [
     "auditing",
+    "catalogue",
     "checking",
     "comparing",
     "counting",
     "main",
-    "reference",
     "results",
     "scaffolding",
     "verifying",

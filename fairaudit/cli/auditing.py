@@ -27,7 +27,7 @@ from fairaudit.cli.app import (
     app,
     show_examples,
 )
-from fairaudit.cli.ending import end_by_verdict
+from fairaudit.cli.exit_messages import end_by_verdict
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,

@@ -22,7 +22,7 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.ending import error_text
+from fairaudit.cli.exit_messages import error_text
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.names import quoted

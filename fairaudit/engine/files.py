@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.engine.objects import fetch_objects, is_object
-from fairaudit.engine.table_folders import Place, fetch_table, find_table, marks_table
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
 from fairaudit.inputs import (
     NO_PATH,

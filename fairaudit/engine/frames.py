@@ -22,7 +22,7 @@ from fairaudit.engine.columns import (
     refuse_different,
 )
 from fairaudit.engine.contract import FRAME_NAME, Frame
-from fairaudit.engine.numbers import Batch
+from fairaudit.engine.polars_numbers import Batch
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan

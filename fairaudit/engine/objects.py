@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from fairaudit.disclosure_marks import Notice, Subjects
 from fairaudit.engine.formats import format_of, list_formats
-from fairaudit.engine.table_folders import (
+from fairaudit.engine.lakehouse_tables import (
     Place,
     TableFormat,
     fetch_table,

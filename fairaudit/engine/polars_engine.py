@@ -32,7 +32,7 @@ from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
     from fairaudit.engine.databases import Table
-    from fairaudit.engine.numbers import Batch
+    from fairaudit.engine.polars_numbers import Batch
 
 Name = TypeVar("Name")
 

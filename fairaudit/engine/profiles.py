@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from fairaudit.engine.formats import format_of
-from fairaudit.engine.numbers import own
+from fairaudit.engine.polars_numbers import own
 from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import begin_pass, inspect_file, open_bytes, open_file

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats
 from fairaudit.counts import Median
 from fairaudit.engine.derived_columns import add_columns
-from fairaudit.engine.numbers import Batch, Numbers, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import checked_rule, collect, filtered, is_kept
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import SourceFile

@@ -15,7 +15,7 @@ import polars as pl
 
 from fairaudit.counts import Counts
 from fairaudit.engine.derived_columns import add_columns, category
-from fairaudit.engine.numbers import Batch, Numbers, as_text, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import checked_rule, collect, filtered, interval, is_kept
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.errors import DataError, Seek

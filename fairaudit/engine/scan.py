@@ -9,8 +9,8 @@ import polars as pl
 from fairaudit.engine import polars_route
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
-from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.frozen import replace

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 import pyarrow as pa
 
-from fairaudit.engine.arrow_codes import DictionaryTexts
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.numbers import own, texts_of
+from fairaudit.engine.dictionary_codes import DictionaryTexts
 from fairaudit.engine.partial_counts import Codes, Column, PartialCounts
+from fairaudit.engine.polars_numbers import own, texts_of
 from fairaudit.engine.text_codes import TextCoder
 from fairaudit.plan import MISSING, Key, Plan, Search
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
 from fairaudit.cube import Ints
-from fairaudit.engine.arrow_codes import floats
+from fairaudit.engine.dictionary_codes import floats
 from fairaudit.engine.partial_counts import (
     LARGE,
     LARGEST_COUNT,

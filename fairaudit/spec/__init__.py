@@ -42,6 +42,7 @@ from fairaudit.spec.model import (
     MissingPolicy,
     Spec,
 )
+from fairaudit.spec.overrides import apply_settings, refuse_settings
 from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.resolved import (
     Cut,
@@ -52,7 +53,6 @@ from fairaudit.spec.resolved import (
     search_spec,
     spec_to_fit,
 )
-from fairaudit.spec.settings import apply_settings, refuse_settings
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")

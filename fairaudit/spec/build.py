@@ -14,12 +14,12 @@ from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
 from fairaudit.metrics.terms import Inference
 from fairaudit.spec import schema
-from fairaudit.spec.check_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
+from fairaudit.spec.metric_lookup import Context
+from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search

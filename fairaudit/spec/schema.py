@@ -23,7 +23,6 @@ from fairaudit.metrics.terms import (
     TTest,
     ZTest,
 )
-from fairaudit.spec.check_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.column_schema import Columns, Strict
 from fairaudit.spec.fields import (
     Day,
@@ -42,6 +41,7 @@ from fairaudit.spec.fields import (
     read_scan,
     read_waived_group,
 )
+from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"

@@ -16,10 +16,10 @@ from fairaudit.report.diagnostics import (
     diagnose,
 )
 from fairaudit.report.disparities import WidestGap, widest
+from fairaudit.report.first_screen import distance
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
 from fairaudit.report.repository import link_to_metric
-from fairaudit.report.screen import distance
 from fairaudit.result import AuditResult
 from fairaudit.verdict import ReversalCheck, SubgroupCheck
 

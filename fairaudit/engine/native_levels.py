@@ -15,14 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.engine.arrow_codes import make_coder
-from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
-from fairaudit.engine.parquet_pages import (
+from fairaudit.engine.dictionary_codes import make_coder
+from fairaudit.engine.native_pages import (
     Buffer,
     DamagedPage,
     dictionary_page,
     read_bytes,
 )
+from fairaudit.engine.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
 from fairaudit.engine.partial_counts import Level, NotServed
 from fairaudit.engine.sources import SourceFile
 from fairaudit.frozen import Frozen

@@ -14,7 +14,7 @@ from fairaudit.arrays import Ints
 from fairaudit.counts import TINY
 from fairaudit.cube import distinct_rows
 from fairaudit.engine.candidates import MOST_LEVELS
-from fairaudit.engine.cell_table import CellTable
+from fairaudit.engine.native_cells import CellTable
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import FairauditError
 from fairaudit.frozen import replace
@@ -97,7 +97,7 @@ def count_groups(
     import polars as pl
 
     from fairaudit.engine import scan
-    from fairaudit.engine.numbers import Batch, own
+    from fairaudit.engine.polars_numbers import Batch, own
 
     texts = {
         name: _column(tables, place, len(grouping.columns))

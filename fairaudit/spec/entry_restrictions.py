@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairaudit.metrics import NO_MINIMUM, Minimum, PeopleCount, Requirement, find_metric
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
-from fairaudit.spec.entry import Entry
+from fairaudit.spec.metric_lookup import Entry
 
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")

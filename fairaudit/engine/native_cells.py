@@ -14,7 +14,7 @@ from fairaudit.engine.partial_counts import Measures, NotServed, TableCounts, ch
 from fairaudit.plan import Plan
 
 if TYPE_CHECKING:
-    from fairaudit.engine.key_levels import KeyLevels
+    from fairaudit.engine.native_levels import KeyLevels
 
 
 class CellTable:

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from test_reports import GOLDENS, stable
 
 import fairaudit
-from fairaudit.report import comment, screen, terminal
+from fairaudit.report import comment, first_screen, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.pictures import Interval, Intervals, Rule
 from fairaudit.report.text_pictures import draw
@@ -38,7 +38,7 @@ def test_first_screens(
     for columns in (40, 80, 200):
         lines = printed(result, columns, monkeypatch).splitlines()
         assert max(map(cell_len, lines)) <= columns
-        assert len(lines) <= screen.MOST_LINES or columns == 40
+        assert len(lines) <= first_screen.MOST_LINES or columns == 40
 
 
 def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
@@ -61,7 +61,7 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     for columns in (40, 80, 200):
         lines = printed(result, columns, monkeypatch).splitlines()
         assert max(map(cell_len, lines)) <= columns
-        assert len(lines) <= screen.MOST_LINES or columns == 40
+        assert len(lines) <= first_screen.MOST_LINES or columns == 40
     text = printed(result, 200, monkeypatch)
     start = text.index("Impact ratio of the decision by region, to the highest group")
     first = [line.split() for line in text[start:].splitlines()[1:4]]
@@ -98,7 +98,7 @@ def test_a_comment_has_the_first_tables_and_says_how_many_more(
     text = printed(result, 80, monkeypatch)
     shown = text.count("Impact ratio of")
     assert f"{15 - shown} more tables of comparisons: --full" in text
-    assert len(text.splitlines()) <= screen.MOST_LINES
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
 
 
 def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPat
                            "y": [int(at // 40 < at % 40 + 30) for at in range(4000)]})  # fmt: skip
     spec = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": "impact_ratio"}
     text = printed(fairaudit.audit(spec, people), 80, monkeypatch)
-    assert len(text.splitlines()) <= screen.MOST_LINES
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
     assert "more groups" in text
 
 
@@ -127,9 +127,9 @@ def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = sum(finding.status == "fail" for finding in result.findings)
     assert failed > 20
     text = printed(result, 80, monkeypatch)
-    assert len(text.splitlines()) <= screen.MOST_LINES
-    assert text.count("\nerror[") == screen.MOST_HEADLINES
-    assert f"and {failed - screen.MOST_HEADLINES} more checks: --full" in text
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
+    assert text.count("\nerror[") == first_screen.MOST_HEADLINES
+    assert f"and {failed - first_screen.MOST_HEADLINES} more checks: --full" in text
     assert text.count("= who:") >= 1
 
 

@@ -27,7 +27,7 @@ from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
 from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
-from fairaudit.spec import check_schema, schema
+from fairaudit.spec import metrics_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.text import Document, Draft, Path
@@ -89,7 +89,7 @@ class Entry(Frozen):
 
     context: Context
     path: Path
-    shape: check_schema.Metric
+    shape: metrics_schema.Metric
     metric: Metric
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
@@ -114,10 +114,10 @@ class Entry(Frozen):
     def reference_policy(self) -> ReferencePolicy | None:
         """The policy of the reference, where the entry names one."""
         word = self.reference_word
-        return ReferencePolicy(word) if word in check_schema.REFERENCES else None
+        return ReferencePolicy(word) if word in metrics_schema.REFERENCES else None
 
 
-def read_entry(context: Context, path: Path, shape: check_schema.Metric) -> Entry | None:
+def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
     """An entry with the metric that it names and its `compare`; None with a fault."""
     draft, metric = context.draft, find_metric(shape.metric)
     if metric is None:
@@ -151,7 +151,7 @@ def read_entry(context: Context, path: Path, shape: check_schema.Metric) -> Entr
 
 
 def _read_disparity(
-    draft: Draft, path: Path, shape: check_schema.Metric, metric: Metric
+    draft: Draft, path: Path, shape: metrics_schema.Metric, metric: Metric
 ) -> Disparity | None:
     """The disparity of a group metric that `compare` names; None with a fault."""
     comparison = find_comparison(shape.compare or "")
