@@ -18,10 +18,10 @@ from typer.completion import shell_complete
 from fairaudit import inputs, interrupts, memory
 from fairaudit.cli import (
     auditing,
-    catalogue,
     checking,
     comparing,
     counting,
+    explaining,
     results,
     scaffolding,
     streams,
