@@ -36,10 +36,10 @@ _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 __all__ = [
     "auditing",
-    "catalogue",
     "checking",
     "comparing",
     "counting",
+    "explaining",
     "main",
     "results",
     "scaffolding",
