@@ -9,8 +9,9 @@ import numpy as np
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, field, replace
+from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (
     RawKey,

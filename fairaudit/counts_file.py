@@ -36,11 +36,11 @@ from fairaudit.counts_header import (
     parse_stored,
     spell_stored,
 )
-from fairaudit.disclosure_marks import Notice
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.histogram import Bins
 from fairaudit.names import copied
+from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.raw_scores import RawHistogram, RawScores

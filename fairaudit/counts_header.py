@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
-from fairaudit.disclosure_marks import NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, replace
+from fairaudit.notice import NoticeRate
 from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
 from fairaudit.version import version

@@ -7,9 +7,9 @@ hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import StrEnum
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from fairaudit.frozen import Frozen, field_names, replace
 
@@ -106,33 +106,3 @@ def _redact_within(value: object, published: Container[Subjects]) -> object:
     if isinstance(value, Frozen):
         return redact(value, published)
     return value
-
-
-class NoticeRate(Frozen):
-    """A rate whose numbers a notice tells: its id, its outcome, and the groups it is of."""
-
-    rate: str
-    of: str
-    by: tuple[str, ...] = ()
-
-
-class Notice(str):
-    """A sentence beside the tables, and the people that its numbers are computed from.
-
-    With `Subjects.ROW` these are the `rates`, which a published report has to prove.
-    """
-
-    __slots__ = ("rates", "subjects")
-
-    subjects: Subjects
-    rates: tuple[NoticeRate, ...]
-
-    def __new__(cls, text: str, subjects: Subjects, rates: Iterable[NoticeRate] = ()) -> Self:
-        """A sentence with its subjects."""
-        self = super().__new__(cls, text)
-        self.subjects = subjects
-        self.rates = tuple(rates)
-        return self
-
-    def __reduce__(self) -> tuple[type[Self], tuple[str, Subjects, tuple[NoticeRate, ...]]]:
-        return type(self), (str(self), self.subjects, self.rates)

@@ -15,12 +15,13 @@ from fairaudit import names
 from fairaudit.audit_findings import evaluate_check
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
 from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility
+from fairaudit.notice import Notice
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress
 from fairaudit.question import Question

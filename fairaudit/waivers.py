@@ -14,11 +14,12 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Group, GroupTable
-from fairaudit.disclosure_marks import Notice, Subjects, declare_subjects
+from fairaudit.disclosure_marks import Subjects, declare_subjects
 from fairaudit.errors import Place, did_you_mean
 from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import FLAT
 from fairaudit.metrics import Evaluation
+from fairaudit.notice import Notice
 from fairaudit.verdict import (
     Breach,
     Check,

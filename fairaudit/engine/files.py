@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.engine.objects import fetch_objects, is_object
@@ -25,6 +25,7 @@ from fairaudit.inputs import (
     spool_stdin,
 )
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 
 _CLOUD = ("abfs://", "http://", "https://", "hf://")
 

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.lakehouse_tables import (
     Place,
@@ -29,6 +29,7 @@ from fairaudit.engine.lakehouse_tables import (
 )
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.inputs import keep_fetched
+from fairaudit.notice import Notice
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem

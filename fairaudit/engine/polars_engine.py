@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
@@ -24,6 +24,7 @@ from fairaudit.engine.routes import count_by_route
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
+from fairaudit.notice import Notice
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span

@@ -26,10 +26,10 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.disclosure_marks import Notice
 from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
+from fairaudit.notice import Notice
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axes import Axis, Findings, cluster_codes

@@ -12,7 +12,8 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
+from fairaudit.notice import Notice
 from fairaudit.plan import ADDED_SCALE, MISSING, SumName
 from fairaudit.spec import Outcome, OutcomeKind, Spec
 

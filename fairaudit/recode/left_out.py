@@ -23,10 +23,11 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.recode.levels import is_value, listing, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 

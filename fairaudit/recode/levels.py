@@ -11,9 +11,10 @@ from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.spec import Missing, Protected
 
 _EXACT = Context(prec=MAX_PREC)

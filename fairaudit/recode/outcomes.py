@@ -8,10 +8,11 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
 from fairaudit.plan_builder import is_positive
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last

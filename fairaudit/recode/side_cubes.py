@@ -8,11 +8,12 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, Role
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Seek
 from fairaudit.frozen import Frozen, replace
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import Key
 from fairaudit.plan_builder import described_key, feature_key
 from fairaudit.raw_keys import RawKey, RawTable

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from fairaudit.cube import ExcludeBelow
-from fairaudit.disclosure_marks import Notice, declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.terms import Inference
+from fairaudit.notice import Notice
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
     ComparisonRow,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure_marks import Notice
 from fairaudit.evidence.people_affected import DetectableGap
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, Member
+from fairaudit.notice import Notice
 from fairaudit.verdict import AnyCheck, NotEvaluated
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault
 from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.frozen import replace
@@ -21,6 +21,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
+from fairaudit.notice import Notice
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure

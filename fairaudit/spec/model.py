@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from fairaudit.cube import ExcludeBelow, Grouping
-from fairaudit.disclosure_marks import Notice
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import (
     Disparity,
@@ -20,6 +19,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.terms import Inference
+from fairaudit.notice import Notice
 from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.column_model import (

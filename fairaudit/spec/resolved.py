@@ -11,10 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
+from fairaudit.notice import Notice
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
 from fairaudit.spec.model import MissingPolicy, Spec

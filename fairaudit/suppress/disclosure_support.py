@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
-from fairaudit.disclosure_marks import NoticeRate
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
@@ -20,6 +19,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
+from fairaudit.notice import NoticeRate
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,

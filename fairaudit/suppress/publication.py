@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.cube import Cube
-from fairaudit.disclosure_marks import Notice, Subjects, redact
+from fairaudit.disclosure_marks import Subjects, redact
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.notice import Notice
 from fairaudit.recode import Cubes
 from fairaudit.result import AuditResult, Provenance
 from fairaudit.spec import MetricRequest, Spec

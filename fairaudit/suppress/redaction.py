@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
-from fairaudit.disclosure_marks import Notice, Subjects, redact
+from fairaudit.disclosure_marks import Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.frozen import replace
 from fairaudit.metrics import NO_MINIMUM, Eligibility
+from fairaudit.notice import Notice
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,

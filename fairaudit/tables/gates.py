@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.disclosure_marks import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import (
     NO_MINIMUM,
@@ -34,6 +34,7 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
+from fairaudit.notice import Notice, NoticeRate
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.stats import distributions
 from fairaudit.tables.cache import Tables

@@ -9,12 +9,13 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
-from fairaudit.disclosure_marks import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.histogram import median_bin
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
+from fairaudit.notice import Notice, NoticeRate
 from fairaudit.recode import Cubes
 from fairaudit.result import LatticeRow, Searched
 from fairaudit.simpson import ScanResult

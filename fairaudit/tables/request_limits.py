@@ -11,9 +11,10 @@ from functools import cache
 from itertools import accumulate
 
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.spec import MetricRequest, Spec
 
 MOST_ROWS = 500_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.cube import Group, Rows, RowTable
-from fairaudit.disclosure_marks import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group
 from fairaudit.metrics.individual import (
     CAUSAL_DISCRIMINATION,
@@ -20,6 +20,7 @@ from fairaudit.metrics.individual import (
 )
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.notice import Notice
 from fairaudit.raw_rows import BUDGET
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import choose_people, find_steepest_pair

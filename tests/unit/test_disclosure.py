@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.disclosure_marks import Notice, Subjects, declare_subjects, disclosure_of, redact
+from fairaudit.disclosure_marks import Subjects, declare_subjects, disclosure_of, redact
 from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, field_names
+from fairaudit.notice import Notice
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult, DataFile
 from fairaudit.spec import of_mapping
