@@ -37,7 +37,7 @@ from fairaudit.compare.rows import (
 from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
 from fairaudit.frozen import replace
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding
 

@@ -16,7 +16,7 @@ from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 

@@ -39,7 +39,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.confusion_counts import count_groups
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""

@@ -18,7 +18,8 @@ from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
-from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
 class Evidence(Frozen, eq=False):

@@ -36,7 +36,7 @@ from fairaudit.evidence.significance import (
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.terms import Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
 

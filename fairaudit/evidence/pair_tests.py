@@ -18,7 +18,7 @@ from fairaudit.evidence.significance import IsBeyond, PairFilter, Tests
 from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
-from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
+from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
 from fairaudit.stats.contingency import EXPECTED
 

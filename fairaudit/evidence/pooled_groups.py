@@ -15,7 +15,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.stats import proportions
 
 _CLOSE = 1e-9

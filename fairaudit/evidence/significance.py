@@ -12,7 +12,7 @@ from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.estimate import Beside, Significance
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import Evaluation, GroupValues
-from fairaudit.metrics.terms import Correction
+from fairaudit.metrics.inference import Correction
 
 TestKey: TypeAlias = tuple[object, ...]
 """What makes two tests one: the same counts, compared in the same way."""

@@ -49,7 +49,8 @@ from fairaudit.metrics.disparities import ComparisonShape
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, TTest
+from fairaudit.metrics.inference import TTest
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 

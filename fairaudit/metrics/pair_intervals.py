@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats
 from fairaudit.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
-from fairaudit.metrics.terms import Inference, RatioInterval, TTest
+from fairaudit.metrics.inference import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
 
 

@@ -35,15 +35,10 @@ from fairaudit.metrics.epsilon import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import (
-    DEFAULT_INFERENCE,
-    NO_MINIMUM,
-    NO_PARAMETERS,
-    Minimum,
-    Parameters,
-)
+from fairaudit.metrics.terms import NO_MINIMUM, NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats.pooling import PooledShares, pool_shares
 
 

@@ -19,7 +19,7 @@ from fairaudit.compare import (
     Sampling,
     Scale,
 )
-from fairaudit.metrics.terms import Correction
+from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Facts, Heading, Paragraph, Tone
 from fairaudit.report.reversal_sentences import KIND_WORDS

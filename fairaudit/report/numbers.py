@@ -11,7 +11,7 @@ from fractions import Fraction
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 
 _MOST_DIGITS = 17
 _TINY = 0.0001

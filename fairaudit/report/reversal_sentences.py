@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairaudit import names
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.simpson import GroupRate, Reversal, ReversalKind

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,

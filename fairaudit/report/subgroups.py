@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule

@@ -15,7 +15,7 @@ from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.notice import Notice
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (

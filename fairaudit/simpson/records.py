@@ -14,7 +14,7 @@ from fairaudit.estimate import Significance
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import POSITIVE, WRITTEN, Member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):

@@ -19,7 +19,7 @@ from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.pairs import count_rate
 from fairaudit.simpson.records import CombinedStrata, ExplainedShare, Reversal, ReversalKind
 from fairaudit.stats import distributions, strata

@@ -12,7 +12,7 @@ from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind

@@ -23,10 +23,11 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
+from fairaudit.metrics.inference import Inference
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.share_models import is_pooled
-from fairaudit.metrics.terms import SINGLE_REFERENCES, Inference
+from fairaudit.metrics.terms import SINGLE_REFERENCES
 from fairaudit.spec import metrics_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.columns import Columns, Groupings

@@ -18,7 +18,7 @@ from fairaudit.metrics import (
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.notice import Notice
 from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan

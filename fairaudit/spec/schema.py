@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import (
+from fairaudit.metrics.inference import (
     DEFAULT_INFERENCE,
     Correction,
     FisherTest,

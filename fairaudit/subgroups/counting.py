@@ -15,7 +15,7 @@ from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.confusion_counts import count_groups
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""

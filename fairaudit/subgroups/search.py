@@ -22,7 +22,7 @@ from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import STATED, Member
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
 _SAFE = 2**62

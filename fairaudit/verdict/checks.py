@@ -22,7 +22,7 @@ from fairaudit.errors import Place, Quote, UsageError, did_you_mean
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Metric, Terms
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
 _MOST_LISTED = 8
