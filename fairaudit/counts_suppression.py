@@ -19,6 +19,7 @@ from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import Plan
+from fairaudit.small_counts import are_small, is_small
 
 Value = TypeVar("Value")
 
@@ -57,7 +58,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
     stays = _find_what_stays(counts.people, below)
     gone = ~stays
     people = int(counts.people[gone].sum())
-    if 0 < people < below:
+    if is_small(people, below):
         raise DataError(
             f"the data hold fewer than {below:,} people, which their number itself would tell",
             "send no counts of them",
@@ -90,7 +91,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
 
 def _find_what_stays(people: Ints, below: int) -> Marks:
     """The cells [C] that may be told; one without people, whose rows count nobody, always."""
-    hidden = (people > 0) & (people < below)
+    hidden = are_small(people, below)
     while hidden.any() and people[hidden].sum() - (hidden.sum() - 1) < below:
         others = ~hidden & (people > 0)
         if not others.any():

@@ -296,11 +296,6 @@ class CellSets:
         return lambda name: cells_of[name.removeprefix("all_")]
 
 
-def has_few(counts: Ints, threshold: int) -> bool:
-    """Whether any count is of some people, and of fewer than the threshold."""
-    return bool(((counts > 0) & (counts < threshold)).any())
-
-
 def _join(parts: Iterable[MetricCells]) -> MetricCells:
     parts = list(parts)
     return MetricCells(

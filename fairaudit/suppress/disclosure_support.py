@@ -29,8 +29,9 @@ from fairaudit.result import (
     RateRow,
 )
 from fairaudit.simpson import Reversal
+from fairaudit.small_counts import has_small
 from fairaudit.spec import MetricRequest
-from fairaudit.suppress.cell_sets import CellSets, MetricCells, has_few
+from fairaudit.suppress.cell_sets import CellSets, MetricCells
 from fairaudit.verdict import Check
 
 Number = GroupMetric | TableMetric
@@ -82,15 +83,15 @@ class Support:
         self.excluding = excluding
         self.min_size = min_size if min_size is not None and min_size >= threshold else None
         self.shown = shown
-        self.is_small = bool((cells.people < threshold).any())
+        self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
         # Where a number is not known of some people, sums and counts are of different people.
         self.incomplete = {
             of
             for of, lacking in cells.lacking
             if self.is_small
-            or has_few(lacking, threshold)
-            or has_few(cells.people - lacking, threshold)
+            or has_small(lacking, threshold)
+            or has_small(cells.people - lacking, threshold)
         }
 
     def is_printable(self, value: Value) -> bool:
