@@ -1,4 +1,4 @@
-"""The rule of a small count, for `suppress_below` and `count --suppress`: 1 to below a threshold."""
+"""What a small count is, for `suppress_below` and `count --suppress`: 1 to below the threshold."""
 
 from __future__ import annotations
 

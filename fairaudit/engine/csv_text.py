@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairaudit.engine.copies import Copies
-from fairaudit.engine.formats import PACKED
 from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
+from fairaudit.inputs import find_compression
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
@@ -271,4 +271,4 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 def _packing(file: SourceFile) -> str:
-    return PACKED.get(file.path.suffix.lower(), "plain file")
+    return find_compression(file.path) or "plain file"

@@ -19,12 +19,12 @@ from fairaudit import memory
 from fairaudit.counts import CountedFile
 from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import name_file
-from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
+from fairaudit.engine.formats import InputFormat, Reader, format_of, list_formats
 from fairaudit.engine.parquet import Layout
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field
-from fairaudit.inputs import is_spooled, refuse_special
+from fairaudit.inputs import find_compression, is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT, Progress
@@ -65,7 +65,7 @@ class SourceFile(Frozen):
     @property
     def unpacked_size(self) -> int | None:
         """How many bytes its text is; None where that is not known before it is unpacked."""
-        return None if self.path.suffix.lower() in PACKED else self.path.stat().st_size
+        return None if find_compression(self.path) else self.path.stat().st_size
 
 
 class CheckedFile(Frozen):
@@ -111,7 +111,7 @@ def inspect_file(path: Path, name: str) -> SourceFile:
 
 def open_bytes(path: Path) -> IO[bytes]:
     """The bytes of a file, unpacked."""
-    packing = PACKED.get(path.suffix.lower())
+    packing = find_compression(path)
     if packing is None:
         return path.open("rb")
     import pyarrow as pa

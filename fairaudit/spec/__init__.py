@@ -58,7 +58,7 @@ from fairaudit.spec.text import Text
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
 
-_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", ".gz", ".zst"})
+_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", *inputs.COMPRESSIONS})
 """Suffixes that no spec has."""
 
 
