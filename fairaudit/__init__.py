@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairaudit.pipeline import audit, audit_each, audit_together
     from fairaudit.python_api import assert_audit, audit_arrays
     from fairaudit.result import AuditResult, Verdict
-    from fairaudit.stored import load
+    from fairaudit.result_files import load
     from fairaudit.verdict import Finding, Status
 
     __version__: str
@@ -40,7 +40,7 @@ _MODULES = {
     "mlflow": ("log_to_mlflow",),
     "pipeline": ("audit", "audit_each", "audit_together"),
     "result": ("AuditResult", "Verdict"),
-    "stored": ("load",),
+    "result_files": ("load",),
     "verdict": ("Finding", "Status"),
 }
 """Where each public name is: a module is loaded when its name is used for the first time."""

@@ -146,14 +146,14 @@ class Question(Frozen):
             cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
         if not self.spec.modelled:
             return plan(self.spec, cuts)
-        from fairaudit import fitting
+        from fairaudit import strata_fitting
 
         models: dict[str, FittedStrata] = {}
         for features, strata in self._group_models().items():
-            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
+            needed = plan_to_fit(self.spec, cuts, features, strata_fitting.MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fitting.fit_strata(spec, strata, get_or_raise(counts))
+            models |= strata_fitting.fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> Question:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from fairaudit.baseline.earlier import (
+from fairaudit.baseline.earlier_report import (
     PROVEN,
     Baseline,
     PreviousFinding,

@@ -15,6 +15,13 @@ from fairaudit.compare.conditions import (
     detect_sampling,
     list_conditions,
 )
+from fairaudit.compare.rates import (
+    compare_paired_rates,
+    compare_people,
+    compare_rates,
+    index_rates,
+    rate_key,
+)
 from fairaudit.compare.records import (
     Change,
     Changes,
@@ -26,13 +33,6 @@ from fairaudit.compare.records import (
     RateChange,
     Sampling,
     Scale,
-)
-from fairaudit.compare.rows import (
-    compare_paired_rates,
-    compare_people,
-    compare_rates,
-    index_rates,
-    rate_key,
 )
 from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean

@@ -42,7 +42,7 @@ def check_file(
 ) -> CheckedFile:
     """The file once each of its lines is proven to be a record, or blank."""
     from fairaudit.engine import kernel, native_csv
-    from fairaudit.engine.plain_csv import plain_lines
+    from fairaudit.engine.csv_byte_checks import plain_lines
 
     form = plans[0].format
     if (native := native_csv.check(file, plans, progress)) is not None:

@@ -284,9 +284,9 @@ class AuditResult(Frozen):
         `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
         cannot be written.
         """
-        from fairaudit import stored
+        from fairaudit import result_files
 
-        stored.save(self, path, format)
+        result_files.save(self, path, format)
 
     @overload
     def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
