@@ -3,7 +3,7 @@
 Each line end, separator and quote becomes a bit set, one bit a byte and 64 a word, so that a step
 of the grammar of RFC 4180 is one operation on a sixty-fourth of the block. What lies between quotes
 is the running parity of theirs, as in Langdale & Lemire (2019), Parsing Gigabytes of JSON per
-Second, VLDB Journal 28:941. A file with a blank line or a fault is left to `csv_checks`, which
+Second, VLDB Journal 28:941. A file with a blank line or a fault is left to `csv_line_checks`, which
 names the line.
 """
 

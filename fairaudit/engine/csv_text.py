@@ -52,7 +52,7 @@ def check_file(
     plain = plain_lines(file, form, progress) if kernel.load() is None else None
     if plain is not None:
         return CheckedFile(_with_lines(file, plain, form), plain)
-    from fairaudit.engine.csv_checks import check_lines
+    from fairaudit.engine.csv_line_checks import check_lines
 
     lines = check_lines(file, form, progress)
     if lines.blank:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, csv_byte_checks, csv_checks, native_csv, scan
+from fairaudit.engine import DEFAULT, csv_byte_checks, csv_line_checks, native_csv, scan
 from fairaudit.engine.contract import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
@@ -179,7 +179,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(native_csv, "line_blocks", told)
-    for reader in (csv_checks.check_lines, csv_byte_checks.plain_lines, scan.count):
+    for reader in (csv_line_checks.check_lines, csv_byte_checks.plain_lines, scan.count):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
     assert read == len("x,y,1,z\n") * 1000
