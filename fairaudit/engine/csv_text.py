@@ -11,8 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairaudit.engine.copies import Copies
-from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
+from fairaudit.engine.sources import CheckedFile, Copies, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.inputs import find_compression

@@ -15,8 +15,7 @@ from fairaudit.inputs import COMPRESSIONS
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairaudit.engine.copies import Copies
-    from fairaudit.engine.sources import CheckedFile, SourceFile
+    from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
     from fairaudit.plan import Plan
     from fairaudit.progress import Progress
     from fairaudit.spec import CsvFormat

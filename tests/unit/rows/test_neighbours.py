@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fairaudit.features import Features
 from fairaudit.rows import nearest
-from fairaudit.rows.nearest import NearestPoints
-from fairaudit.rows.neighbours import find_neighbours
+from fairaudit.rows.neighbours import NearestPoints, find_neighbours
 from fairaudit.rows.space import locate
 
 SIZES = [(0, 1, 1), (0, 4, 2), (0, 10**6, 1), (0, 3, 10**6), (10**6, 1, 1)]
