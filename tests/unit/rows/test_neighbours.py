@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit.features import Features
-from fairaudit.rows import neighbours
+from fairaudit.rows import neighbours as search
 from fairaudit.rows.neighbours import NearestPoints, find_neighbours
 from fairaudit.rows.space import locate
 
@@ -61,7 +61,7 @@ def test_neighbours_are_those_within_the_kth_distance(
     features = draw_features(seed, people, numbers, categories)
     with pytest.MonkeyPatch.context() as patch:
         for name, size in zip(("_FEW", "_LEAST_IN_TREE", "_LEAST_AT_ONCE"), sizes, strict=True):
-            patch.setattr(neighbours, name, size)
+            patch.setattr(search, name, size)
         neighbours = find_neighbours(features, np.arange(people), k, without_self=True)
         neighbours.ask(np.arange(people))
     profile = neighbours.space.profile
@@ -86,8 +86,8 @@ def test_a_tree_and_plain_distances_find_the_same_points() -> None:
     )
     points = locate(features).points(np.arange(600))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "_FEW", 0)
-        patch.setattr(neighbours, "_LEAST_IN_TREE", 1)
+        patch.setattr(search, "_FEW", 0)
+        patch.setattr(search, "_LEAST_IN_TREE", 1)
         squares, places = NearestPoints(points).find(points, 7)
     plain_squares, plain_places = NearestPoints(points).find(points, 7)
     assert places.tolist() == plain_places.tolist()
