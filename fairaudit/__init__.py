@@ -1,4 +1,4 @@
-"""fairaudit: how a decision treats groups of people, counted once and judged exactly."""
+"""fairaudit: audits how decisions treat groups of people. The public names of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings of a spec's checks: judged from tables, under waivers, beside a baseline."""
+"""Findings of all checks of a spec: evidence together, then each check, waivers, baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts that a pass over the data brings, by raw levels: the one thing later stages read."""
+"""`Counts`: what a pass over the data gives, by raw levels, and how two of them add up."""
 
 from __future__ import annotations
 

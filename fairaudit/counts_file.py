@@ -1,4 +1,4 @@
-"""Counts in a file: one Parquet file that any reader of Parquet opens, without a row of the data.
+"""Files of counts (`.counts`, Parquet): writing, reading and adding them up.
 
 `docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
 """

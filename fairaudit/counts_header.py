@@ -1,4 +1,4 @@
-"""What stands in a file of counts beside its columns, as JSON: `docs/counts.md` describes it."""
+"""The JSON header in a file of counts or of quantile rounds; `docs/counts.md` describes it."""
 
 from __future__ import annotations
 

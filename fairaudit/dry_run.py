@@ -1,4 +1,4 @@
-"""A dry run: what an audit would look at, from the counts of its own pass, without its results.
+"""Dry run (`fairaudit check`): columns, groups, judgeable checks and cost, from the counts.
 
 It goes the whole way of a run, so that whatever it accepts a run accepts.
 """

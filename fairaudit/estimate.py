@@ -1,4 +1,4 @@
-"""One number with what is known about it: its state, size and interval."""
+"""`Estimate`: a number with its state, its counts and its interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads whole files: regular ones only, and none that is larger than such a file can be.
+"""Reads small files and stdin; list of compressions; where fetched and spooled bytes are kept.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.

@@ -1,4 +1,4 @@
-"""Where every row went: read = counted + filtered + undecided + dropped, always."""
+"""`Ledger` of rows: read = counted + filtered + undecided + dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices: the type of a sentence beside the tables, with the people that its numbers are of."""
+"""`Notice`: a sentence beside the tables, marked with the people its numbers are of."""
 
 from __future__ import annotations
 

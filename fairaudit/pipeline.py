@@ -1,4 +1,4 @@
-"""Runs an audit: from spec and data to counts, tables, findings and result, a value at each stage.
+"""Runs an audit, stage by stage: spec, plan, counts, tables, findings, result.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
 says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;

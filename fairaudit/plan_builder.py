@@ -1,4 +1,4 @@
-"""Makes the plan of a pass from a spec: the columns that are read, and what is counted by them."""
+"""Builds the `Plan` of a spec: which columns are read, and what is counted by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python has beside the commands: an audit of arrays, and an audit as an assertion."""
+"""Python API beside the commands: `audit_arrays` and `assert_audit`."""
 
 from __future__ import annotations
 

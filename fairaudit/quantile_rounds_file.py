@@ -1,4 +1,4 @@
-"""Rounds of quantiles in files, and those of several places as one: docs/counts.md says how."""
+"""Files of quantile rounds (`.cuts`): writing, reading and adding them up."""
 
 from __future__ import annotations
 

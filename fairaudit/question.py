@@ -1,4 +1,4 @@
-"""One audit to run: spec, chosen checks, baseline, tolerance, quantiles, plan of the pass."""
+"""`Question`: one audit with its options: spec, `--only`, baseline, tolerance, draws, plan."""
 
 from __future__ import annotations
 

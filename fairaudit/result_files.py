@@ -1,4 +1,4 @@
-"""Results in files: a report in any format, and a result read back from its JSON report."""
+"""`save` and `load` of results: reports in files, and a result read back from JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a result as frames of Polars, pandas or Arrow: for a notebook, or another program."""
+"""Rows of a result as data frames: Polars, pandas or Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fits the models of a spec to the audited people, and tells what a reader should know of each."""
+"""Fits the models of strata (propensity, k-means) that a spec names; notices on fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waivers: who accepts that a check is beyond its limit for a group, why, and until when.
+"""Waivers: applying them to findings, their expiry, and the notices on them.
 
 A waiver excludes its group from the check, which is judged on what remains. What cannot be
 evaluated is never waived.

@@ -1,4 +1,4 @@
-"""Which findings are worse than an earlier report says."""
+"""Compares findings with the baseline: which are new, or worse than tolerated."""
 
 from __future__ import annotations
 

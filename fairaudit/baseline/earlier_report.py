@@ -1,4 +1,4 @@
-"""What an earlier report says of the checks and the reversals of a spec."""
+"""Reads a baseline: the checks and reversals of an earlier JSON report; refuses unlike ones."""
 
 from __future__ import annotations
 

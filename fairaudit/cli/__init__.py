@@ -1,4 +1,4 @@
-"""The command line: runs a command, catches its errors, and exits with the code of what came of it.
+"""The command line: lists the commands, runs one, catches errors, returns the exit code.
 
 That of a result is its own (`result.AuditResult.exit_code`), that of an error its class's
 (`errors`); here only an interrupt or a report that did not arrive takes the place of either.

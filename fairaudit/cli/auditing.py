@@ -1,4 +1,4 @@
-"""`fairaudit run`: audits the data of a spec and gates by the exit code."""
+"""`fairaudit run`: its options, and the audit they ask for."""
 
 from __future__ import annotations
 

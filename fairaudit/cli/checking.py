@@ -1,4 +1,4 @@
-"""`fairaudit check`: what a run would look at, and whether it can; without data, the spec alone."""
+"""`fairaudit check`: its options; a dry run of a spec, with or without its data."""
 
 from __future__ import annotations
 

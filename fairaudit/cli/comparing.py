@@ -1,4 +1,4 @@
-"""`fairaudit compare`: compares two stored results, or two models of one."""
+"""`fairaudit compare`: its options; compares two stored results, or two models of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit count` and `merge`: counts in a file, of a part of the data or of all parts."""
+"""`fairaudit count` and `merge`: their options; counts and quantile rounds in files."""
 
 from __future__ import annotations
 

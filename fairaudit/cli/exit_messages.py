@@ -1,4 +1,4 @@
-"""Writes how a command ended: the last lines with the verdict, or the error in its place.
+"""Prints how a command ended: the last lines with the verdict, or the error and its hint.
 
 An error is raised as a `FairauditError` and written here alone: to each file that should have held
 a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.

@@ -1,4 +1,4 @@
-"""`fairaudit explain`, `metrics` and `schema`: the metrics in words, and the JSON Schemas."""
+"""`fairaudit explain`, `metrics` and `schema`: their options; metrics in words, JSON Schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the values of checks changed from one result to another, of each group and of the worst.
+"""Changes of checks between two results: the value of each group, and the worst one.
 
 Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
 """

@@ -1,4 +1,4 @@
-"""Everything that changed from one result to another: tested as families, what is worse first."""
+"""The comparison as a whole: all changes, tested as families, in the order of a report."""
 
 from __future__ import annotations
 

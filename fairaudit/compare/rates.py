@@ -1,4 +1,4 @@
-"""How the rows of two results changed: the rates of groups, and how people are spread over them."""
+"""Changes of rates of groups, and of how people are spread over groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of a comparison of results, and when a whole check counts as worse or better."""
+"""The types of a comparison (`Changes`, `CheckChange`); when a check is worse or better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one number changed: whether at all, by how much, and the interval and test of the change.
+"""Interval and significance test of one change between two results.
 
 Shares are tested by their counts, means by Welch; of everything else the variance of each number
 is recovered from its own interval (MOVER: Zou & Donner 2008), and the change is tested by z. So an

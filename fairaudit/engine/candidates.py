@@ -1,4 +1,4 @@
-"""Which columns of the data a search for reversals conditions on: those of few levels.
+"""Which columns of the data are candidates of the reversal search: those of few levels.
 
 The first rows choose them, read by pyarrow alone where all files are Parquet: that spares the start
 of Polars, a third of a small audit. Who has more levels later is left out then.

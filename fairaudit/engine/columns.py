@@ -1,4 +1,4 @@
-"""Whether the columns that a plan needs are in the files, once each, and of one type."""
+"""Checks that the columns of a plan are in the files: present, not repeated, one type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pipeline asks of an engine: to find quantiles, to count, and to locate errors."""
+"""The interface of an engine (`Engine`), and of the data it reads: files, frames, databases."""
 
 from __future__ import annotations
 

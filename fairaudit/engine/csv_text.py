@@ -1,4 +1,4 @@
-"""CSV files as an input format: header, lines, and the grammar of RFC 4180 for their records."""
+"""CSV reader (entry point): header, encoding, records of RFC 4180; runs the CSV checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that no file holds, the strata of models among them, added while rows stream by.
+"""Computes columns made of others while rows are read: ages, differences, strata.
 
 An unsound value keeps the text it was made of, so that whoever reads it as a number refuses it.
 """

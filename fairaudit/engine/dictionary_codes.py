@@ -1,4 +1,4 @@
-"""The columns of a Parquet file as small integer codes, and the level that each code stands for.
+"""Parquet route: columns as dictionary codes, and the level of each code.
 
 Texts are read as the dictionary codes they are stored as, and never turned into texts.
 """

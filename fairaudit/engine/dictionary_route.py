@@ -1,4 +1,4 @@
-"""The Parquet route: columns are counted by their dictionary codes and never turned into texts.
+"""Route 2, Parquet route: counts rows by their dictionary codes, in Arrow and NumPy.
 
 A batch at a time, row groups in several threads: the codes of the columns become one number by
 mixed radix, and what is counted is added up in a dense table that each thread keeps for a file. It

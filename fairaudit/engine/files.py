@@ -1,4 +1,4 @@
-"""Which files paths, folders and globs name, and how reports name them."""
+"""Finds the data files that paths, folders and globs name, and how reports name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input formats: which file names each has, and the module that reads it.
+"""The input formats: suffixes and readers. Add an input format here.
 
 To add a format, add a module with the functions of `Reader`, and an entry to `FORMATS`.
 """

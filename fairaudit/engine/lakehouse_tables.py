@@ -1,4 +1,4 @@
-"""Tables that are folders: Delta and Iceberg. A snapshot of one is written as one Parquet file.
+"""Delta and Iceberg tables: a snapshot, fetched as one Parquet file. Add a kind here.
 
 Which files of such a folder are rows is known to its log alone, so it is read by its own library.
 """

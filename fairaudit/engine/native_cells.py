@@ -1,4 +1,4 @@
-"""Tables of cells that the native kernel fills: how many rows each has, and exact sums."""
+"""Native route: tables of cells that the kernel fills, with exact sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
+"""Route 1 of CSV: the native kernel checks (check 1) and counts in one reading.
 
 It checks each file, quoted and packed or not, and counts those whose keys, and the columns of a
 filter, have a few thousand texts; weights, or counts of people, may be any. Scores, numbers and

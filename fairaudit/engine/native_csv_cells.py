@@ -1,4 +1,4 @@
-"""What the native kernel counted of CSV, by the texts of columns: as the counts of a plan.
+"""Native route of CSV: what the kernel counted, as the counts of a plan.
 
 The filter looks at cells, not at rows: each has one text of every column that it names.
 """

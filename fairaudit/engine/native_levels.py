@@ -1,4 +1,4 @@
-"""The columns of a Parquet file for the native kernel: the levels of keys, and numbers.
+"""Native route of Parquet: the levels of key columns, and numeric columns.
 
 Both are known from the dictionaries of its row groups, before anything is counted.
 """

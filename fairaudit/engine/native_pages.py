@@ -1,4 +1,4 @@
-"""The pages of a Parquet column for the native kernel: read, checked and unpacked."""
+"""Native route of Parquet: reads, checks and decompresses the pages of a column."""
 
 from __future__ import annotations
 

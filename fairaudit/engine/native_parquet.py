@@ -1,4 +1,4 @@
-"""Parquet files by the native kernel: rows are counted by the codes of their dictionaries.
+"""Route 1 of Parquet: the native kernel counts rows by their dictionary codes.
 
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,

@@ -1,4 +1,4 @@
-"""Objects of a store (`s3://`, `gs://`, `az://`), whose bytes are fetched to files in one reading.
+"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, and fetched to files.
 
 Who may read them is told by the environment and the store's own chain, never by an address; the
 words of a store's errors are not repeated, since they may quote what it was asked with.

@@ -1,4 +1,4 @@
-"""Parquet files as an input format: columns, checks, and a lazy frame of their rows.
+"""Parquet reader (entry point): columns, partitions (`year=2026/`), checks, lazy frame.
 
 Folders named `year=2026` above a file are columns of it, too, as Hive has them.
 """

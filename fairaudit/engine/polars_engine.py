@@ -1,4 +1,4 @@
-"""The engine on Polars and Arrow: counts each file in one pass, by the fastest route that serves.
+"""The engine on Polars and Arrow (entry point): counts, quantiles, error locations.
 
 Which route that is, `routes` decides.
 """

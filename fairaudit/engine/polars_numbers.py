@@ -1,4 +1,4 @@
-"""Numeric columns for the Polars route: parsed once, each value sound or counted as bad.
+"""Polars route: parses numeric columns; each value is sound, or counted as bad.
 
 CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
 """

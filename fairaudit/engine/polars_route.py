@@ -1,4 +1,4 @@
-"""The Polars route: a lazy, streaming group-by over files of one schema."""
+"""Route 3, Polars route: a lazy, streaming group-by; serves all data."""
 
 from __future__ import annotations
 

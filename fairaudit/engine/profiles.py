@@ -1,4 +1,4 @@
-"""What a file holds, column by column: for a first spec, from its first rows and one pass.
+"""Profiles the columns of a data file for `fairaudit init`: types, levels, samples.
 
 Memory does not grow with the rows: distinct values are counted by HyperLogLog, texts and their
 counts are of the first rows.

@@ -1,4 +1,4 @@
-"""Exact quantiles of any number of values in constant memory: passes over one column.
+"""Exact quantiles of a column in constant memory, by passes over the data.
 
 A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by its
 values where they are few, else by finer bins.

@@ -1,4 +1,4 @@
-"""Groups people by raw cell, features and scores while their rows stream by."""
+"""Row metrics: groups people by cell, features and scores while rows are read."""
 
 from __future__ import annotations
 

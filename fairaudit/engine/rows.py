@@ -1,4 +1,4 @@
-"""Reads people one by one, with their features, for the metrics that need more than counts.
+"""Row metrics: reads people one by one, with their features and scores.
 
 A row is found in the raw cell that the pass counted it in, so its groups, outcomes and what becomes
 of missing values are those of the cube: the same people, recoded once. Those who are equal in all

@@ -1,4 +1,4 @@
-"""Files as lazy frames: those of one schema are one batch, so that one scan reads them."""
+"""Lazy frames of files: batches of one schema, so that one scan reads them."""
 
 from __future__ import annotations
 

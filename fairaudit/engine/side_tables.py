@@ -1,4 +1,4 @@
-"""Polars route: counts the tables beside the cube, from the texts of each chunk as codes."""
+"""Polars route: counts the tables beside the cube, with texts as short codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens and checks the files of a pass, and makes temporary copies of data.
+"""Opens and checks the files of a pass; temporary copies of data; threads.
 
 All of it in the memory, and by the threads, that there are.
 """

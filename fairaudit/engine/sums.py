@@ -1,4 +1,4 @@
-"""What is added up in the cells of a table, in 64 bits that never overflow.
+"""Sums of cells (rows, people, weights, numbers) in 64 bits that never overflow.
 
 Every kind has one life: it takes a batch, and adds it if there is room, else its table is closed
 and a new one opened first.

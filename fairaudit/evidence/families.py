@@ -1,4 +1,4 @@
-"""Which tests are one family, and the evidence for each value, its p-value adjusted within it.
+"""Families of tests: which tests are corrected together, and the evidence of each value.
 
 The tests behind the gates of one spec and outcome are one family (`find_family`): their p-values
 are adjusted for how many different ones there are. Gates that only warn are a family of their own.

@@ -1,4 +1,4 @@
-"""The test that all groups are alike, which stands behind a maximum over pairs of them.
+"""Joint tests that all groups are alike: behind spreads and maxima over pairs.
 
 Where all groups are large one joint test serves: χ², G or Welch's F. Beside a few people it does
 not: they would be drowned in it, or drown the others. There the large groups are tested together,

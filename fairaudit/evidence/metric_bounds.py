@@ -1,4 +1,4 @@
-"""The bounds of a measure by the bounds of its rates: comparisons, spreads, folds, ε."""
+"""Missing values: bounds of a metric, from the bounds of its rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What practitioners ask of two rates: how many people it is about, what gap could go unseen."""
+"""People affected by a gap, and the smallest gap that a test would detect (power)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of pooled groups that no table lists: everybody else, and the rest of a larger group."""
+"""Shares of pooled groups (everybody else), for where a disparity first appears."""
 
 from __future__ import annotations
 

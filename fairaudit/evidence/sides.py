@@ -1,4 +1,4 @@
-"""Builds the two sides that were compared, each with its interval, as findings hold them."""
+"""The two sides of a comparison as a finding holds them: estimates with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of the tests behind the values of an evaluation, and what makes two of them one."""
+"""The types of tests (`Tests`, `SideTest`, `JointTest`): p-values, statistics, test keys."""
 
 from __future__ import annotations
 

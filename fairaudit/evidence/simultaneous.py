@@ -1,4 +1,4 @@
-"""Intervals that hold for all pairs of groups together: of spreads, and beside an extreme group.
+"""Simultaneous intervals over all pairs: of spreads, and beside an extreme group.
 
 A maximum over pairs has the largest ends of the intervals of all pairs, so that equal groups are
 not told apart by chance; so has a comparison with the highest or lowest group, which chance picks.

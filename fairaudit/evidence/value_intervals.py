@@ -1,4 +1,4 @@
-"""The interval of each evaluated value, made of those that its groups have; or why there is none.
+"""Chooses and computes the interval of each evaluated value, or says why it has none.
 
 One value has the interval of its comparison; a maximum over pairs those of all pairs together
 (`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.

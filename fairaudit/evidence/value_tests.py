@@ -1,4 +1,4 @@
-"""The test of no disparity behind whatever an audit compares, from counts alone.
+"""Chooses and runs the significance test of each evaluated value.
 
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
 and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:

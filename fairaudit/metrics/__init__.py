@@ -1,4 +1,4 @@
-"""The catalogue of metrics: every record by id and alias, in display order."""
+"""Catalogue of metrics: collects every record; looks metrics up by id and alias."""
 
 from __future__ import annotations
 

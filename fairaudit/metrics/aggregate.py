@@ -1,4 +1,4 @@
-"""One number over all groups: the mean, sum, largest or least of their departures from parity."""
+"""`aggregate:` of a spec: departures of all groups as one number, computed on arrays."""
 
 from __future__ import annotations
 

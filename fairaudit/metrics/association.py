@@ -1,4 +1,4 @@
-"""Association of outcome and group in a whole table: information, prediction, chi-square."""
+"""Catalogue: association of outcome and group: mutual information, Cramér's V, lambda."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration as a fit and as a test: Cox's slope and intercept, and Hosmer & Lemeshow's χ²."""
+"""Catalogue: calibration slope and intercept (Cox), Hosmer-Lemeshow χ²."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How shares of people vary where rows come in clusters: by the totals of clusters, not of rows.
+"""Variance of shares where rows come in clusters, by totals of clusters (sandwich).
 
 The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
 people. The variance of a share is that of its residuals (linearisation), and so is the covariance

@@ -1,4 +1,4 @@
-"""Measures of people who are alike in a declared factor: judged, or averaged, over its strata."""
+"""Catalogue: disparities within strata of a declared factor, conditional and explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cells every rate is made of: tp fp fn tn and the margins, per stratum and group."""
+"""Confusion counts tp, fp, fn, tn and margins, per stratum and group, from a group table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The criteria: which rates are compared, how, and what the literature calls that."""
+"""Catalogue: criteria: demographic parity, equalized odds. Add a fairness criterion here."""
 
 from __future__ import annotations
 

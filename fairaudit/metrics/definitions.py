@@ -1,4 +1,4 @@
-"""What every entry of the catalogue says of itself, and which way is better."""
+"""The text of a catalogue entry: title, caution, sources, requirements; `Better`."""
 
 from __future__ import annotations
 

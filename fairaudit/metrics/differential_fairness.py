@@ -1,4 +1,4 @@
-"""Differential fairness: ε of all people, of people with the same label, and its change."""
+"""Catalogue: differential fairness (ε), bias amplification, its variants by label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of disparities: how group metrics are compared, and what a criterion makes of that."""
+"""The types `Comparison` and `Disparity`: how group metrics are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effect sizes between two groups: differences, odds, ranks, correlation, regression."""
+"""Catalogue: effect sizes between groups: mean difference, odds ratio, AUC, correlation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison; which group is the reference, the highest, the lowest; ties."""
+"""Which groups are compared (minimum sizes), the reference, highest and lowest group, ties."""
 
 from __future__ import annotations
 

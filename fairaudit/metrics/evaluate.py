@@ -1,4 +1,4 @@
-"""Evaluates one metric on one table: its values, and who was compared with whom.
+"""`evaluate`: computes one metric on one group table, whatever its kind.
 
 Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
 and `w` are their indices. `Evaluation` says what each holds.

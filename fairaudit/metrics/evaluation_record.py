@@ -1,4 +1,4 @@
-"""The type of an evaluation, and what makes one: values computed once a table, compared, exact."""
+"""`Evaluation`, the result of `evaluate`; values and comparisons that it is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worked example for every record: the same few people, of two groups in two strata."""
+"""The worked example of a metric in `explain`: a few people, two groups, two strata."""
 
 from __future__ import annotations
 

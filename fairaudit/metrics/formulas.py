@@ -1,4 +1,4 @@
-"""The kinds of group metrics (rates, means, formulas): what each is computed from, and how."""
+"""The types of group metrics: `Rate`, `Mean`, `Formula`, and macro averages of classes."""
 
 from __future__ import annotations
 

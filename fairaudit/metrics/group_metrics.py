@@ -1,4 +1,4 @@
-"""The type of a metric that has one value a group, and the values it takes."""
+"""`GroupMetric`, a metric with a value for each group, and its `GroupValues`."""
 
 from __future__ import annotations
 

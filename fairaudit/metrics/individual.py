@@ -1,4 +1,4 @@
-"""Metrics of people one by one: whether those who are alike fare alike.
+"""Catalogue: row metrics of individual fairness: consistency, Lipschitz, unawareness.
 
 They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 """

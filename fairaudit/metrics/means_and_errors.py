@@ -1,4 +1,4 @@
-"""Means and errors of scores and numbers, by exact sums."""
+"""Catalogue: means of scores and numbers, and their errors: MAE, RMSE, R², residuals."""
 
 from __future__ import annotations
 

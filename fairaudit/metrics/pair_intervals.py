@@ -1,4 +1,4 @@
-"""The interval of each comparison of two sides, by what is known of both.
+"""Intervals of comparisons of two groups (Newcombe, Koopman, MOVER). Add an interval here.
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals

@@ -1,4 +1,4 @@
-"""How many people a group has, and how many are in each of the four cells."""
+"""Catalogue: group size, and the four confusion cells, as counts of people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a value does not exist, in words that name the groups."""
+"""Reasons why a value is undefined, or a group is not compared, in words."""
 
 from __future__ import annotations
 

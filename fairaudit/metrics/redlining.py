@@ -1,4 +1,4 @@
-"""The metric of redlining: the error of telling a group from all others by people's features."""
+"""Catalogue: redlining, the error of predicting the group from people's features."""
 
 from __future__ import annotations
 

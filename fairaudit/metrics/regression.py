@@ -1,4 +1,4 @@
-"""Groups against one reference in a single least-squares fit, with declared controls.
+"""Regression coefficients of groups against the reference, with controls, computed.
 
 The fit is of the outcome on a dummy of every group that takes part and of every level of every
 control. The groups are swept out first (Frisch & Waugh 1933), so what is left to solve has a column

@@ -1,4 +1,4 @@
-"""Reshapes a group table: without strata, one class against the rest, cut at a threshold."""
+"""Reshapes group tables: without strata, one class against the rest, cut at a threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions of a score compared between groups: at every threshold, and in every bin."""
+"""Catalogue: score distributions compared: score parity, test fairness, multicalibration."""
 
 from __future__ import annotations
 

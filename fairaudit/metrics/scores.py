@@ -1,4 +1,4 @@
-"""Metrics of the histogram of a score: areas, calibration, scoring rates."""
+"""Catalogue: scores: AUC, Brier, average precision, calibration error, scoring rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics under a model of the shares: partial pooling, a credible region, draws that are given.
+"""Catalogue: metrics under a model of shares: partial pooling, credible, draws.
 
 By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
 set of distributions: a credible region of the audit's confidence, or draws from somebody's

@@ -1,4 +1,4 @@
-"""Measures of rates that are averaged over strata first, with equal weights for both sides."""
+"""Averages over strata (`average:`) of any rate or comparison, as a metric of its own."""
 
 from __future__ import annotations
 

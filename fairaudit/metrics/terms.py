@@ -1,4 +1,4 @@
-"""What a spec sets for a metric: parameters, minimum sizes, reference, averages over strata."""
+"""What a spec sets for a metric: parameters, minimum sizes, reference, strata weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From raw levels to audited ones: recodings, faults of levels, and the ledger.
+"""Recoding: from raw levels to audited levels; builds the cube and the ledger.
 
 Nothing disappears here without a line in the ledger.
 """

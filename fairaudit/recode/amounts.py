@@ -1,4 +1,4 @@
-"""What was added up, by its name: scores, numeric outcomes and labels, and how far these lie apart.
+"""Names the sums of scores, numeric outcomes and labels in a cube, with notices on them.
 
 A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
 people who have two numbers is one over the cells in which both are known.

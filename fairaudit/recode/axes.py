@@ -1,4 +1,4 @@
-"""One recoded column: a code for every cell, and which cells are missing or leave the audit."""
+"""`Axis`: one recoded column: the code of each cell, and which cells are missing or dropped."""
 
 from __future__ import annotations
 

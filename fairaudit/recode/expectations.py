@@ -1,4 +1,4 @@
-"""Refuses data without rows, expected levels or required values; notices on what is unexpected."""
+"""`expect` of a spec: refuses data without rows, levels or required values; notices."""
 
 from __future__ import annotations
 

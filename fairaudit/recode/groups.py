@@ -1,4 +1,4 @@
-"""Attributes and strata: trim, unknown, labels, merge, keep and other, bins, in this order."""
+"""Levels of attributes and strata: trim, missing, labels, merge, keep and other, bins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that no filter removes and the cube does not hold: whose they are, what they could be."""
+"""Rows left out by missing values or dropped levels: whose they are; notices on them."""
 
 from __future__ import annotations
 

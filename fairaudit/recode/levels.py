@@ -1,4 +1,4 @@
-"""When two texts are likely the same value or level, and the cube in which they are one."""
+"""Suspicious levels (spelling variants, words for missing, totals): finds them; notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels, predictions and decisions: their classes, and which of them are positive."""
+"""Labels, predictions and decisions: their classes, and which are positive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The histograms of scores and of numeric attributes by audited levels, from those by raw ones."""
+"""Histograms of scores and numeric attributes by audited levels, from raw ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables that were counted beside the cells give: cubes of a few columns, data tables."""
+"""The small cubes of tables counted beside the cells; data tables of features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section on method: what the measures of a report presume, where that applies."""
+"""Prose report: what the measures presume (class imbalance, harms, validity); docs/method.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of two results beside each other: what got worse, what better, and how surely."""
+"""The report of `fairaudit compare`: what got worse, what better, how surely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comment on a pull request begins with: the verdict, and a table of what is not passed.
+"""The head of a pull-request comment (Markdown): verdict, and checks that do not pass.
 
 The report in full stands folded behind it (`markdown.py`).
 """

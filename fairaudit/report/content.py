@@ -1,4 +1,4 @@
-"""What a prose report says, section by section; every prose format prints these blocks."""
+"""Assembles the prose report: the order of its sections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen of a report: the verdict, what is wrong for whom, and where to look next.
+"""The first screen of the terminal report: verdict, diagnostics, where to look next.
 
 A page of at most fifty lines: a diagnostic for each check beyond its limit, as compilers print
 them, the most urgent in full and the others as far as there is room.

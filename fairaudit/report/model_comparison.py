@@ -1,4 +1,4 @@
-"""Measures beside each other: of several models, and of every group with fair ranges marked."""
+"""Prose report: models side by side, and groups flagged by a preset's fair ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers, tests, groups and lists are written in every prose format: the one rounding."""
+"""Formats numbers, p-values, intervals, groups and lists in words: all rounding."""
 
 from __future__ import annotations
 

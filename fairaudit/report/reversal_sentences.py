@@ -1,4 +1,4 @@
-"""A reversal in one sentence: its groups, each gap with its own interval and test."""
+"""A Simpson's reversal in one sentence, with its intervals and tests."""
 
 from __future__ import annotations
 

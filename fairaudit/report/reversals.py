@@ -1,4 +1,4 @@
-"""Simpson's reversals, each in one sentence of numbers, and with the strata that prove it."""
+"""Prose report: the section on Simpson's reversals, with proof by strata and slopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section on subgroups: those that diverge from everybody, and how many were looked at."""
+"""Prose report: the section on discovered subgroups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a terminal: rich prints the blocks; words carry what colours only repeat."""
+"""Format `terminal` (entry point): rich prints the blocks."""
 
 from __future__ import annotations
 

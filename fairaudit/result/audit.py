@@ -1,4 +1,4 @@
-"""The result of an audit: its rows, its verdict, and the rule that makes it an exit code."""
+"""`AuditResult`: rows, findings, provenance; the rule of verdict and exit code."""
 
 from __future__ import annotations
 

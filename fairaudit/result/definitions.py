@@ -1,4 +1,4 @@
-"""Metrics in words, as `explain` prints them and as a report defines them."""
+"""`Definition`: a metric in words, for `explain` and for reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dry run tells of a spec and its data: levels, groups, what can be judged, what it costs.
+"""`DryRun`: the type of what `fairaudit check` tells of a spec and its data.
 
 It tells no rate, no value and no verdict. Of a report to publish it holds what that publishes.
 """

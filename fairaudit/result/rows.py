@@ -1,4 +1,4 @@
-"""The rows that a report lists: groups, rates, comparisons, the lattice, scores, models."""
+"""The row types of a report: groups, rates, comparisons, lattice, scores, models."""
 
 from __future__ import annotations
 

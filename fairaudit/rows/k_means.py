@@ -1,4 +1,4 @@
-"""Explanatory clusters: strata of people whose features are alike, by k-means.
+"""k-means: clusters of people whose features are alike, as strata.
 
 Kamiran, Žliobaitė & Calders (2013), Quantifying explainable discrimination and removing illegal
 discrimination in automated decision making, Knowl Inf Syst 35:613, doi:10.1007/s10115-012-0584-8.

@@ -1,4 +1,4 @@
-"""Searches the k nearest neighbours of people, with all who tie at the k-th distance."""
+"""Nearest-neighbour search among people (k-d trees), with all who tie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of Simpson's reversal, what a scan looks for, and what it finds."""
+"""The types of reversals (`Reversal`, `ReversalKind`, `ReversalScan`)."""
 
 from __future__ import annotations
 

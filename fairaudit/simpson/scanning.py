@@ -1,4 +1,4 @@
-"""The scan for reversals: every rate, pair of groups and condition, and which strata count."""
+"""Scans all rates, pairs of groups and strata for reversals."""
 
 from __future__ import annotations
 

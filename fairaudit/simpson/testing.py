@@ -1,4 +1,4 @@
-"""The tests of a reversal: of the gap overall, of each stratum, of the strata together.
+"""Tests of a reversal: overall, in each stratum, over all strata.
 
 A reversal claims two things, a gap one way overall and one the other way when the strata are held
 apart, and is no surer than the less sure of the two: its p-value is the larger of theirs (an

@@ -1,4 +1,4 @@
-"""Reads an audit spec, a YAML text or a mapping, into a `Spec`; reports all faults of a stage."""
+"""Reads a spec from YAML or a mapping (entry point): `load`, `parse`, `of_mapping`."""
 
 from __future__ import annotations
 

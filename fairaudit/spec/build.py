@@ -1,4 +1,4 @@
-"""Builds a `Spec` from the validated shape: resolves names, lists checks, refuses combinations."""
+"""Builds a `Spec` from its validated shape: sections, `defaults`, refused combinations."""
 
 from __future__ import annotations
 

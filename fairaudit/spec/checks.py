@@ -1,4 +1,4 @@
-"""Reads the `metrics` of a spec into metric requests, and their limits into checks."""
+"""Reads the `metrics` of a spec: each entry as a request, and its limits as checks."""
 
 from __future__ import annotations
 

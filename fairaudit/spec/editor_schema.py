@@ -1,4 +1,4 @@
-"""The JSON Schema of a spec for editors, and the page of its keys printed from that: docs/spec.md.
+"""JSON Schema of a spec for editors (`fairaudit schema`), and the page docs/spec.md.
 
 The schema has the shape of a spec, its short forms, and the words of each key.
 

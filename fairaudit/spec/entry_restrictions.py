@@ -1,4 +1,4 @@
-"""Refuses what no entry may ask of counts of people, and of metrics of people one by one."""
+"""Refuses options that counts of people, or row metrics, cannot have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads which metric an entry of `metrics` names, and refuses it where the spec lacks its data."""
+"""Finds the metric that an entry names, and refuses it where the spec lacks its data."""
 
 from __future__ import annotations
 

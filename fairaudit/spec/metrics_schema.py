@@ -1,4 +1,4 @@
-"""The shape of what a spec asks: metrics and their limits, reversals, subgroups."""
+"""Keys of `metrics`, `simpson` and `subgroups` in a spec (pydantic). Add such a key here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of a spec once it is read: plain values, every name resolved."""
+"""`Spec`: the types of a spec that is read, with every name resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the strata that models make: of declared factors, and where an entry's `given` is one."""
+"""Reads strata that models make: propensity scores, clusters."""
 
 from __future__ import annotations
 

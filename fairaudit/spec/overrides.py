@@ -1,4 +1,4 @@
-"""Changes of a spec on the command line: `--set metrics[0].fail.below=0.75`.
+"""`--set`: changes of a spec on the command line.
 
 A setting is a path into the spec, with all that its profile adds, and a value that is read as YAML.
 Its faults point into the option, as those of the file point into the file.

@@ -1,4 +1,4 @@
-"""Writes an entry of `metrics` that names a preset as one entry for each of its measures."""
+"""Expands an entry that names a preset into one entry for each of its measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what an entry of `metrics` reports: groups, reference, average, class, parameters."""
+"""Reads the options of a `metrics` entry: groups, reference, average, class, parameters."""
 
 from __future__ import annotations
 

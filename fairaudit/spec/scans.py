@@ -1,4 +1,4 @@
-"""Reads the searches of a spec for Simpson's reversals and for subgroups, with their limits."""
+"""Reads the `simpson` and `subgroups` searches of a spec, with their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a spec: its keys, types and defaults, such as which texts mean missing.
+"""Top-level keys of a spec, with types and defaults (pydantic). Add such a key here.
 
 What stands below a key is its description and examples in the JSON Schema for editors and in
 docs/spec.md.

@@ -1,4 +1,4 @@
-"""The search itself: every subgroup tested, those that a larger group explains left out.
+"""Tests every subgroup, and leaves out those that a larger one explains.
 
 Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
 Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,

@@ -1,4 +1,4 @@
-"""The sets of people that a report counts, as sets of the finest cells of its cube."""
+"""Suppression: each reported count as a set of the finest cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which counts support each row of a result: those from which its numbers can be computed."""
+"""Suppression: which counts each row of a report would reveal."""
 
 from __future__ import annotations
 

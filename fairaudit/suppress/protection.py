@@ -1,4 +1,4 @@
-"""Which counts must stay hidden so that none below the threshold can be worked out.
+"""Suppression: proves which counts must be hidden (complementary, linear programming).
 
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,

@@ -1,4 +1,4 @@
-"""Publishes a result: decides what is hidden, and redacts every part, the ledger too."""
+"""Suppression (entry point): decides what is hidden; the ledger."""
 
 from __future__ import annotations
 

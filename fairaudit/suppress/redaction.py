@@ -1,4 +1,4 @@
-"""The rows of groups, rates, comparisons and findings in a report, without hidden numbers."""
+"""Suppression: rows and findings without hidden numbers. Redact a new field here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows and curves of a score in a published report."""
+"""Suppression: rows and curves of scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything a report lists, read from the tables of the cubes: rows, curves, what was searched."""
+"""Tabulates a result: all rows of a report, and what searches find (entry point)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a cube and the evaluations of metrics on them, each made once."""
+"""`Tables`: caches group tables and evaluations, so that each is computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices on the checks of a spec: gates that cannot all hold, groups too few to show."""
+"""Notices on checks: limits that cannot hold together, groups too small to show a gap."""
 
 from __future__ import annotations
 

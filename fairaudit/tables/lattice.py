@@ -1,4 +1,4 @@
-"""The lattice: the worst value of every metric in every subset, where a gap first appears, ε."""
+"""The lattice: worst value of each metric in every subset of attributes; ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every two models of a spec on the same rows: which groups one treats unlike the other."""
+"""Compares every two models of a spec on the same rows, group by group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices on the data and the spec: what an expert would remark on such data."""
+"""Collects the notices of every stage in order; notices on the data and the spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of groups: their people and outcomes, their rates, worst first, their comparisons."""
+"""The rows of groups, rates and comparisons in a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metric requests name and cost, held against the counts before anything is evaluated.
+"""Refuses requests of unknown levels or of too many groups, before evaluation.
 
 Attributes explode: each one more doubles the groupings, and multiplies the groups.
 """

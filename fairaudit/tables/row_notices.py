@@ -1,4 +1,4 @@
-"""Notices on metrics of people one by one: who was read, who was asked, what was found."""
+"""Notices on row metrics: who was sampled, who had no neighbours, what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How scores and features are distributed over groups, curves, rates along numeric attributes."""
+"""The rows of scores, features, curves and local rates in a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of what is asked: limits, with the evidence they require, and checks.
+"""The types of checks (`Check`, `Limit`, `Status`), and selection by id (`--only`).
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.

@@ -1,4 +1,4 @@
-"""The types of what is answered: findings, who is beyond a limit, not judged, or waived."""
+"""The types of findings (`Finding`, `Breach`). Add a field of a finding here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no network, no script, no font."""
+"""Format `html` (entry point): one page that needs no network and no font."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts as they stand in a page: every sign seen, none obeyed, each writing in its direction."""
+"""Page: escapes texts, shows invisible signs, isolates the direction of writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The top of a page: the verdict, what decides it with its picture, every check, the subsets."""
+"""Page: its top: verdict, deciding picture, all checks, subsets."""
 
 from __future__ import annotations
 
