@@ -1,4 +1,4 @@
-"""The Typer application, and the options that commands share (`--verbose`, `--color`)."""
+"""The Typer application, and the options that commands share (`--verbose`, `--full`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV reader (entry point): header, encoding, records of RFC 4180; runs the CSV checks."""
+"""CSV reader (entry point): header, encoding, RFC 4180, words for bad records; runs the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People affected by a gap, and the smallest gap that a test would detect (power)."""
+"""People affected by a gap; allowed gaps; the smallest gap that could be detected."""
 
 from __future__ import annotations
 

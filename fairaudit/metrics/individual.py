@@ -1,4 +1,4 @@
-"""Catalogue: row metrics of individual fairness: consistency, Lipschitz, unawareness.
+"""Catalogue: row metrics: consistency, Lipschitz, unawareness; the default `k`.
 
 They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 """

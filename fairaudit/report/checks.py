@@ -1,4 +1,4 @@
-"""A check in words: its title, status, place, deciding groups; tallies of statuses."""
+"""A check in words: title, status, place, deciding groups; the order of findings; tallies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prose report: the section on rates, a table for each rate and grouping."""
+"""Prose report: the section on rates, a table for each rate and grouping, worst first."""
 
 from __future__ import annotations
 
