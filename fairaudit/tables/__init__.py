@@ -27,7 +27,7 @@ from fairaudit.result import (
 from fairaudit.simpson import ScanResult, scan_reversals
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.subgroups import Discovery, search_subgroups
-from fairaudit.tables.cache import Tables, list_rates
+from fairaudit.tables.evaluation_cache import Tables, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates

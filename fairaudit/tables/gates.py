@@ -37,7 +37,7 @@ from fairaudit.names import quoted
 from fairaudit.notice import Notice, NoticeRate
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.stats import distributions
-from fairaudit.tables.cache import Tables
+from fairaudit.tables.evaluation_cache import Tables
 from fairaudit.verdict import AnyCheck, Check, Limit
 
 _ONE_POINT = 0.01

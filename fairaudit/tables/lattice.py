@@ -32,7 +32,7 @@ from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.cache import Tables, write_estimate
+from fairaudit.tables.evaluation_cache import Tables, write_estimate
 from fairaudit.verdict import Check
 
 

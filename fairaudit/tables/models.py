@@ -13,7 +13,7 @@ from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_p
 from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.result import ModelChange
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.cache import Tables, list_places, list_rates
+from fairaudit.tables.evaluation_cache import Tables, list_places, list_rates
 
 
 def model_changes(

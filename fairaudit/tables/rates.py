@@ -43,7 +43,7 @@ from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.cache import Tables, list_places, list_rates, write_estimate
+from fairaudit.tables.evaluation_cache import Tables, list_places, list_rates, write_estimate
 from fairaudit.verdict import Limit
 
 

@@ -27,7 +27,7 @@ from fairaudit.rows.pairs import choose_people, find_steepest_pair
 from fairaudit.rows.situation import find_twins
 from fairaudit.rows.space import locate
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.cache import Tables, list_places
+from fairaudit.tables.evaluation_cache import Tables, list_places
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
 """What is counted by features and needs nobody one by one."""
