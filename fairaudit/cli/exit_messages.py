@@ -1,4 +1,4 @@
-"""Prints how a command ended: the last lines with the verdict, or the error and its hint.
+"""Prints how a command ended: the verdict's last lines, or the error; GitHub's step summary.
 
 An error is raised as a `FairauditError` and written here alone: to each file that should have held
 a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.

@@ -1,4 +1,4 @@
-"""Catalogue: row metrics: consistency, Lipschitz, unawareness; the default `k`.
+"""Catalogue: row metrics: consistency, Lipschitz, unawareness; default `k`, sample sizes.
 
 They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 """
