@@ -1,4 +1,4 @@
-"""fairaudit: how a decision treats groups of people, counted once and judged exactly."""
+"""fairaudit: audits how decisions treat groups of people. The public names of the package."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
         SpecError,
         UsageError,
     )
-    from fairaudit.interface import assert_audit, audit_arrays
     from fairaudit.metrics import epsilon
     from fairaudit.mlflow import log_to_mlflow
     from fairaudit.pipeline import audit, audit_each, audit_together
+    from fairaudit.python_api import assert_audit, audit_arrays
     from fairaudit.result import AuditResult, Verdict
-    from fairaudit.stored import load
+    from fairaudit.result_files import load
     from fairaudit.verdict import Finding, Status
 
     __version__: str
 
 _MODULES = {
-    "interface": ("assert_audit", "audit_arrays"),
+    "python_api": ("assert_audit", "audit_arrays"),
     "errors": (
         "AuditFailed",
         "DataError",
@@ -40,7 +40,7 @@ _MODULES = {
     "mlflow": ("log_to_mlflow",),
     "pipeline": ("audit", "audit_each", "audit_together"),
     "result": ("AuditResult", "Verdict"),
-    "stored": ("load",),
+    "result_files": ("load",),
     "verdict": ("Finding", "Status"),
 }
 """Where each public name is: a module is loaded when its name is used for the first time."""

@@ -1,4 +1,4 @@
-"""Starts the command, and ends the process with an exit code of its own whatever happens.
+"""Entry point of the process: starts the command line, and exits with its code.
 
 Python's own code for an error is 1, which here says that a check failed.
 """

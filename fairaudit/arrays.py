@@ -1,4 +1,4 @@
-"""The arrays that counts are kept in, and how groups are named."""
+"""Type aliases of arrays (`Ints`, `Floats`, `Marks`) and of groups and groupings."""
 
 from __future__ import annotations
 

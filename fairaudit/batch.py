@@ -1,4 +1,4 @@
-"""Audits several specs, or several files, and gives an answer for each."""
+"""Audits several specs or several files in one call: an answer for each, in processes too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were counted: their hashes, and what of them must not be added up."""
+"""Refuses to add up counts of other plans, or of one file twice; hashes of files."""
 
 from __future__ import annotations
 

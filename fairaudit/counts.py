@@ -1,4 +1,4 @@
-"""The counts that a pass over the data brings, by raw levels: the one thing later stages read."""
+"""`Counts`: what a pass over the data gives, by raw levels, and how two of them add up."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, field, replace
+from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (
     RawKey,

@@ -1,4 +1,4 @@
-"""Counts in a file: one Parquet file that any reader of Parquet opens, without a row of the data.
+"""Files of counts (`.counts`, Parquet): writing, reading and adding them up.
 
 `docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
 """
@@ -36,11 +36,11 @@ from fairaudit.counts_header import (
     parse_stored,
     spell_stored,
 )
-from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.histogram import Bins
 from fairaudit.names import copied
+from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import RawKey, RawTable, unite_levels
 from fairaudit.raw_scores import RawHistogram, RawScores

@@ -1,4 +1,4 @@
-"""What stands in a file of counts beside its columns, as JSON: `docs/counts.md` describes it."""
+"""The JSON header in a file of counts or of quantile rounds; `docs/counts.md` describes it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
-from fairaudit.disclosure import NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, replace
+from fairaudit.notice import NoticeRate
 from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
 from fairaudit.version import version

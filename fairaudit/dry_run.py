@@ -1,4 +1,4 @@
-"""A dry run: what an audit would look at, from the counts of its own pass, without its results.
+"""Dry run (`fairaudit check`): columns, groups, judgeable checks and cost, from the counts.
 
 It goes the whole way of a run, so that whatever it accepts a run accepts.
 """
@@ -12,15 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit import names
+from fairaudit.audit_findings import evaluate_check
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
 from fairaudit.frozen import replace
-from fairaudit.judgement import evaluate_check
 from fairaudit.metrics import Eligibility
+from fairaudit.notice import Notice
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress
 from fairaudit.question import Question

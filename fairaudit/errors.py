@@ -1,4 +1,4 @@
-"""The errors that fairaudit raises: what is wrong, where, and what to do next.
+"""The errors of fairaudit, with hint and exit code; `did_you_mean`. Add an error here.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

@@ -1,4 +1,4 @@
-"""One number with what is known about it: its state, size and interval."""
+"""`Estimate`: a number with its state, its counts and its interval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Member
 

@@ -1,4 +1,4 @@
-"""The features of people as arrays: numbers as they are, categories as codes of their levels."""
+"""`Features` of people as arrays: numbers as they are, categories as codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads whole files: regular ones only, and none that is larger than such a file can be.
+"""Reads small files and stdin; list of compressions; where fetched and spooled bytes are kept.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -36,14 +36,37 @@ COUNTS_SUFFIX = ".counts"
 CUTS_SUFFIX = ".cuts"
 """Likewise a round in which quantiles are looked for."""
 
+
+class Compression(NamedTuple):
+    """A compression of text files: its name, and the bytes that such a file begins with."""
+
+    name: str
+    magic: bytes
+
+
+COMPRESSIONS = {
+    ".gz": Compression("gzip", b"\x1f\x8b"),
+    ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd"),
+}
+"""The compressions that a text file may have, by its last suffix."""
+
 _NOT_REGULAR = "not a regular file"
-_SUFFIXES = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"\x28\xb5\x2f\xfd": ".csv.zst"}
+_SUFFIXES = {
+    b"PAR1": ".parquet",
+    **{packing.magic: f".csv{suffix}" for suffix, packing in COMPRESSIONS.items()},
+}
 """By what its first bytes are, how a spooled file is called; another one is CSV."""
 
 _fetched: dict[str, Path] = {}
 _origins: dict[str, str] = {}
 
 NO_PATH = "it holds a NUL, or half of a character"
+
+
+def find_compression(path: Path) -> str | None:
+    """The compression of a file by its suffix, None where it has none."""
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    return compression and compression.name
 
 
 def can_be_named(path: str) -> bool:

@@ -1,8 +1,8 @@
-"""Where every row went: read = counted + filtered + undecided + dropped, always."""
+"""`Ledger` of rows: read = counted + filtered + undecided + dropped."""
 
 from __future__ import annotations
 
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.frozen import Frozen, force_setattr
 
 

@@ -1,4 +1,4 @@
-"""Remembers the result of a function for a value, for as long as the value lives."""
+"""`memoize`: remembers the result of a function for as long as its argument lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises errors of exhausted memory, and checks that there is enough before it is needed.
+"""Memory limits: checks that there is enough, and recognises errors of exhausted memory.
 
 Polars and Arrow do not survive an allocation that fails: they abort, or wait for ever for a thread
 that never began. So where `ulimit -v` sets a limit, room is asked for before they are loaded.

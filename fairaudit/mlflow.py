@@ -1,4 +1,4 @@
-"""An audit in MLflow: reports, and the value and the status of each check, in the active run."""
+"""MLflow: logs an audit's reports, values and statuses to the active run."""
 
 from __future__ import annotations
 

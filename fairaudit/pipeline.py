@@ -1,4 +1,4 @@
-"""Runs an audit: from spec and data to counts, tables, findings and result, a value at each stage.
+"""Runs an audit, stage by stage: spec, plan, counts, tables, findings, result.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
 says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
@@ -16,9 +16,9 @@ from typing import TypeAlias, TypeVar
 
 from fairaudit import provenance
 from fairaudit import waivers as waiving
+from fairaudit.audit_findings import Judge
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
-from fairaudit.cut_rounds import CutsRound, Span, list_quantiles
 from fairaudit.engine import (
     DEFAULT,
     Database,
@@ -32,10 +32,10 @@ from fairaudit.engine import (
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named
-from fairaudit.judgement import Judge
 from fairaudit.plan import Plan
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.progress import SILENT, Phase, Progress
+from fairaudit.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.question import DataLike, Question, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn

@@ -1,4 +1,4 @@
-"""What a pass over the data must count for a spec, or for several that share it."""
+"""`Plan`: what a pass over the data must count; joining the plans of several specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of every group's outcome probabilities (Θ of differential fairness), as data."""
+"""`Draws` of a posterior of outcome probabilities (Θ of differential fairness), as data."""
 
 from __future__ import annotations
 

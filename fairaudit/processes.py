@@ -1,4 +1,4 @@
-"""Spreads work over processes; the results come in the order of the work, whoever is done first."""
+"""`--jobs`: spreads work over processes, with results in the order of the work."""
 
 from __future__ import annotations
 

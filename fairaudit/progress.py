@@ -1,4 +1,4 @@
-"""The interface to which an audit reports its phases, and a long pass its progress."""
+"""`Progress`: the interface to which an audit reports its phases and its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was run on what: the files, the route, the fingerprint of the counts, and the clock."""
+"""Provenance of a result: files, hashes, route, settings, fingerprint of counts, clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One audit to run: spec, chosen checks, baseline, tolerance, quantiles, plan of the pass."""
+"""`Question`: one audit with its options: spec, `--only`, baseline, tolerance, draws, plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
 from fairaudit.plan import Plan
-from fairaudit.planning import plan, plan_to_fit
+from fairaudit.plan_builder import plan, plan_to_fit
 from fairaudit.posterior_draws import Draws
 from fairaudit.progress import Progress
 from fairaudit.result import FailOn
@@ -146,14 +146,14 @@ class Question(Frozen):
             cuts = engine.find_cuts(self.plan, self.quantiles, data, progress)
         if not self.spec.modelled:
             return plan(self.spec, cuts)
-        from fairaudit import fitting
+        from fairaudit import strata_fitting
 
         models: dict[str, FittedStrata] = {}
         for features, strata in self._group_models().items():
-            needed = plan_to_fit(self.spec, cuts, features, fitting.MOST_FITTED)
+            needed = plan_to_fit(self.spec, cuts, features, strata_fitting.MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= fitting.fit_strata(spec, strata, get_or_raise(counts))
+            models |= strata_fitting.fit_strata(spec, strata, get_or_raise(counts))
         return plan(self.spec, cuts, models)
 
     def with_cuts(self, cuts: Mapping[Quantile, Cut]) -> Question:

@@ -1,4 +1,4 @@
-"""The keys that people are counted by, with raw levels and the union of two; tables of few keys."""
+"""Counts by raw levels: key columns, and tables of a few keys, as a pass gives them."""
 
 from __future__ import annotations
 

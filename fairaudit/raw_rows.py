@@ -1,4 +1,4 @@
-"""People by what they are alike in, as a pass counts them: they add up, and never exceed a budget.
+"""Row metrics: people as a pass counts them, grouped by what they are alike in, sampled.
 
 An entry are the people of a raw cell who are equal in every feature and score. Where there are more
 entries than the memory holds, a share of the *profiles* is kept, each with all its people: those

@@ -1,4 +1,4 @@
-"""The histograms of scores as they were counted, and those of two parts as one."""
+"""Histograms of scores as a pass counts them, and how two of them add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples that are as good as drawn, and always the same: by a hash of places."""
+"""Reproducible samples, by a hash of places or rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that give each row a stratum: a propensity score cut into bins, or the nearest centre.
+"""Fitted models of strata as values: a propensity score in bins, or cluster centres.
 
 Both are made of linear scores of the features, so that any engine can compute them row by row.
 """

@@ -1,4 +1,4 @@
-"""Waivers: who accepts that a check is beyond its limit for a group, why, and until when.
+"""Waivers: applying them to findings, their expiry, and the notices on them.
 
 A waiver excludes its group from the check, which is judged on what remains. What cannot be
 evaluated is never waived.
@@ -14,11 +14,12 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Group, GroupTable
-from fairaudit.disclosure import Notice, Subjects, declare_subjects
+from fairaudit.disclosure_marks import Subjects, declare_subjects
 from fairaudit.errors import Place, did_you_mean
 from fairaudit.frozen import Frozen, replace
 from fairaudit.json_marks import FLAT
 from fairaudit.metrics import Evaluation
+from fairaudit.notice import Notice
 from fairaudit.verdict import (
     Breach,
     Check,

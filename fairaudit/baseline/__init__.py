@@ -6,7 +6,7 @@ Fingerprints of all that a check asks decide whether the report is one of the sa
 from __future__ import annotations
 
 from fairaudit.baseline.comparing import compare
-from fairaudit.baseline.earlier import (
+from fairaudit.baseline.earlier_report import (
     NO_TOLERANCE,
     Baseline,
     BaselineSource,

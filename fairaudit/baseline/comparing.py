@@ -1,11 +1,11 @@
-"""Which findings are worse than an earlier report says."""
+"""Compares findings with the baseline: which are new, or worse than tolerated."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
-from fairaudit.baseline.earlier import (
+from fairaudit.baseline.earlier_report import (
     PROVEN,
     Baseline,
     PreviousFinding,

@@ -1,4 +1,4 @@
-"""Fingerprints of checks: a short hash of all that a check asks.
+"""Fingerprints of checks, by which a check is found again in a baseline.
 
 A comment, or another spelling of a limit, changes nothing; another column, cut or formula does.
 """

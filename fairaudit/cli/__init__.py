@@ -1,4 +1,4 @@
-"""The command line: runs a command, catches its errors, and exits with the code of what came of it.
+"""The command line: lists the commands, runs one, catches errors, returns the exit code.
 
 That of a result is its own (`result.AuditResult.exit_code`), that of an error its class's
 (`errors`); here only an interrupt or a report that did not arrive takes the place of either.
@@ -21,14 +21,14 @@ from fairaudit.cli import (
     checking,
     comparing,
     counting,
-    reference,
+    explaining,
     results,
     scaffolding,
     streams,
     verifying,
 )
 from fairaudit.cli.app import Request, app, command_line, read_request
-from fairaudit.cli.ending import end_by_error
+from fairaudit.cli.exit_messages import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.version import version
 
@@ -39,8 +39,8 @@ __all__ = [
     "checking",
     "comparing",
     "counting",
+    "explaining",
     "main",
-    "reference",
     "results",
     "scaffolding",
     "verifying",

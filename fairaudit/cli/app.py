@@ -1,4 +1,4 @@
-"""The Typer application, options that commands share, and a lenient reading of a command line."""
+"""The Typer application, and the options that commands share (`--verbose`, `--full`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit run`: audits the data of a spec and gates by the exit code."""
+"""`fairaudit run`: its options, and the audit they ask for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fairaudit.cli.app import (
     app,
     show_examples,
 )
-from fairaudit.cli.ending import end_by_verdict
+from fairaudit.cli.exit_messages import end_by_verdict
 from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,

@@ -1,4 +1,4 @@
-"""`fairaudit check`: what a run would look at, and whether it can; without data, the spec alone."""
+"""`fairaudit check`: its options; a dry run of a spec, with or without its data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.ending import error_text
+from fairaudit.cli.exit_messages import error_text
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError

@@ -1,4 +1,4 @@
-"""`fairaudit compare`: compares two stored results, or two models of one."""
+"""`fairaudit compare`: its options; compares two stored results, or two models of one."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def _nothing_to_judge(*, of_models: bool) -> NothingToAudit:
 
 def _grid(result: AuditResult, *, all_rows: bool) -> Document:
     """The measures of all models of a result beside each other."""
-    from fairaudit.report import measures
+    from fairaudit.report import model_comparison
 
-    return tuple(measures.models(result, None if all_rows else 1))
+    return tuple(model_comparison.models(result, None if all_rows else 1))
 
 
 def _refuse_json_of_grid() -> str:

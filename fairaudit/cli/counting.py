@@ -1,4 +1,4 @@
-"""`fairaudit count` and `merge`: counts in a file, of a part of the data or of all parts."""
+"""`fairaudit count` and `merge`: their options; counts and quantile rounds in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairaudit.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
 
 if TYPE_CHECKING:
     from fairaudit.counts import Counts
-    from fairaudit.cut_rounds import CutsRound
+    from fairaudit.quantile_rounds import CutsRound
     from fairaudit.question import Question
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
@@ -62,10 +62,10 @@ def count(
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
-    from fairaudit import batch, counts_file, cuts_file, pipeline
+    from fairaudit import batch, counts_file, pipeline, quantile_rounds_file
+    from fairaudit.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.engine import Files, find_files
     from fairaudit.question import Question
-    from fairaudit.small_cells import hide_small_cells, refuse_single_people
 
     request: Request = context.obj
     read = [cuts] if cuts else []
@@ -82,7 +82,7 @@ def count(
     with silenced(debug=debug):
         if _is_round(output):
             found = pipeline.find_round(question, data, known)
-            _write_round(cuts_file.hash_sources(found, paths), output, request.outputs)
+            _write_round(quantile_rounds_file.hash_sources(found, paths), output, request.outputs)
             return
         if known is None:
             counts = pipeline.count(question, data)
@@ -102,14 +102,14 @@ def merge(
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Add up files of counts: of several sites, months or machines."""
-    from fairaudit import counts_file, cuts_file
+    from fairaudit import counts_file, quantile_rounds_file
     from fairaudit.engine import find_files
 
     request: Request = context.obj
     paths, _ = find_files(parts, Path())
     request.outputs = _clear(output, lambda: paths)
     if _is_round(output):
-        _write_round(cuts_file.add(paths, repeated=repeated), output, request.outputs)
+        _write_round(quantile_rounds_file.add(paths, repeated=repeated), output, request.outputs)
     else:
         _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
 
@@ -120,10 +120,10 @@ def _is_round(output: str) -> bool:
 
 def _read_cuts(path: Path, question: Question) -> CutsRound:
     """The round in a file; raises `DataError` for one of another spec."""
-    from fairaudit import cuts_file
+    from fairaudit import quantile_rounds_file
     from fairaudit.counted_files import refuse_other_plans
 
-    known = cuts_file.read(path)
+    known = quantile_rounds_file.read(path)
     refuse_other_plans(known.plan, question.plan, Path(question.spec.path), path)
     return known
 
@@ -156,9 +156,9 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
 
 
 def _write_round(found: CutsRound, output: str, outputs: Outputs) -> None:
-    from fairaudit import cuts_file
+    from fairaudit import quantile_rounds_file
 
-    content = cuts_file.write(found)
+    content = quantile_rounds_file.write(found)
     outputs.write(Path(output), content)
     exact = len(found.quantiles) - len(found.open)
     write_line(

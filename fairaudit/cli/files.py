@@ -1,4 +1,4 @@
-"""Writes the files of a command: never over a file that it reads, each whole or not at all.
+"""Writes and removes single files atomically, and refuses to overwrite an input.
 
 What an earlier run left under the same names goes before anything is read: whatever ends this run,
 a signal or an abort, nobody takes the old report for its own.

@@ -1,4 +1,4 @@
-"""Writes a folder of reports: a page and a JSON document for each audit, and an index of them.
+"""`-o` of a folder: a page and a JSON document for each audit, with an index of them.
 
 What else lies in the folder is left alone, reports of an earlier run too: the index lists those of
 this run, and the command says how many others there are.

@@ -1,4 +1,4 @@
-"""Checks and clears the outputs of a command, then writes its reports to them and to stdout."""
+"""`-o` and `--format`: which outputs are allowed, what is deleted first, then writing them."""
 
 from __future__ import annotations
 

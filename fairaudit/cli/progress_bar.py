@@ -1,4 +1,4 @@
-"""How far a long pass is, on a terminal: done, of how many, how fast, and how long it will take."""
+"""The progress bar of a long pass, on a terminal."""
 
 from __future__ import annotations
 

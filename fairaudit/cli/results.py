@@ -1,4 +1,4 @@
-"""`fairaudit show` and `fairaudit render`: read a stored JSON report and print it, without data."""
+"""`fairaudit show`, `render` and `publish`: their options; print a stored JSON report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit init`: writes a first spec for a data file, and asks what it cannot know."""
+"""`fairaudit init`: its options and prompts; writes a first spec for a data file."""
 
 from __future__ import annotations
 

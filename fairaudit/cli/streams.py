@@ -1,4 +1,4 @@
-"""The standard streams: opened where they are closed, what they did not take, and colours.
+"""stdin, stdout and stderr: broken pipes, closed streams, `--color`.
 
 stdout carries the report: without it there is no verdict. stderr says what is going on: where
 nobody listens, nothing else changes.

@@ -1,4 +1,4 @@
-"""Where the time of a run went, for `--timings`: by phases, and apart from them the imports.
+"""`--timings`: a stopwatch for the phases of a run, and for the imports apart.
 
 Modules are loaded when they are first needed, in the middle of a phase; so imports are timed where
 they happen, and taken out of the phase.

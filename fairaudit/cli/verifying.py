@@ -1,4 +1,4 @@
-"""`fairaudit verify`: whether the numbers of a published table can be true."""
+"""`fairaudit verify`: its options; whether published tables can be true."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.estimate import State, state_of
 from fairaudit.json_marks import Unreadable
+from fairaudit.notice import Notice
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Two results beside each other: two months, two models, data against a model."""
+"""Comparing two results: two months, two models, data against a model."""
 
 from fairaudit.compare.comparing import compare, compare_models
 from fairaudit.compare.groups import (

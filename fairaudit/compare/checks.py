@@ -1,4 +1,4 @@
-"""How the values of checks changed from one result to another, of each group and of the worst.
+"""Changes of checks between two results: the value of each group, and the worst one.
 
 Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
 """
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fairaudit.compare.directions import judge_by_limit
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
+from fairaudit.compare.rates import find_change_terms
 from fairaudit.compare.records import (
     Change,
     CheckChange,
@@ -19,7 +20,6 @@ from fairaudit.compare.records import (
     GroupChange,
     Scale,
 )
-from fairaudit.compare.rows import find_change_terms
 from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate

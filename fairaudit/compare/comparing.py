@@ -1,4 +1,4 @@
-"""Everything that changed from one result to another: tested as families, what is worse first."""
+"""The comparison as a whole: all changes, tested as families, in the order of a report."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from fairaudit.compare.conditions import (
     detect_sampling,
     list_conditions,
 )
+from fairaudit.compare.rates import (
+    compare_paired_rates,
+    compare_people,
+    compare_rates,
+    index_rates,
+    rate_key,
+)
 from fairaudit.compare.records import (
     Change,
     Changes,
@@ -27,17 +34,10 @@ from fairaudit.compare.records import (
     Sampling,
     Scale,
 )
-from fairaudit.compare.rows import (
-    compare_paired_rates,
-    compare_people,
-    compare_rates,
-    index_rates,
-    rate_key,
-)
 from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
 from fairaudit.frozen import replace
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
 from fairaudit.verdict import AnyCheck, Check, Finding
 

@@ -1,4 +1,4 @@
-"""What else is not alike: whose data it is, how the audits were run, reversals, notices."""
+"""Changes beside the numbers: other data, other settings, reversals, notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which direction a number changed: worse or better by a limit, or by what the metric says.
+"""Whether a change is worse or better: by a limit, or by the direction of the metric.
 
 `testing.py` says whether it changed at all; without a limit, and of a metric whose sides are alike,
 it is only higher or lower.

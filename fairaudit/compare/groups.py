@@ -1,4 +1,4 @@
-"""The values of every group that a check judges, so that each is compared with itself.
+"""Pairs the groups of a check in two results, so that each is compared with itself.
 
 The worst value of one result beside the worst of another may be of different people: its change is
 nobody's. Of a spread (one value for all groups) each stratum is compared with itself.

@@ -1,4 +1,4 @@
-"""The records of a comparison of results, and when a whole check counts as worse or better."""
+"""The types of a comparison (`Changes`, `CheckChange`); when a check is worse or better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, WRITTEN, Member
 from fairaudit.metrics import Eligibility
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.simpson import ReversalKind
 from fairaudit.verdict import AnyCheck, Backing, Breach, Check, Finding, Status

@@ -1,4 +1,4 @@
-"""How one number changed: whether at all, by how much, and the interval and test of the change.
+"""Interval and significance test of one change between two results.
 
 Shares are tested by their counts, means by Welch; of everything else the variance of each number
 is recovered from its own interval (MOVER: Zou & Donner 2008), and the change is tested by z. So an
@@ -16,7 +16,7 @@ from fairaudit.compare.records import Change, Direction, Scale
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.stats import distributions, means, mover, multiplicity
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 

@@ -1,4 +1,4 @@
-"""The counts: people by the intersections of the audited columns, and their roll-ups.
+"""The cube of counts by the intersections of audited columns, and its group tables.
 
 A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
 so counts add in any order to the same bits (`Counts`), and a coarser grouping is a sum of finer

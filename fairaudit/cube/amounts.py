@@ -1,4 +1,4 @@
-"""What the cells of a cube add up: exact sums in fixed point, and the people of each cluster."""
+"""What cells of a cube add up beside people: exact sums of numbers, and clusters of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cube: people in every combination of levels that occurs, which rolls up."""
+"""`Cube`: people in every combination of levels that occurs; adding, rolling up."""
 
 from __future__ import annotations
 

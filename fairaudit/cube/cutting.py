@@ -1,4 +1,4 @@
-"""How a table of groups is cut from the cells of a cube."""
+"""Cuts the group table of a grouping, with its strata, from the cells of a cube."""
 
 from __future__ import annotations
 

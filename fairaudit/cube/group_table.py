@@ -1,4 +1,4 @@
-"""The counts of one grouping, stratified, which every metric reads, and the groups it excludes."""
+"""`GroupTable`: the counts of one grouping, stratified, which every metric reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key columns of a cube: what each is to the audit, and the levels that its codes stand for."""
+"""The key columns of a cube: their roles, their levels, the names of groups."""
 
 from __future__ import annotations
 

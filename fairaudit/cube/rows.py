@@ -1,4 +1,4 @@
-"""The audited people one by one, with their features: what measures of individuals read."""
+"""Row metrics: the audited people one by one, with their features and cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines, which read data and count what plans ask; the pipeline uses the default one.
+"""Engines, which read data and count it; `DEFAULT` is the one on Polars and Arrow.
 
 To add an engine, write a module or a class with the methods of `Engine` (`contract.py`), and choose
 it here. Polars lives in this package and nowhere else; it is imported where its route runs.

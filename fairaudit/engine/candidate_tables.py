@@ -1,4 +1,4 @@
-"""The tables of a search: groups and outcomes crossed with each candidate, beside the cube.
+"""Polars and Parquet routes: tables of candidate columns, for the reversal search.
 
 Each combination of the keys that all tables share is worked out once a row and gets a number, each
 level of each candidate a row of one dense table, so that a candidate costs a look-up, an addition

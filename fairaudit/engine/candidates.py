@@ -1,4 +1,4 @@
-"""Which columns of the data a search for reversals conditions on: those of few levels.
+"""Which columns of the data are candidates of the reversal search: those of few levels.
 
 The first rows choose them, read by pyarrow alone where all files are Parquet: that spares the start
 of Polars, a third of a small audit. Who has more levels later is left out then.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from fairaudit.engine.numbers import Batch
+    from fairaudit.engine.polars_numbers import Batch
 
 MOST_LEVELS = 50
 """A column of more levels is no condition that people are alike in."""
@@ -101,7 +101,7 @@ def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]
 
     `headers` are those of the files, in which a column may stand twice.
     """
-    from fairaudit.engine.numbers import has_levels
+    from fairaudit.engine.polars_numbers import has_levels
 
     if plan.search is None:
         return plan
@@ -132,7 +132,7 @@ def _with_few_levels(
 
 def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
     """The levels of a column, missing ones left out; of very many, some."""
-    from fairaudit.engine.numbers import texts_of
+    from fairaudit.engine.polars_numbers import texts_of
 
     different = column.unique().head(MOST_LEVELS + len(tokens) + 3)
     return {level for level in texts_of(different).to_list() if level} - {*tokens}
@@ -144,7 +144,7 @@ def _of_few_levels(
     """The columns that have few levels in the first rows; None where this cannot tell."""
     import pyarrow as pa
 
-    from fairaudit.engine.arrow_codes import different
+    from fairaudit.engine.dictionary_codes import different
     from fairaudit.engine.partial_counts import NotServed
 
     missing = {"", *tokens}

@@ -1,4 +1,4 @@
-"""Whether the columns that a plan needs are in the files, once each, and of one type."""
+"""Checks that the columns of a plan are in the files: present, not repeated, one type."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Fault, SpecError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import Plan
 from fairaudit.spec import Text
 

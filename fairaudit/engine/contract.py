@@ -1,4 +1,4 @@
-"""What the pipeline asks of an engine: to find quantiles, to count, and to locate errors."""
+"""The interface of an engine (`Engine`), and of the data it reads: files, frames, databases."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.frozen import Frozen
 from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.spec import Cut, Quantile
 
 

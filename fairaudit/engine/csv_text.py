@@ -1,4 +1,4 @@
-"""CSV files as an input format: header, lines, and the grammar of RFC 4180 for their records."""
+"""CSV reader (entry point): header, encoding, RFC 4180, words for bad records; runs the checks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairaudit.engine.copies import Copies
-from fairaudit.engine.formats import PACKED
-from fairaudit.engine.sources import CheckedFile, SourceFile, open_bytes
+from fairaudit.engine.sources import CheckedFile, Copies, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
+from fairaudit.inputs import find_compression
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
@@ -42,7 +41,7 @@ def check_file(
 ) -> CheckedFile:
     """The file once each of its lines is proven to be a record, or blank."""
     from fairaudit.engine import kernel, native_csv
-    from fairaudit.engine.plain_csv import plain_lines
+    from fairaudit.engine.csv_byte_checks import plain_lines
 
     form = plans[0].format
     if (native := native_csv.check(file, plans, progress)) is not None:
@@ -52,7 +51,7 @@ def check_file(
     plain = plain_lines(file, form, progress) if kernel.load() is None else None
     if plain is not None:
         return CheckedFile(_with_lines(file, plain, form), plain)
-    from fairaudit.engine.csv_checks import check_lines
+    from fairaudit.engine.csv_line_checks import check_lines
 
     lines = check_lines(file, form, progress)
     if lines.blank:
@@ -271,4 +270,4 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 def _packing(file: SourceFile) -> str:
-    return PACKED.get(file.path.suffix.lower(), "plain file")
+    return find_compression(file.path) or "plain file"

@@ -1,4 +1,4 @@
-"""Tables in databases: grouped there by the raw values that a plan reads, and counted here.
+"""Reads tables of databases: the SQL of a plan, sent there, and its result as counts.
 
 `GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
 So what leaves a database is a row for each combination of values, with how many rows it stands for,
@@ -23,7 +23,7 @@ from fairaudit import names
 from fairaudit.engine.columns import columns_read, filter_columns
 from fairaudit.engine.contract import Database
 from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
-from fairaudit.engine.numbers import Batch, own
+from fairaudit.engine.polars_numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.plan import Key, Plan

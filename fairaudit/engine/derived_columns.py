@@ -1,4 +1,4 @@
-"""Columns that no file holds, the strata of models among them, added while rows stream by.
+"""Computes columns made of others while rows are read: ages, differences, strata.
 
 An unsound value keeps the text it was made of, so that whoever reads it as a number refuses it.
 """
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from fairaudit.engine.numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, is_text, own
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.names import quoted

@@ -1,4 +1,4 @@
-"""How each database is connected to, and what its SQL says otherwise than the others'."""
+"""SQL dialects of databases: connections and spellings. Add a database here."""
 
 from __future__ import annotations
 

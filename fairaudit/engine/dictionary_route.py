@@ -1,4 +1,4 @@
-"""The Parquet route: columns are counted by their dictionary codes and never turned into texts.
+"""Route 2, Parquet route: counts rows by their dictionary codes, in Arrow and NumPy.
 
 A batch at a time, row groups in several threads: the codes of the columns become one number by
 mixed radix, and what is counted is added up in a dense table that each thread keeps for a file. It
@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fairaudit.engine.arrow_codes import KeyCoder, make_coder, scores
 from fairaudit.engine.candidate_tables import CandidateTables
+from fairaudit.engine.cross_tables import TableCounter
+from fairaudit.engine.dictionary_codes import KeyCoder, make_coder, scores
 from fairaudit.engine.parquet import DELTA_TEXTS, TEXT, Layout, RowGroup
 from fairaudit.engine.partial_counts import (
     Codes,
@@ -32,7 +33,6 @@ from fairaudit.engine.partial_counts import (
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.engine.sums import sums_of
-from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.plan import Key, Plan

@@ -1,4 +1,4 @@
-"""Which files paths, folders and globs name, and how reports name them."""
+"""Finds the data files that paths, folders and globs name, and how reports name them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.formats import format_of, list_formats
+from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.engine.objects import fetch_objects, is_object
-from fairaudit.engine.table_folders import Place, fetch_table, find_table, marks_table
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
 from fairaudit.inputs import (
     NO_PATH,
@@ -25,6 +25,7 @@ from fairaudit.inputs import (
     spool_stdin,
 )
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 
 _CLOUD = ("abfs://", "http://", "https://", "hf://")
 

@@ -1,4 +1,4 @@
-"""The spec's `filter`: a restricted SQL expression over the row's own columns.
+"""Parses the spec's `filter`: a restricted SQL expression over the columns of a row.
 
 Polars parses it; its tree is read as a small one of our own, in which only what stands in the
 allow-list below may occur.

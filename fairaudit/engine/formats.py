@@ -1,4 +1,4 @@
-"""The input formats: which file names each has, and the module that reads it.
+"""The input formats: suffixes and readers. Add an input format here.
 
 To add a format, add a module with the functions of `Reader`, and an entry to `FORMATS`.
 """
@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fairaudit.frozen import Frozen
+from fairaudit.inputs import COMPRESSIONS
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairaudit.engine.copies import Copies
-    from fairaudit.engine.sources import CheckedFile, SourceFile
+    from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
     from fairaudit.plan import Plan
     from fairaudit.progress import Progress
     from fairaudit.spec import CsvFormat
-
-PACKED = {".gz": "gzip", ".zst": "zstd"}
-"""The compressions that a text file may have, by its last suffix."""
 
 
 class Reader(Protocol):
@@ -89,7 +86,7 @@ FORMATS = (
 def format_of(path: Path) -> InputFormat | None:
     """The format of a file by its name, None where it is not known."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_packed = bool(suffixes) and suffixes[-1] in PACKED
+    is_packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
     suffix = "".join((suffixes[:-1] if is_packed else suffixes)[-1:])
     known = (form for form in FORMATS if form.is_text or not is_packed)
     return next((form for form in known if suffix in form.suffixes), None)
@@ -97,7 +94,7 @@ def format_of(path: Path) -> InputFormat | None:
 
 def list_formats() -> str:
     """The formats that can be read, for a hint."""
-    packed = f", also {' '.join(PACKED)}"
+    packed = f", also {' '.join(COMPRESSIONS)}"
     listed = (
         f"{form.title} ({' '.join(form.suffixes)}{packed if form.is_text else ''})"
         for form in FORMATS

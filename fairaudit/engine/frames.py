@@ -1,4 +1,4 @@
-"""Data in memory as a lazy frame of what plans read, from any library, or from plain columns.
+"""Data in memory: pandas, Polars, Arrow and other data frames, or columns, as a lazy frame.
 
 What is lazy stays so: Polars, DuckDB and datasets of Arrow hand over the columns that a pass reads,
 chunk by chunk. Of the rest only those columns are converted, one by one.
@@ -22,7 +22,7 @@ from fairaudit.engine.columns import (
     refuse_different,
 )
 from fairaudit.engine.contract import FRAME_NAME, Frame
-from fairaudit.engine.numbers import Batch
+from fairaudit.engine.polars_numbers import Batch
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan

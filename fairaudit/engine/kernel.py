@@ -1,4 +1,4 @@
-"""The native kernel, where this installation has one and nothing forbids its use."""
+"""Loads the native kernel where it is built, and `FAIRAUDIT_ROUTE` allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts of files as one: levels united by their text, held against the control total."""
+"""Merges the counts of several files: unites their levels, checks the control total."""
 
 from __future__ import annotations
 

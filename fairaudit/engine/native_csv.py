@@ -1,4 +1,4 @@
-"""CSV by the native kernel: checked and counted in one reading, in blocks of whole lines.
+"""Route 1 of CSV: the native kernel checks (check 1) and counts in one reading.
 
 It checks each file, quoted and packed or not, and counts those whose keys, and the columns of a
 filter, have a few thousand texts; weights, or counts of people, may be any. Scores, numbers and
@@ -21,9 +21,9 @@ from typing import IO, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel
 from fairaudit.engine.columns import columns_read, parse_filter
-from fairaudit.engine.csv_cells import Grouping, Table, count_groups, join, whole
+from fairaudit.engine.csv_byte_checks import line_blocks, parts
+from fairaudit.engine.native_csv_cells import Grouping, Table, count_groups, join, whole
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.plain_csv import line_blocks, parts
 from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace

@@ -1,4 +1,4 @@
-"""Parquet files by the native kernel: rows are counted by the codes of their dictionaries.
+"""Route 1 of Parquet: the native kernel counts rows by their dictionary codes.
 
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fairaudit.counts import TINY
-from fairaudit.engine.cell_table import Cells, CellTable, side_tables
-from fairaudit.engine.key_levels import KeyLevels, Numbers, Reading, key_levels, numbers
-from fairaudit.engine.parquet import Header, RowGroup
-from fairaudit.engine.parquet_pages import (
+from fairaudit.engine.native_cells import Cells, CellTable, side_tables
+from fairaudit.engine.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
+from fairaudit.engine.native_pages import (
     MOST_BYTES,
     DamagedPage,
     Page,
@@ -27,6 +26,7 @@ from fairaudit.engine.parquet_pages import (
     read_bytes,
     value_pages,
 )
+from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.errors import DataError

@@ -1,4 +1,4 @@
-"""Objects of a store (`s3://`, `gs://`, `az://`), whose bytes are fetched to files in one reading.
+"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, and fetched to files.
 
 Who may read them is told by the environment and the store's own chain, never by an address; the
 words of a store's errors are not repeated, since they may quote what it was asked with.
@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.formats import format_of, list_formats
-from fairaudit.engine.table_folders import (
+from fairaudit.engine.lakehouse_tables import (
     Place,
     TableFormat,
     fetch_table,
@@ -29,6 +29,7 @@ from fairaudit.engine.table_folders import (
 )
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.inputs import keep_fetched
+from fairaudit.notice import Notice
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem

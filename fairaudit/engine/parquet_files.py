@@ -1,4 +1,4 @@
-"""Parquet files as an input format: columns, checks, and a lazy frame of their rows.
+"""Parquet reader (entry point): columns, partitions (`year=2026/`), checks, lazy frame.
 
 Folders named `year=2026` above a file are columns of it, too, as Hive has them.
 """
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from fairaudit.engine.columns import columns_read
-from fairaudit.engine.copies import Copies
 from fairaudit.engine.parquet import check_pages, read_layout
-from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.inputs import find_origin

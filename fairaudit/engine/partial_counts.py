@@ -1,4 +1,4 @@
-"""What every route gives back, and the fixed point in which all of them add up weights.
+"""`PartialCounts`: what each route gives; weights in fixed point.
 
 A weight becomes an integer before it is added, so sums are equal for any order, split or route.
 """

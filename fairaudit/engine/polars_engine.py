@@ -1,4 +1,4 @@
-"""The engine on Polars and Arrow: counts each file in one pass, by the fastest route that serves.
+"""The engine on Polars and Arrow (entry point): counts, quantiles, error locations.
 
 Which route that is, `routes` decides.
 """
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.cut_rounds import PartsOfSpan, Span
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, Data, Database, Files, Frame, Outcome
@@ -25,14 +24,16 @@ from fairaudit.engine.routes import count_by_route
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
+from fairaudit.notice import Notice
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
     from fairaudit.engine.databases import Table
-    from fairaudit.engine.numbers import Batch
+    from fairaudit.engine.polars_numbers import Batch
 
 Name = TypeVar("Name")
 

@@ -1,4 +1,4 @@
-"""The Polars route: a lazy, streaming group-by over files of one schema."""
+"""Route 3, Polars route: a lazy, streaming group-by; serves all data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import polars as pl
 from fairaudit.arrays import Ints
 from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
 from fairaudit.engine.columns import parse_filter
+from fairaudit.engine.cross_tables import TableCounter
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.numbers import Batch, Numbers, as_text, has_levels, is_text, own, texts_of
 from fairaudit.engine.partial_counts import (
     LARGE,
     SQUARE_ROOTS,
@@ -21,8 +21,16 @@ from fairaudit.engine.partial_counts import (
     PartialCounts,
     check_people,
 )
+from fairaudit.engine.polars_numbers import (
+    Batch,
+    Numbers,
+    as_text,
+    has_levels,
+    is_text,
+    own,
+    texts_of,
+)
 from fairaudit.engine.scores import ScoreCounter
-from fairaudit.engine.tables import TableCounter
 from fairaudit.errors import DataError, SpecError
 from fairaudit.frozen import replace
 from fairaudit.plan import MISSING, Key, Plan, SumName

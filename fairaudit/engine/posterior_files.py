@@ -1,4 +1,4 @@
-"""Reads draws of a posterior: a long table of draw, group, outcome and probability."""
+"""Reads files of posterior draws (`draws`): draw, group, outcome, probability."""
 
 from __future__ import annotations
 

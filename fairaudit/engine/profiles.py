@@ -1,4 +1,4 @@
-"""What a file holds, column by column: for a first spec, from its first rows and one pass.
+"""Profiles the columns of a data file for `fairaudit init`: types, levels, samples.
 
 Memory does not grow with the rows: distinct values are counted by HyperLogLog, texts and their
 counts are of the first rows.
@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from fairaudit.engine.formats import format_of
-from fairaudit.engine.numbers import own
+from fairaudit.engine.polars_numbers import own
 from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import begin_pass, inspect_file, open_bytes, open_file

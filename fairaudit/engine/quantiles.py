@@ -1,4 +1,4 @@
-"""Exact quantiles of any number of values in constant memory: passes over one column.
+"""Exact quantiles of a column in constant memory, by passes over the data.
 
 A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by its
 values where they are few, else by finer bins.
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats
 from fairaudit.counts import Median
-from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine.derived_columns import add_columns
-from fairaudit.engine.numbers import Batch, Numbers, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import checked_rule, collect, filtered, is_kept
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.spec import Cut
 
 _FEW = 2**20

@@ -1,4 +1,4 @@
-"""By which route the rows of each file are counted: the fastest that serves it.
+"""Chooses the route that counts each file: native, then Parquet, then Polars.
 
 To add a route, write a module beside `polars_route`, and name it in `count_by_route`.
 """

@@ -1,4 +1,4 @@
-"""Groups people by raw cell, features and scores while their rows stream by."""
+"""Row metrics: groups people by cell, features and scores while rows are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Counts
-from fairaudit.engine.numbers import own
+from fairaudit.engine.polars_numbers import own
 from fairaudit.errors import SpecError
 from fairaudit.features import Features
 from fairaudit.plan import MOST_LEVELS, RowPlan

@@ -1,4 +1,4 @@
-"""Reads people one by one, with their features, for the metrics that need more than counts.
+"""Row metrics: reads people one by one, with their features and scores.
 
 A row is found in the raw cell that the pass counted it in, so its groups, outcomes and what becomes
 of missing values are those of the cube: the same people, recoded once. Those who are equal in all
@@ -15,7 +15,7 @@ import polars as pl
 
 from fairaudit.counts import Counts
 from fairaudit.engine.derived_columns import add_columns, category
-from fairaudit.engine.numbers import Batch, Numbers, as_text, own
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.polars_route import checked_rule, collect, filtered, interval, is_kept
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.errors import DataError, Seek

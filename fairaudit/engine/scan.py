@@ -1,4 +1,4 @@
-"""Files as lazy frames: those of one schema are one batch, so that one scan reads them."""
+"""Lazy frames of files: batches of one schema, so that one scan reads them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import polars as pl
 from fairaudit.engine import polars_route
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
-from fairaudit.engine.numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.frozen import replace

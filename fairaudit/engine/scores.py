@@ -1,4 +1,4 @@
-"""A score in the same pass: dense histograms for each grouping that is asked, and exact sums."""
+"""Polars and Parquet routes: histograms and sums of scores, in the same pass as the cells."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""The files of a pass: how each is opened and checked, and what is known of it until it is counted.
+"""Opens and checks the files of a pass; temporary copies of data; threads.
 
 All of it in the memory, and by the threads, that there are.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
+import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,14 +19,13 @@ from typing import IO, Generic, TypeVar
 
 from fairaudit import memory
 from fairaudit.counts import CountedFile
-from fairaudit.engine.copies import Copies
 from fairaudit.engine.files import name_file
-from fairaudit.engine.formats import PACKED, InputFormat, Reader, format_of, list_formats
+from fairaudit.engine.formats import InputFormat, Reader, format_of, list_formats
 from fairaudit.engine.parquet import Layout
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field
-from fairaudit.inputs import is_spooled, refuse_special
+from fairaudit.inputs import find_compression, is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT, Progress
@@ -65,7 +66,7 @@ class SourceFile(Frozen):
     @property
     def unpacked_size(self) -> int | None:
         """How many bytes its text is; None where that is not known before it is unpacked."""
-        return None if self.path.suffix.lower() in PACKED else self.path.stat().st_size
+        return None if find_compression(self.path) else self.path.stat().st_size
 
 
 class CheckedFile(Frozen):
@@ -111,7 +112,7 @@ def inspect_file(path: Path, name: str) -> SourceFile:
 
 def open_bytes(path: Path) -> IO[bytes]:
     """The bytes of a file, unpacked."""
-    packing = PACKED.get(path.suffix.lower())
+    packing = find_compression(path)
     if packing is None:
         return path.open("rb")
     import pyarrow as pa
@@ -194,3 +195,53 @@ def check_file(
 ) -> CheckedFile:
     """A file once all is proven that the passes of these plans rely on."""
     return file.reader.check_file(file, plans, copies, progress)
+
+
+_MOST_OPEN = 100
+"""So many copies are made before more files than usual may be open at once."""
+
+
+class Copies(contextlib.ExitStack):
+    """Where copies of data are made, in files without a name where the system has such.
+
+    They last until it is closed; whatever ends the process, a signal or an abort, a nameless file
+    goes with it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def new(self) -> tuple[IO[bytes], Path]:
+        """A new file to write to, and the path by which others read it."""
+        self._count += 1
+        if self._count == _MOST_OPEN:
+            _raise_limit()
+        nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
+        self.callback(_close, nameless)
+        # Opened by this path it is read from its beginning, by any process of ours.
+        path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
+        if path.exists():
+            return nameless, path
+        number, name = tempfile.mkstemp(prefix="fairaudit-", suffix=".csv")
+        named = os.fdopen(number, "wb")
+        self.callback(Path(name).unlink, missing_ok=True)
+        self.callback(_close, named)
+        return named, Path(name)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Closes a file; what did not fit was told when it was written, and is tried once more."""
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _raise_limit() -> None:
+    """As many files may be open at once as the system allows: each copy is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

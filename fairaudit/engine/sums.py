@@ -1,4 +1,4 @@
-"""What is added up in the cells of a table, in 64 bits that never overflow.
+"""Sums of cells (rows, people, weights, numbers) in 64 bits that never overflow.
 
 Every kind has one life: it takes a batch, and adds it if there is room, else its table is closed
 and a new one opened first.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
 from fairaudit.cube import Ints
-from fairaudit.engine.arrow_codes import floats
+from fairaudit.engine.dictionary_codes import floats
 from fairaudit.engine.partial_counts import (
     LARGE,
     LARGEST_COUNT,

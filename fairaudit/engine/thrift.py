@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet writes its footer and the headers of its pages.
+"""Decoder of Thrift's compact protocol, in which Parquet writes its metadata.
 
 Whatever is given is read as plain values by field number; no length in it is believed beyond the
 bytes that are there. https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md

@@ -1,4 +1,4 @@
-"""What stands behind a value: both sides, its interval, its test, what missing rows could do."""
+"""Evidence behind values: intervals, tests, families, bounds of missing values."""
 
 from fairaudit.evidence.families import (
     Evidence,

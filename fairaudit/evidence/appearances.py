@@ -1,4 +1,4 @@
-"""Where a disparity first appears: groups that differ while no group they are part of does.
+"""Where a disparity first appears: groups that differ while none of their parents does.
 
 A rate may be the same for women and men, and for each race, and yet be far lower for Black women
 (Kearns et al., Preventing Fairness Gerrymandering, 2018, https://arxiv.org/abs/1711.05144). Such a
@@ -31,15 +31,15 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube import GroupTable, distinct_rows
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Better, Rate, Terms, evaluate
-from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)
 """Shares that differ by no more, one point, show no gap."""

@@ -1,4 +1,4 @@
-"""Averages over strata: the interval where strata are sparse, and the tests over all strata.
+"""Averages over strata: intervals where strata are sparse, and tests over all strata.
 
 In many strata of few people, such as matched sets, the interval of each stratum says next to
 nothing, and adding up what they leave open is far too wide on one side. Variances that add up over
@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Alpha, Floats, Marks
-from fairaudit.evidence import clusters
+from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import compare_means
 from fairaudit.evidence.pair_tests import correct_over_pairs
-from fairaudit.evidence.tests import SideTest, Statistic, Tests, find_test_key
+from fairaudit.evidence.significance import SideTest, Statistic, Tests, find_test_key
 from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_GROUP,
@@ -24,7 +24,12 @@ from fairaudit.metrics import (
     GroupValues,
     ReferencePolicy,
 )
-from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others, reference_counts
+from fairaudit.metrics.evaluation_record import (
+    compute,
+    counts_for,
+    counts_of_others,
+    reference_counts,
+)
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP

@@ -1,4 +1,4 @@
-"""Which tests are one family, and the evidence for each value, its p-value adjusted within it.
+"""Families of tests: which tests are corrected together, and the evidence of each value.
 
 The tests behind the gates of one spec and outcome are one family (`find_family`): their p-values
 are adjusted for how many different ones there are. Gates that only warn are a family of their own.
@@ -13,12 +13,13 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence.method_names import has_direct_test
-from fairaudit.evidence.tests import CorrectedTests, IsBeyond, TestKey, Tests
+from fairaudit.evidence.significance import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
-from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
+from fairaudit.metrics.terms import EXTREME_REFERENCES
 
 
 class Evidence(Frozen, eq=False):

@@ -1,4 +1,4 @@
-"""What the names of intervals, tests and corrections mean: one plain line each, with its source.
+"""Glossary of intervals, tests and corrections for `explain`: a line and a source for each.
 
 To add a name, add an entry. `fairaudit explain NAME` prints it, and the page of each metric has the
 lines of the names that its interval and its test are given by.

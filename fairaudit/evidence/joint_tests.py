@@ -1,4 +1,4 @@
-"""The test that all groups are alike, which stands behind a maximum over pairs of them.
+"""Joint tests that all groups are alike: behind spreads and maxima over pairs.
 
 Where all groups are large one joint test serves: χ², G or Welch's F. Beside a few people it does
 not: they would be drowned in it, or drown the others. There the large groups are tested together,
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.evidence import clusters
+from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
@@ -25,7 +25,7 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_of_pairs,
 )
-from fairaudit.evidence.tests import (
+from fairaudit.evidence.significance import (
     IsBeyond,
     JointTest,
     PairFilter,
@@ -36,7 +36,7 @@ from fairaudit.evidence.tests import (
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.terms import Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats.contingency import EXPECTED
 

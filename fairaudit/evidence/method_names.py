@@ -1,4 +1,4 @@
-"""Which interval and which test a measure gets, whatever the data: in words, or why none."""
+"""Names of the interval and the test that a metric gets, or why it has none."""
 
 from __future__ import annotations
 

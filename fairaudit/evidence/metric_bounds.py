@@ -1,4 +1,4 @@
-"""The bounds of a measure by the bounds of its rates: comparisons, spreads, folds, ε."""
+"""Missing values: bounds of a metric, from the bounds of its rates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.metrics.evaluation import compare_values
+from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, MIN, REMAINDER, Fold
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES

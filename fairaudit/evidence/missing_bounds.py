@@ -1,4 +1,4 @@
-"""What missing values could do to a value: the worst and the best case, whatever they were.
+"""Missing values: worst and best case of a value, and what they leave of a verdict.
 
 Every person has an outcome and a group, known or not. A completion gives all of them one; bounds
 hold for every completion. Whoever has no known group may belong to any group that what is known of
@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.arrays import Ends
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence.metric_bounds import find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
     Contributions,

@@ -1,4 +1,4 @@
-"""Who is missing, and what each kind of person may add to a rate once everything is known.
+"""Missing values: who is missing, and the bounds of a rate once they are known.
 
 Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known.
 """

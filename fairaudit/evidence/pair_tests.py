@@ -1,4 +1,4 @@
-"""The tests of two groups, wherever two are compared, and of all pairs of groups.
+"""Tests of two groups, and of all pairs of groups: z, Fisher, t, Mann-Whitney.
 
 Two shares: z, and Fisher's test where few people are expected. A group of a few people has a share
 far from all others by chance alone. It must neither decide that groups differ nor drown the
@@ -14,11 +14,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.evidence.tests import IsBeyond, PairFilter, Tests
+from fairaudit.evidence.significance import IsBeyond, PairFilter, Tests
 from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
-from fairaudit.metrics.evaluation import compare_values
-from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
+from fairaudit.metrics.evaluation_record import compare_values
+from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
 from fairaudit.stats.contingency import EXPECTED
 

@@ -1,4 +1,4 @@
-"""What practitioners ask of two rates: how many people it is about, what gap could go unseen."""
+"""People affected by a gap; allowed gaps; the smallest gap that could be detected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.sides import ComparisonPart
 from fairaudit.frozen import Frozen, replace

@@ -1,4 +1,4 @@
-"""Shares of pooled groups that no table lists: everybody else, and the rest of a larger group."""
+"""Shares of pooled groups (everybody else), for where a disparity first appears."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
 from fairaudit.frozen import Frozen
-from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.stats import proportions
 
 _CLOSE = 1e-9

@@ -1,4 +1,4 @@
-"""Builds the two sides that were compared, each with its interval, as findings hold them."""
+"""The two sides of a comparison as a finding holds them: estimates with intervals."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from typing import Annotated
 
 from fairaudit.cube import Group, GroupTable
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.clusters import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
+from fairaudit.evidence.clustered_inference import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED

@@ -1,4 +1,4 @@
-"""Intervals that hold for all pairs of groups together: of spreads, and beside an extreme group.
+"""Simultaneous intervals over all pairs: of spreads, and beside an extreme group.
 
 A maximum over pairs has the largest ends of the intervals of all pairs, so that equal groups are
 not told apart by chance; so has a comparison with the highest or lowest group, which chance picks.
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
-from fairaudit.evidence import clusters
-from fairaudit.evidence.clusters import NoInterval
+from fairaudit.evidence import clustered_inference as clusters
+from fairaudit.evidence.clustered_inference import NoInterval
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale

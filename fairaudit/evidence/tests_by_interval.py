@@ -1,4 +1,4 @@
-"""Tests by the interval: p is the level at which parity leaves it.
+"""Tests by inverting an interval: p is the level at which parity leaves it.
 
 So a number without a test of its own, such as an average over strata, has an interval and a test
 that are both about the printed number.
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairaudit.arrays import Floats
-from fairaudit.evidence.clusters import is_clustered
-from fairaudit.evidence.tests import TestKey, Tests
+from fairaudit.evidence.clustered_inference import is_clustered
+from fairaudit.evidence.significance import TestKey, Tests
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
 from fairaudit.metrics.folds import MEAN

@@ -1,4 +1,4 @@
-"""The interval of each evaluated value, made of those that its groups have; or why there is none.
+"""Chooses and computes the interval of each evaluated value, or says why it has none.
 
 One value has the interval of its comparison; a maximum over pairs those of all pairs together
 (`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.
@@ -12,9 +12,9 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.estimate import Estimate
-from fairaudit.evidence import clusters
+from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
-from fairaudit.evidence.clusters import NoInterval
+from fairaudit.evidence.clustered_inference import NoInterval
 from fairaudit.evidence.method_names import MEAN_IS_BIASED, STRATA_ARE_ESTIMATED
 from fairaudit.evidence.metric_bounds import bound_fold
 from fairaudit.evidence.simultaneous import (
@@ -34,7 +34,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.disparities import ComparisonShape
-from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,

@@ -1,4 +1,4 @@
-"""The test of no disparity behind whatever an audit compares, from counts alone.
+"""Chooses and runs the significance test of each evaluated value.
 
 Two shares: a z test, or Fisher's exact one where a count below 5 is expected. Several: chi-square,
 and every pair where some are few (`joint_tests`). Means: Welch. Ranks: Mann–Whitney. Coefficients:
@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairaudit.arrays import Floats, Marks
-from fairaudit.evidence import averages, clusters
+from fairaudit.evidence import averages
+from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
 from fairaudit.evidence.method_names import STRATA_ARE_ESTIMATED, explain_one_group
 from fairaudit.evidence.pair_tests import (
@@ -23,7 +24,7 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_to_extreme,
 )
-from fairaudit.evidence.tests import (
+from fairaudit.evidence.significance import (
     IsBeyond,
     PairFilter,
     SideTest,
@@ -46,10 +47,11 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.disparities import ComparisonShape
-from fairaudit.metrics.evaluation import compute, counts_for, counts_of_others
+from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import MEAN, REMAINDER
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, TTest
+from fairaudit.metrics.inference import Inference, TTest
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
 from fairaudit.stats import contingency, distributions, means, multiplicity, ranks
 
 

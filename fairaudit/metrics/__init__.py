@@ -1,4 +1,4 @@
-"""The catalogue of metrics: every record by id and alias, in display order."""
+"""Catalogue of metrics: collects every record; looks metrics up by id and alias."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from fairaudit.metrics.eligibility import (
 )
 from fairaudit.metrics.epsilon import epsilon
 from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation import Evaluation, Metric
+from fairaudit.metrics.evaluation_record import Evaluation, Metric
 from fairaudit.metrics.folds import OverGroups
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
-from fairaudit.metrics.numbers import FirstOf
+from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES

@@ -1,4 +1,4 @@
-"""One number over all groups: the mean, sum, largest or least of their departures from parity."""
+"""`aggregate:` of a spec: departures of all groups as one number, computed on arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import replace
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
 )
 from fairaudit.metrics.folds import OverGroups

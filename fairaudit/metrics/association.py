@@ -1,4 +1,4 @@
-"""Association of outcome and group in a whole table: information, prediction, chi-square."""
+"""Catalogue: association of outcome and group: mutual information, Cramér's V, lambda."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL
 from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total

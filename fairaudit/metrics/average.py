@@ -1,4 +1,4 @@
-"""Rates averaged over strata: the same weights for both sides, so that like is compared with like.
+"""Averages over strata, computed on arrays: rates with the same weights for both sides.
 
 Weights count people in the rate's own denominator (negatives for a false positive rate), and only
 in strata where both sides have somebody: there the comparison can be made at all.
@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.arrays import Ends, Floats, Marks
 from fairaudit.cube import Group, GroupTable
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.clusters import (
+from fairaudit.metrics.clustered_variance import (
     FEWEST_CLUSTERS,
     AveragedShare,
     ClusterEntries,
@@ -23,7 +23,7 @@ from fairaudit.metrics.clusters import (
     read_entries,
     small_sample_factor,
 )
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.eligibility import comparable_strata
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective

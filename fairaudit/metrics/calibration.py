@@ -1,4 +1,4 @@
-"""Calibration as a fit and as a test: Cox's slope and intercept, and Hosmer & Lemeshow's χ²."""
+"""Catalogue: calibration slope and intercept (Cox), Hosmer-Lemeshow χ²."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked

@@ -1,4 +1,4 @@
-"""The comparisons: how the values of two groups become one number."""
+"""Catalogue: comparisons of two groups: difference, ratio, odds. Add a comparison here."""
 
 from __future__ import annotations
 

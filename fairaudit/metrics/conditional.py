@@ -1,4 +1,4 @@
-"""Measures of people who are alike in a declared factor: judged, or averaged, over its strata."""
+"""Catalogue: disparities within strata of a declared factor, conditional and explained."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.folds import REMAINDER

@@ -1,8 +1,8 @@
-"""The criteria: which rates are compared, how, and what the literature calls that."""
+"""Catalogue: criteria: demographic parity, equalized odds. Add a fairness criterion here."""
 
 from __future__ import annotations
 
-from fairaudit.metrics import numbers, works
+from fairaudit.metrics import means_and_errors, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, HIGHEST, MIN_RATIO, RATIO
@@ -188,8 +188,8 @@ CRITERIA = (
             r.NEGATIVE_PREDICTIVE_VALUE,
             r.ACCURACY,
             r.BALANCED_ACCURACY,
-            numbers.MEAN_PREDICTION,
-            numbers.MAE,
+            means_and_errors.MEAN_PREDICTION,
+            means_and_errors.MAE,
         )
         for comparison in (DIFFERENCE, RATIO)
     ),
@@ -288,7 +288,7 @@ CRITERIA = (
         family="separation",
         means="The highest mean score of a group's positives minus the lowest.",
         source=works.KLEINBERG,
-        parts=((numbers.MEAN_SCORE_POSITIVES, GAP),),
+        parts=((means_and_errors.MEAN_SCORE_POSITIVES, GAP),),
     ),
     Disparity(
         id="balance_negative_class",
@@ -298,7 +298,7 @@ CRITERIA = (
         family="separation",
         means="The highest mean score of a group's negatives minus the lowest.",
         source=works.KLEINBERG,
-        parts=((numbers.MEAN_SCORE_NEGATIVES, GAP),),
+        parts=((means_and_errors.MEAN_SCORE_NEGATIVES, GAP),),
     ),
     Disparity(
         id="well_calibration",

@@ -1,4 +1,4 @@
-"""What every entry of the catalogue says of itself, and which way is better."""
+"""The text of a catalogue entry: title, caution, sources, requirements; `Better`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from fairaudit.frozen import Frozen, force_setattr
-from fairaudit.metrics.counts import ConfusionCounts
+from fairaudit.metrics.confusion_counts import ConfusionCounts
 from fairaudit.metrics.works import Citation
 
 Bounds: TypeAlias = tuple[int | None, int | None]

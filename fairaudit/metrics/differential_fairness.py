@@ -1,4 +1,4 @@
-"""Differential fairness: ε of all people, of people with the same label, and its change."""
+"""Catalogue: differential fairness (ε), bias amplification, its variants by label."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.frozen import replace
 from fairaudit.metrics import works
-from fairaudit.metrics.clusters import class_effective_n
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.clustered_variance import class_effective_n
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import pooled_total
 from fairaudit.metrics.epsilon import compute_epsilon, interval_of_epsilon

@@ -1,4 +1,4 @@
-"""The types of disparities: how group metrics are compared, and what a criterion makes of that."""
+"""The types `Comparison` and `Disparity`: how group metrics are compared."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from fairaudit.frozen import Frozen, force_setattr
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, REMAINDER, Fold, OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, ReferencePolicy
+from fairaudit.metrics.terms import Average, ReferencePolicy
 
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""

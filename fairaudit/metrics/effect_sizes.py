@@ -1,4 +1,4 @@
-"""Effect sizes between two groups: differences, odds, ranks, correlation, regression."""
+"""Catalogue: effect sizes between groups: mean difference, odds ratio, AUC, correlation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairaudit.cube import Floats, Ints, Marks
-from fairaudit.metrics import numbers, works
+from fairaudit.metrics import means_and_errors, works
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
 from fairaudit.metrics.comparisons import (
@@ -21,7 +21,7 @@ from fairaudit.metrics.comparisons import (
     RATIO,
     SHORTFALL,
 )
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import (
     BIASED_BY_CHANCE,
     IGNORES_THE_LABEL,
@@ -117,7 +117,7 @@ DISPARITIES = (
         source=works.ZLIOBAITE,
         elsewhere="What `mean_difference` is of an outcome that is a number; "
         "`mean_prediction_difference` with the other sign.",
-        parts=((numbers.MEAN_PREDICTION, SHORTFALL),),
+        parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
@@ -196,7 +196,7 @@ DISPARITIES = (
         "group is predicted too low, more than the reference.",
         caution=TRUSTS_THE_LABEL,
         source=works.CALDERS,
-        parts=((numbers.MEAN_RESIDUAL, DIFFERENCE),),
+        parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
     ),
     Disparity(
         id="correlation",
@@ -208,7 +208,7 @@ DISPARITIES = (
         caution=IGNORES_THE_LABEL + " Small where a group is small, however it fares. Of skewed "
         "scores the interval is too short.",
         source=works.ZLIOBAITE,
-        parts=((numbers.OUTCOME_MEAN, CORRELATION),),
+        parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),
     Disparity(
@@ -224,7 +224,7 @@ DISPARITIES = (
         source=works.ZLIOBAITE,
         elsewhere="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
         "statsmodels' OLS, with their t test; without controls the plain difference.",
-        parts=((numbers.OUTCOME_MEAN, COEFFICIENT),),
+        parts=((means_and_errors.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
     ),
     Disparity(
@@ -238,7 +238,7 @@ DISPARITIES = (
         caution="Trusts the label. Small where a group is small, however it fares.",
         source=works.BEUTEL,
         elsewhere="The penalty Corr that Beutel et al. train with takes its absolute value.",
-        parts=((numbers.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
+        parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),
 )

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison; which group is the reference, the highest, the lowest; ties."""
+"""Which groups are compared (minimum sizes), the reference, highest and lowest group, ties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.terms import (

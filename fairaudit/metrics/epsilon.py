@@ -1,4 +1,4 @@
-"""ε of a table: the largest log-ratio of outcome probabilities between two groups.
+"""ε computed: the largest log-ratio of outcome probabilities, with its interval.
 
 Foulds & Pan, An Intersectional Definition of Fairness, arXiv:1807.08362. ε is taken over every
 outcome and every pair of groups, so it is the largest spread of ln P(y | group) over outcomes.

@@ -1,4 +1,4 @@
-"""Evaluates one metric on one table: its values, and who was compared with whom.
+"""`evaluate`: computes one metric on one group table, whatever its kind.
 
 Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
 and `w` are their indices. `Evaluation` says what each holds.
@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.frozen import replace
 from fairaudit.metrics.aggregate import aggregate_groups
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import (
     Comparison,
@@ -23,7 +23,7 @@ from fairaudit.metrics.disparities import (
     Sides,
 )
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
     ExactAt,
     Metric,

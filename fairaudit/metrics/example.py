@@ -1,4 +1,4 @@
-"""A worked example for every record: the same few people, of two groups in two strata."""
+"""The worked example of a metric in `explain`: a few people, two groups, two strata."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
-from fairaudit.metrics.evaluation import Evaluation, Metric
+from fairaudit.metrics.evaluation_record import Evaluation, Metric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE
 from fairaudit.metrics.retabulate import collapse_strata

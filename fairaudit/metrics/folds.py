@@ -1,4 +1,4 @@
-"""How several numbers become one: the parts of a criterion, the departures of all groups."""
+"""How several numbers become one (max, mean): `Fold` of parts, `OverGroups` of groups."""
 
 from __future__ import annotations
 

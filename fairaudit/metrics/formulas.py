@@ -1,4 +1,4 @@
-"""The kinds of group metrics (rates, means, formulas): what each is computed from, and how."""
+"""The types of group metrics: `Rate`, `Mean`, `Formula`, and macro averages of classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints
 from fairaudit.frozen import replace
-from fairaudit.metrics.clusters import ClusteredShare
-from fairaudit.metrics.counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.clustered_variance import ClusteredShare
+from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Example, Requirement
 from fairaudit.metrics.group_metrics import (
     CLUSTER_ROBUST,

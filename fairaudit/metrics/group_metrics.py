@@ -1,4 +1,4 @@
-"""The type of a metric that has one value a group, and the values it takes."""
+"""`GroupMetric`, a metric with a value for each group, and its `GroupValues`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.frozen import Frozen, field
-from fairaudit.metrics.clusters import AveragedShare, ClusteredShare
-from fairaudit.metrics.counts import Cell, ConfusionCounts, GroupCounts
+from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
+from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters

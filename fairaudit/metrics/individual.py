@@ -1,4 +1,4 @@
-"""Metrics of people one by one: whether those who are alike fare alike.
+"""Catalogue: row metrics: consistency, Lipschitz, unawareness; default `k`, sample sizes.
 
 They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 """
@@ -14,7 +14,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula

@@ -1,4 +1,4 @@
-"""How unequally benefit is spread over people: generalized entropy and its relatives, from counts.
+"""Catalogue: inequality of benefit: generalized entropy, Theil, Atkinson, from counts.
 
 The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 where the positive is a
 burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
@@ -14,7 +14,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import Cell, GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula

@@ -1,4 +1,4 @@
-"""Protected attributes that are numbers, such as age: by exact sums, beside their bins."""
+"""Catalogue: protected attributes that are numbers (age): slope, correlation, trend."""
 
 from __future__ import annotations
 

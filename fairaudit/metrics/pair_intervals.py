@@ -1,4 +1,4 @@
-"""The interval of each comparison of two sides, by what is known of both.
+"""Intervals of comparisons of two groups (Newcombe, Koopman, MOVER). Add an interval here.
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals
@@ -16,7 +16,7 @@ from fairaudit.arrays import Alpha, Ends, Floats
 from fairaudit.histogram import ranked
 from fairaudit.memoize import memoize
 from fairaudit.metrics.group_metrics import GroupValues
-from fairaudit.metrics.terms import Inference, RatioInterval, TTest
+from fairaudit.metrics.inference import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata
 
 

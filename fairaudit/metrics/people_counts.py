@@ -1,4 +1,4 @@
-"""How many people a group has, and how many are in each of the four cells."""
+"""Catalogue: group size, and the four confusion cells, as counts of people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import Cell, GroupCounts
+from fairaudit.metrics.confusion_counts import Cell, GroupCounts
 from fairaudit.metrics.definitions import Better, Bounds, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, sum_cells
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters

@@ -1,4 +1,4 @@
-"""Presets: measures that go together under one name, and the ranges that a source calls fair.
+"""Catalogue: presets (measures under one name), and ranges that a source calls fair.
 
 A preset is printed in every report that uses it. Ranges mark values and never judge them.
 """

@@ -1,4 +1,4 @@
-"""The rates of one group, each a record of cells: to add a rate, add an entry here."""
+"""Catalogue: rates of one group: selection rate, TPR, FPR, precision. Add a rate here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from fairaudit.frozen import replace
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import ConfusionCounts
+from fairaudit.metrics.confusion_counts import ConfusionCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Example
 from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, ValueKind

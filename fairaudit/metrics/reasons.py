@@ -1,4 +1,4 @@
-"""Why a value does not exist, in words that name the groups."""
+"""Reasons why a value is undefined, or a group is not compared, in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
-from fairaudit.metrics.evaluation import Evaluation, compute, counts_for
+from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale

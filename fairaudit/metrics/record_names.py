@@ -1,4 +1,4 @@
-"""How JSON names a record of the catalogue, and finds it again."""
+"""The names of catalogue records in JSON reports, written and looked up again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metric of redlining: the error of telling a group from all others by people's features."""
+"""Catalogue: redlining, the error of predicting the group from people's features."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.row_sides import Role

@@ -1,4 +1,4 @@
-"""Groups against one reference in a single least-squares fit, with declared controls.
+"""Regression coefficients of groups against the reference, with controls, computed.
 
 The fit is of the outcome on a dummy of every group that takes part and of every level of every
 control. The groups are swept out first (Frisch & Waugh 1933), so what is left to solve has a column
@@ -14,10 +14,10 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import find_participants_overall, reference_index
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
     compare_exactly,
     compute,

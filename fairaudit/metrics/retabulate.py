@@ -1,4 +1,4 @@
-"""Reshapes a group table: without strata, one class against the rest, cut at a threshold."""
+"""Reshapes group tables: without strata, one class against the rest, cut at a threshold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairaudit.arrays import Alpha, Ends
 from fairaudit.cube import ClusteredTable, Floats, GroupTable, Ints, Marks, Sum, Ungrouped
 from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
-from fairaudit.metrics.counts import Cell, count_groups, mark_cells
+from fairaudit.metrics.confusion_counts import Cell, count_groups, mark_cells
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupMetric, count_effective
 from fairaudit.stats import proportions

@@ -1,4 +1,4 @@
-"""The people one by one whom a metric looks at: those of each group, or whom it compares with."""
+"""Row metrics: the people one by one on the two sides of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions of a score compared between groups: at every threshold, and in every bin."""
+"""Catalogue: score distributions compared: score parity, test fairness, multicalibration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import ScoreCounts, count_groups
+from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.scores import (
     DISTRIBUTION,

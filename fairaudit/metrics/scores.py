@@ -1,4 +1,4 @@
-"""Metrics of the histogram of a score: areas, calibration, scoring rates."""
+"""Catalogue: scores: AUC, Brier, average precision, calibration error, scoring rate."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairaudit.histogram import median_bin, rank_error, ranked
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
-from fairaudit.metrics.counts import GroupCounts, ScoreCounts
+from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
-from fairaudit.metrics.numbers import (
+from fairaudit.metrics.means_and_errors import (
     CALIBRATION_IN_THE_LARGE,
     FOURTH_POWERS,
     MAE,

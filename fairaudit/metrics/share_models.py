@@ -1,4 +1,4 @@
-"""Metrics under a model of the shares: partial pooling, a credible region, draws that are given.
+"""Catalogue: metrics under a model of shares: partial pooling, credible, draws.
 
 By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
 set of distributions: a credible region of the audit's confidence, or draws from somebody's
@@ -17,7 +17,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.frozen import replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
-from fairaudit.metrics.counts import GroupCounts, count_groups
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.differential_fairness import (
     DIFFERENTIAL_FAIRNESS,
@@ -35,15 +35,10 @@ from fairaudit.metrics.epsilon import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import (
-    DEFAULT_INFERENCE,
-    NO_MINIMUM,
-    NO_PARAMETERS,
-    Minimum,
-    Parameters,
-)
+from fairaudit.metrics.terms import NO_MINIMUM, NO_PARAMETERS, Minimum, Parameters
 from fairaudit.stats.pooling import PooledShares, pool_shares
 
 

@@ -1,4 +1,4 @@
-"""Metrics of people beside people like them in a reference group: neighbours, or twins."""
+"""Catalogue: row metrics against similar people: situation testing, twins."""
 
 from __future__ import annotations
 

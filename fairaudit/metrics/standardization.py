@@ -1,4 +1,4 @@
-"""Measures of rates that are averaged over strata first, with equal weights for both sides."""
+"""Averages over strata (`average:`) of any rate or comparison, as a metric of its own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairaudit.metrics.average import (
     vary_with_clusters,
 )
 from fairaudit.metrics.comparisons import ITSELF
-from fairaudit.metrics.counts import GroupCounts
+from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
 from fairaudit.metrics.eligibility import (
     comparable_strata,
     find_participants_overall,
     reference_index,
 )
-from fairaudit.metrics.evaluation import (
+from fairaudit.metrics.evaluation_record import (
     Evaluation,
     ExactAt,
     compare_exactly,

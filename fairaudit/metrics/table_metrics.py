@@ -1,4 +1,4 @@
-"""The type of a metric that has one value a table, and the value it takes."""
+"""`TableMetric`, a metric with one value for a whole table, and its `TableValue`."""
 
 from __future__ import annotations
 

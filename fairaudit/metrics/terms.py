@@ -1,8 +1,8 @@
-"""What a spec sets for a metric: parameters, minimum sizes, reference, averages, corrections."""
+"""What a spec sets for a metric: parameters, minimum sizes, reference, strata weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -12,8 +12,8 @@ import numpy as np
 
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.frozen import Frozen, field
-from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member, Unreadable
-from fairaudit.stats import multiplicity
+from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 
 class Parameters(Frozen):
@@ -201,93 +201,6 @@ OF_ONE_SIDE = frozenset(
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
-
-
-class Correction(StrEnum):
-    """How p-values are adjusted for how many there are."""
-
-    HOLM = "holm"
-    BENJAMINI_HOCHBERG = "benjamini_hochberg"
-    NONE = "none"
-
-    @property
-    def words(self) -> str:
-        """Its name as it is printed."""
-        return _CORRECTIONS[self][0]
-
-    def adjust(self, p: Floats) -> Floats:
-        """The p-values of one family, adjusted; NaN stays NaN and does not count."""
-        return np.asarray(_CORRECTIONS[self][1](p))
-
-    def bound(self, p: Floats, family: int) -> Floats:
-        """The most that p-values are adjusted to in a family of so many tests (Bonferroni)."""
-        return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
-
-
-_CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
-    Correction.HOLM: ("Holm", multiplicity.holm),
-    Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
-    Correction.NONE: ("none", np.asarray),
-}
-"""To add a correction, add its name and its function here."""
-
-
-class RatioInterval(StrEnum):
-    """How the interval of a ratio of two rates is found."""
-
-    KOOPMAN = "koopman"
-    KATZ = "katz"
-
-
-class ZTest(StrEnum):
-    """Whose variance a z test takes: that of both groups together, or each group's own."""
-
-    POOLED = "pooled"
-    UNPOOLED = "unpooled"
-
-
-class FisherTest(StrEnum):
-    """Whether tables as likely as the observed one count whole in Fisher's test, or half."""
-
-    EXACT = "exact"
-    MID_P = "mid_p"
-
-
-class TTest(StrEnum):
-    """Whether a t test lets the groups' variances differ, or takes them to be equal."""
-
-    WELCH = "welch"
-    STUDENT = "student"
-
-
-class Inference(Frozen):
-    """The confidence of every interval and test, the correction, and the methods that are chosen.
-
-    `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
-    a default here, in `Terms`, `Check` or `Missing`: who changes one changes what stored baselines
-    ask (`baseline/fingerprints.py`).
-    """
-
-    confidence: Decimal = Decimal("0.95")
-    correction: Correction = Correction.HOLM
-    ratio: RatioInterval = RatioInterval.KOOPMAN
-    z: ZTest = ZTest.POOLED
-    t: TTest = TTest.WELCH
-    fisher: FisherTest = FisherTest.EXACT
-    yates: bool = False
-
-    @property
-    def alpha(self) -> float:
-        """The error rate α of every interval and test."""
-        return float(1 - self.confidence)
-
-    def contradictions(self) -> Iterator[Unreadable]:
-        """A confidence is that of an interval."""
-        if not Decimal("0.5") <= self.confidence < 1:
-            yield Unreadable("does not lie from 0.5 to below 1", "confidence_text")
-
-
-DEFAULT_INFERENCE = Inference()
 
 
 class Terms(Frozen):

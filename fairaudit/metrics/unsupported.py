@@ -1,4 +1,4 @@
-"""Well-known names that are no measure of the catalogue: why not, and what is nearest.
+"""Catalogue: well-known names that are no metric here: why, and what is nearest.
 
 Some notions need what no table of counts holds: a distance between people, a causal model, a
 ranking. Some names stand for several measures, or for a section of the spec.

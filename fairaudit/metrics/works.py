@@ -1,4 +1,4 @@
-"""The works that define the metrics, each once."""
+"""Bibliography: the papers and rules that define the metrics. Add a citation here."""
 
 from __future__ import annotations
 

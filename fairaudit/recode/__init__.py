@@ -1,4 +1,4 @@
-"""From raw levels to audited ones: recodings, faults of levels, and the ledger.
+"""Recoding: from raw levels to audited levels; builds the cube and the ledger.
 
 Nothing disappears here without a line in the ledger.
 """
@@ -26,10 +26,10 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.disclosure import Notice
 from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
+from fairaudit.notice import Notice
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
 from fairaudit.recode.axes import Axis, Findings, cluster_codes

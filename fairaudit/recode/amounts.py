@@ -1,4 +1,4 @@
-"""What was added up, by its name: scores, numeric outcomes and labels, and how far these lie apart.
+"""Names the sums of scores, numeric outcomes and labels in a cube, with notices on them.
 
 A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
 people who have two numbers is one over the cells in which both are known.
@@ -12,7 +12,8 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
+from fairaudit.notice import Notice
 from fairaudit.plan import ADDED_SCALE, MISSING, SumName
 from fairaudit.spec import Outcome, OutcomeKind, Spec
 

@@ -1,4 +1,4 @@
-"""One recoded column: a code for every cell, and which cells are missing or leave the audit."""
+"""`Axis`: one recoded column: the code of each cell, and which cells are missing or dropped."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.counts import Counts
 from fairaudit.cube import KeyColumn, Marks
-from fairaudit.disclosure import Notice
 from fairaudit.errors import DataError, Fault, Seek
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
 from fairaudit.raw_keys import RawKey
 from fairaudit.spec import MissingPolicy

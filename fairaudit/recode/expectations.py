@@ -1,4 +1,4 @@
-"""Refuses data without rows, expected levels or required values; notices on what is unexpected."""
+"""`expect` of a spec: refuses data without rows, levels or required values; notices."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from fairaudit.counts import Counts
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.recode.axes import Axis
 from fairaudit.recode.levels import listing
 from fairaudit.spec import Expected, MissingPolicy, Spec

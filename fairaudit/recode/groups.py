@@ -1,4 +1,4 @@
-"""Attributes and strata: trim, unknown, labels, merge, keep and other, bins, in this order."""
+"""Levels of attributes and strata: trim, missing, labels, merge, keep and other, bins."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Seek, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last

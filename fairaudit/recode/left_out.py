@@ -1,4 +1,4 @@
-"""Rows that no filter removes and the cube does not hold: whose they are, what they could be."""
+"""Rows left out by missing values or dropped levels: whose they are; notices on them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.recode.levels import is_value, listing, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 

@@ -1,4 +1,4 @@
-"""When two texts are likely the same value or level, and the cube in which they are one."""
+"""Suspicious levels (spelling variants, words for missing, totals): finds them; notices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 import numpy as np
 
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.spec import Missing, Protected
 
 _EXACT = Context(prec=MAX_PREC)

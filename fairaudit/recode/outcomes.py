@@ -1,4 +1,4 @@
-"""Labels, predictions and decisions: their classes, and which of them are positive."""
+"""Labels, predictions and decisions: their classes, and which are positive."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
-from fairaudit.planning import is_positive
+from fairaudit.plan_builder import is_positive
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
 from fairaudit.recode.levels import canonical, is_like_missing, is_value, listing, lookalike
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text

@@ -1,4 +1,4 @@
-"""Puts people by what they are alike in at the cells of the cube, in the order of their content."""
+"""Row metrics: the people as read, placed in the cells of the cube."""
 
 from __future__ import annotations
 

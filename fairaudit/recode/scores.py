@@ -1,4 +1,4 @@
-"""The histograms of scores and of numeric attributes by audited levels, from those by raw ones."""
+"""Histograms of scores and numeric attributes by audited levels, from raw ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from fairaudit.cube import (
     Role,
     distinct_rows,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
+from fairaudit.notice import Notice
 from fairaudit.raw_scores import RawHistogram, RawScores
 from fairaudit.recode.axes import DROP, Axis
 from fairaudit.spec import Outcome, Protected, Spec

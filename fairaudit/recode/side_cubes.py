@@ -1,4 +1,4 @@
-"""What the tables that were counted beside the cells give: cubes of a few columns, data tables."""
+"""The small cubes of tables counted beside the cells; data tables of features."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, Role
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Seek
 from fairaudit.frozen import Frozen, replace
 from fairaudit.ledger import Ledger
 from fairaudit.names import quoted
+from fairaudit.notice import Notice
 from fairaudit.plan import Key
-from fairaudit.planning import described_key, feature_key
+from fairaudit.plan_builder import described_key, feature_key
 from fairaudit.raw_keys import RawKey, RawTable
 from fairaudit.recode.axes import DROP, Axis, Findings
 from fairaudit.recode.groups import group_axis

@@ -1,4 +1,4 @@
-"""The reports: answers in, text out. To add a format, add a file and a line in `FORMATS`."""
+"""Report formats: `FORMATS` lists them. Add a report format here, and a module beside it."""
 
 from __future__ import annotations
 

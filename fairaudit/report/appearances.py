@@ -1,4 +1,4 @@
-"""Where a gap first appears: the end of the section on the lattice, a sentence each group."""
+"""Prose report: where a gap first appears, a sentence for each group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison that a spec asks for, group by group: the table that its value comes from."""
+"""Prose report: the table of the comparison that a check asks for, group by group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check beside its baseline, and what is waived of it, in words."""
+"""A check beside its baseline and its waivers, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks a prose report is made of: what is said, not how it looks."""
+"""The blocks of a prose report (`Heading`, `Table`, `Figure`), without a look."""
 
 from __future__ import annotations
 

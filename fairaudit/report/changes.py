@@ -1,4 +1,4 @@
-"""The report of two results beside each other: what got worse, what better, and how surely."""
+"""The report of `fairaudit compare`: what got worse, what better, how surely."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fairaudit.compare import (
     Sampling,
     Scale,
 )
-from fairaudit.metrics.terms import Correction
+from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Facts, Heading, Paragraph, Tone
 from fairaudit.report.reversal_sentences import KIND_WORDS

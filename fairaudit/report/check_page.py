@@ -1,4 +1,4 @@
-"""One finding opened up: who is compared, the formula filled in, how sure, who was not judged."""
+"""The page of one check in `fairaudit show`: who, formula, evidence, who was not judged."""
 
 from __future__ import annotations
 

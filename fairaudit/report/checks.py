@@ -1,4 +1,4 @@
-"""A check in words: its title, its status, who decides it, and how many came out how."""
+"""A check in words: title, status, place, deciding groups; the order of findings; tallies."""
 
 from __future__ import annotations
 

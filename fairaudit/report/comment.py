@@ -1,4 +1,4 @@
-"""What a comment on a pull request begins with: the verdict, and a table of what is not passed.
+"""The head of a pull-request comment (Markdown): verdict, and checks that do not pass.
 
 The report in full stands folded behind it (`markdown.py`).
 """
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from fairaudit import names
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import find_metric
-from fairaudit.report import asked_comparisons, disparities, numbers, screen, text_pictures
+from fairaudit.report import asked_comparisons, disparities, first_screen, numbers, text_pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.report.diagnostics import (
     TONES,
@@ -62,7 +62,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
 
 def _requested_comparisons(result: AuditResult) -> Iterator[Table | Paragraph]:
     """The first comparisons that a spec without limits asks for."""
-    tables = [*asked_comparisons.of_everybody(result, screen.MOST_ROWS)]
+    tables = [*asked_comparisons.of_everybody(result, first_screen.MOST_ROWS)]
     yield from tables[:_MOST_TABLES]
     if (more := len(tables) - _MOST_TABLES) > 0:
         yield Paragraph(f"{numbers.counted(more, 'more table')} of comparisons below.")
@@ -81,13 +81,13 @@ def _widest(result: AuditResult) -> Iterator[Table]:
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
     """How close the passes came, what they may have missed, what no limit looks at."""
     if every and all(row.level is Level.PASS for row in every):
-        closest = min(every, key=screen.distance)
-        if math.isfinite(screen.distance(closest)):
+        closest = min(every, key=first_screen.distance)
+        if math.isfinite(first_screen.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
     for line in (
-        *screen.passes(every),
-        *screen.uncovered(result),
-        *screen.ungated_reversals(result),
+        *first_screen.passes(every),
+        *first_screen.uncovered(result),
+        *first_screen.ungated_reversals(result),
     ):
         text = "".join(cell.text for cell in line.cells)
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")

@@ -1,4 +1,4 @@
-"""What a prose report says, section by section; every prose format prints these blocks."""
+"""Assembles the prose report: the order of its sections."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fairaudit import names
 from fairaudit.estimate import State
 from fairaudit.report import (
     baseline,
+    caveats,
     checks,
     distributions,
     lattice,
-    measures,
-    method,
     metric_titles,
+    model_comparison,
     numbers,
     provenance,
     rates,
@@ -59,7 +59,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         _checks(result, explanations),
         _waivers(result),
         lattice.section(result, most),
-        measures.section(result, most),
+        model_comparison.section(result, most),
         rates.section(result, most),
         strata.section(result, most),
         distributions.scores(result, most),
@@ -69,7 +69,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         distributions.features(result, most),
         _undefined(result, most),
         _definitions(result.definitions),
-        method.section(result),
+        caveats.section(result),
         (Heading("What a pass does not mean"), Paragraph(_LIMITS_OF_A_PASS)),
         provenance.profiles(result),
         provenance.provenance(result),

@@ -1,4 +1,4 @@
-"""The short labelled lines of a diagnostic: who, how sure, how many people, what else is known."""
+"""Diagnostics on the first screen: the short labelled lines below a headline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every report tells of an audit first: its headline, and a diagnostic for each check."""
+"""Diagnostics: the headline of an audit, and one diagnostic for each check not passed."""
 
 from __future__ import annotations
 

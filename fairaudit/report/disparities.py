@@ -1,4 +1,4 @@
-"""The widest disparities of a spec that sets no limit, those with evidence first."""
+"""The widest disparities where a spec sets no limit, those with evidence first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections on scores and on features: how they are spread in each group, and their curves."""
+"""Prose report: sections on scores (distribution, curves) and on features."""
 
 from __future__ import annotations
 

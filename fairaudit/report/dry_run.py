@@ -1,4 +1,4 @@
-"""A dry run in words: columns and levels, groups, which checks can be judged, and what it costs."""
+"""The report of `fairaudit check`: columns, levels, groups, judgeable checks, cost."""
 
 from __future__ import annotations
 

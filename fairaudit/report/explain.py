@@ -1,4 +1,4 @@
-"""One page on a metric: what it says, how it is computed, when it misleads, where it comes from."""
+"""The pages of `fairaudit explain`: metric, method, preset; docs/metrics.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a finding beside its headline: evidence, value, test, bounds, who is left out."""
+"""A finding's labelled lines in long reports: value, evidence, test, bounds, left out."""
 
 from __future__ import annotations
 

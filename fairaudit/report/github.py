@@ -1,4 +1,4 @@
-"""The report as GitHub's annotations: workflow commands on the lines of the spec, worst first.
+"""Format `github`: annotations of GitHub Actions on the lines of the spec.
 
 GitHub shows ten of a kind for each step of a workflow, so there are never more; the last one then
 says how many are left out.

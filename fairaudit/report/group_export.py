@@ -1,4 +1,4 @@
-"""The report as CSV or Parquet: a row for each group and rate.
+"""Formats `csv` and `parquet`: a row for each group and rate.
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`

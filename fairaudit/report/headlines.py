@@ -1,4 +1,4 @@
-"""A finding as one sentence in plain words: who is how far from whom."""
+"""The headline of a finding: one sentence, who is how far from whom."""
 
 from __future__ import annotations
 

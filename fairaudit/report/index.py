@@ -1,4 +1,4 @@
-"""Audits as lists for programs: what came of each, and of each check, without their reports.
+"""Lists of many audits for programs: `index.json`, `summary.csv`, `checks.csv`.
 
 The reports themselves lie beside, a file for each audit: 200 of them in one document would be tens
 of megabytes to read for a single verdict.

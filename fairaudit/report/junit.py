@@ -1,4 +1,4 @@
-"""The report as JUnit XML, as the xUnit plugin of Jenkins reads it: a test case for each check.
+"""Format `junit`: XML with a test case for each check.
 
 What makes the exit code 1, 2 or 3 is a failure or an error here, too. Everything is ASCII: signs
 that XML does not have are spelled out, all others written as references.

@@ -1,4 +1,4 @@
-"""The section on the lattice: every subset in one table, and where a gap first appears."""
+"""Prose report: the section on every subset of attributes (the lattice)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as Markdown, of a size that fits a comment: the verdict first, the rest folded."""
+"""Format `markdown` (entry point): fits into a comment, the rest is folded."""
 
 from __future__ import annotations
 

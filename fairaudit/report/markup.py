@@ -1,4 +1,4 @@
-"""Text as Markdown that is nothing but text, in CommonMark and on GitHub.
+"""Escapes text for Markdown, in CommonMark and on GitHub.
 
 What Markdown itself would read is escaped. What GitHub makes of the text afterwards no escape
 stops (mentions, issues, emoji, links): it is broken by a sign of no width. Those signs, like the

@@ -1,4 +1,4 @@
-"""What metrics, their options and their worst pairs are called in running text."""
+"""Titles of metrics in running text, with their options, outcomes and worst pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers, tests, groups and lists are written in every prose format: the one rounding."""
+"""Formats numbers, p-values, intervals, groups and lists in words: all rounding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fractions import Fraction
 from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate, Significance
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 
 _MOST_DIGITS = 17
 _TINY = 0.0001

@@ -1,4 +1,4 @@
-"""The colours of pages and pictures, each in a light and a dark scheme.
+"""Colours of pages and pictures, each in a light and a dark scheme.
 
 Pictures are drawn in the light colours. A page maps each of them to the variable of its name, so
 that they follow the scheme of the reader: no two names may share a light colour.

@@ -1,4 +1,4 @@
-"""What a picture shows, not how it is drawn, and how much of it a reader can take in."""
+"""The contents of pictures (`Intervals`, `Bars`, `Lines`, `Lattice`), without drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a result comes from, where every row went, and who is in the data."""
+"""Prose report: provenance, ledger of rows, people in the data, the command to repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a result that are published: each group's people, rate, ratio to the highest rate.
+"""The tables of `fairaudit publish`: people, rate and impact ratio of each group.
 
 As the summary of a bias audit has them.
 """

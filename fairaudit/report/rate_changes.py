@@ -1,4 +1,4 @@
-"""The tables of a comparison: rates of groups before and after, and how people are spread."""
+"""The report of `fairaudit compare`: tables of rates before and after, people."""
 
 from __future__ import annotations
 

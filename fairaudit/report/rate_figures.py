@@ -1,4 +1,4 @@
-"""Every rate with its interval in each group, beside the reference and the limits."""
+"""Pictures of rates: each group with its interval, reference and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section on rates: a table for each rate and grouping, and how to read it."""
+"""Prose report: the section on rates, a table for each rate and grouping, worst first."""
 
 from __future__ import annotations
 

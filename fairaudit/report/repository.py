@@ -1,4 +1,4 @@
-"""Links out of a report: to a line of the spec on GitHub, to a metric in the documentation."""
+"""Links to the spec on GitHub, and to metrics in the documentation."""
 
 from __future__ import annotations
 

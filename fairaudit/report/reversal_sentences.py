@@ -1,9 +1,9 @@
-"""A reversal in one sentence: its groups, each gap with its own interval and test."""
+"""A Simpson's reversal in one sentence, with its intervals and tests."""
 
 from __future__ import annotations
 
 from fairaudit import names
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.simpson import GroupRate, Reversal, ReversalKind

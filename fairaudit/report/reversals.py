@@ -1,4 +1,4 @@
-"""Simpson's reversals, each in one sentence of numbers, and with the strata that prove it."""
+"""Prose report: the section on Simpson's reversals, with proof by strata and slopes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,

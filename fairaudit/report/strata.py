@@ -1,4 +1,4 @@
-"""The section on people alike in a factor, and the strata behind an average."""
+"""Prose report: the section on strata (conditional measures), and weights of averages."""
 
 from __future__ import annotations
 

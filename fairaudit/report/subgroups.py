@@ -1,4 +1,4 @@
-"""The section on subgroups: those that diverge from everybody, and how many were looked at."""
+"""Prose report: the section on discovered subgroups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
-from fairaudit.metrics.terms import Correction, Inference
+from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule

@@ -1,4 +1,4 @@
-"""What came of several audits in one table: the worst first, an error in its place."""
+"""The summary table of several audits, the worst first, and their labels."""
 
 from __future__ import annotations
 

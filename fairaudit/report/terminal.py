@@ -1,4 +1,4 @@
-"""The report in a terminal: rich prints the blocks; words carry what colours only repeat."""
+"""Format `terminal` (entry point): rich prints the blocks, and colours of statuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairaudit.report import screen, summary
+from fairaudit.report import first_screen, summary
 from fairaudit.report.blocks import (
     Block,
     Document,
@@ -63,7 +63,7 @@ def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | N
         print_document(summary.report(answers), stream, color=color)
         return
     console = _console(stream, color)
-    lines = screen.draw(result, console.width, answers[0].data)
+    lines = first_screen.draw(result, console.width, answers[0].data)
     _write(lambda to, encoding: _print_lines(lines, to, encoding), console, stream)
 
 

@@ -1,4 +1,4 @@
-"""Lines of text on a page of some width: what holds together, where a line breaks, plain signs."""
+"""Terminal text: line breaks, padding, columns side by side, plain signs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture in signs: groups below each other, each with its interval, beside the limits."""
+"""Terminal text: pictures in characters: groups with intervals beside limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check over many files: how often it came out how, and its values in the order of the files."""
+"""A check over many files: how often each status, and its values in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verification in words: what of a published table cannot be true, and why."""
+"""The report of `fairaudit verify`: what of a published table cannot be true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas with the numbers of a finding in them: `(497/1,337) / (1,115/1,847) = 0.6158`.
+"""The formula of a finding with its numbers: `(497/1,337) / (1,115/1,847) = 0.6158`.
 
 A formula is filled in only where what it says comes to the value that is printed behind it.
 """

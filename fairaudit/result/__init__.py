@@ -1,4 +1,4 @@
-"""What an audit found: its rows, its findings, its verdict and exit code."""
+"""Results: the types of everything that an audit, dry run or verification found."""
 
 from fairaudit.result.audit import (
     SCHEMA_VERSION,

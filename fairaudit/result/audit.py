@@ -1,4 +1,4 @@
-"""The result of an audit: its rows, its verdict, and the rule that makes it an exit code."""
+"""`AuditResult`: rows, findings, provenance; the rule of verdict and exit code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from fairaudit.cube import ExcludeBelow
-from fairaudit.disclosure import Notice, declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
+from fairaudit.notice import Notice
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
     ComparisonRow,
@@ -283,9 +284,9 @@ class AuditResult(Frozen):
         `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
         cannot be written.
         """
-        from fairaudit import stored
+        from fairaudit import result_files
 
-        stored.save(self, path, format)
+        result_files.save(self, path, format)
 
     @overload
     def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
@@ -299,9 +300,9 @@ class AuditResult(Frozen):
         Rates and their differences are shares from 0 to 1; what does not exist is null, and
         `state` says why. `to` is `polars`, `pandas` or `arrow`.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.checks(self, to)
+        return result_frames.checks(self, to)
 
     @overload
     def group_rates(
@@ -322,9 +323,9 @@ class AuditResult(Frozen):
         `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
         such grouping.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.group_rates(self, by, to)
+        return result_frames.group_rates(self, by, to)
 
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row a group of a grouping: its levels, people, standing, and every rate reported.
@@ -334,9 +335,9 @@ class AuditResult(Frozen):
         another column is `group.n`. Undefined and suppressed values are null, infinite ones
         infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
         """
-        from fairaudit import frames
+        from fairaudit import result_frames
 
-        return frames.table(self, by)
+        return result_frames.table(self, by)
 
 
 def is_open(finding: Finding) -> bool:

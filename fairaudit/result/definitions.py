@@ -1,8 +1,8 @@
-"""Metrics in words, as `explain` prints them and as a report defines them."""
+"""`Definition`: a metric in words, for `explain` and for reports."""
 
 from __future__ import annotations
 
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence.method_names import name_interval, name_test
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import (

@@ -1,4 +1,4 @@
-"""What a dry run tells of a spec and its data: levels, groups, what can be judged, what it costs.
+"""`DryRun`: the type of what `fairaudit check` tells of a spec and its data.
 
 It tells no rate, no value and no verdict. Of a report to publish it holds what that publishes.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import Notice
 from fairaudit.evidence.people_affected import DetectableGap
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, Member
+from fairaudit.notice import Notice
 from fairaudit.verdict import AnyCheck, NotEvaluated
 
 

@@ -1,4 +1,4 @@
-"""The rows that a report lists: groups, rates, comparisons, the lattice, scores, models."""
+"""The row types of a report: groups, rates, comparisons, lattice, scores, models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance

@@ -1,4 +1,4 @@
-"""What of published tables cannot be true."""
+"""`Verification`: the type of what `fairaudit verify` finds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is worked out of people one by one: pure functions on arrays, no table and no spec."""
+"""Computations of row metrics on arrays of people, without tables or specs."""

@@ -1,4 +1,4 @@
-"""What a model is fitted to: features as a matrix, numbers standardised, an indicator a level."""
+"""Design matrix of features: standardised numbers, an indicator for each level."""
 
 from __future__ import annotations
 

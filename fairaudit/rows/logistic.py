@@ -1,4 +1,4 @@
-"""Logistic regression on a design matrix, by scikit-learn's Newton solver."""
+"""Logistic regression on a design matrix, by scikit-learn."""
 
 from __future__ import annotations
 

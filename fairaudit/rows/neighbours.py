@@ -1,17 +1,213 @@
-"""The nearest neighbours of people, all who tie at the k-th distance among them."""
+"""Nearest-neighbour search among people (k-d trees), with all who tie."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass, field
 from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
 from fairaudit.memoize import memoize
-from fairaudit.rows.nearest import NearestPoints
-from fairaudit.rows.space import Space, locate
+from fairaudit.rows.space import Points, Space, count_differing, locate, split_profiles, square_gaps
+
+_FEW = 2**14
+"""Among so few points all distances are measured, whatever the combinations are."""
+
+_LEAST_IN_TREE = 2048
+"""Combinations of fewer points are searched one by one."""
+
+_LEAST_AT_ONCE = 1024
+"""So many points at least are looked at before the search asks whether to go on."""
+
+_MOST_DISTANCES = 2**20
+"""So many distances are held at a time."""
+
+_MANY = 256
+"""For so many points a tree is searched on all cores."""
+
+
+class _Step(NamedTuple):
+    """Combinations that are looked at together, and in how many categories each differs."""
+
+    combinations: Ints
+    differing: Ints
+
+    def split(self, marks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[_Step, _Step]:
+        """Those that are marked, and the others."""
+        return (
+            _Step(self.combinations[marks], self.differing[marks]),
+            _Step(self.combinations[~marks], self.differing[~marks]),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class NearestPoints:
+    """Points that can be searched for the nearest, by the combinations of their categories.
+
+    Points that differ in h categories are at least √h apart, so of each point the points of its own
+    combination are looked at first, then those that differ in one category, and so on, until the
+    next are farther away than what was found. Large combinations have a k-d tree of their numbers.
+    `order` lists them by combination, and so do their `numbers`; combinations begin at `starts`.
+    """
+
+    points: InitVar[Points]
+    numbers: Floats = field(init=False)
+    combinations: Points = field(init=False)
+    order: Ints = field(init=False)
+    starts: Ints = field(init=False)
+    _trees: dict[int, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self, points: Points) -> None:
+        combination, first = _combine(points)
+        self.combinations = points.take(first)
+        self.order = np.argsort(combination, kind="stable")
+        self.numbers = points.numbers[self.order]
+        self.starts = np.searchsorted(combination[self.order], np.arange(len(first) + 1))
+
+    def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
+        """So many nearest of each of some points, nearest first: squared distances, and places."""
+        if len(self.order) <= _FEW:
+            return self._find_among_few(points, most)
+        squares = np.full((len(points), most), np.inf)
+        places = np.zeros((len(points), most), dtype=np.int64)
+        combination, first = _combine(points)
+        alike = np.split(
+            np.argsort(combination, kind="stable"), np.cumsum(np.bincount(combination))
+        )
+        for everybody, example in zip(alike[: len(first)], first.tolist(), strict=True):
+            people = everybody
+            for step in self._steps(points.take(slice(example, example + 1))):
+                people = people[squares[people, -1] >= step.differing[0]]
+                if not len(people):
+                    break
+                for found in self._search(points.numbers[people], step, squares[people]):
+                    known = squares[people], places[people]
+                    squares[people], places[people] = _keep_nearest(*known, *found)
+        return squares, places
+
+    def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
+        """The same by all distances."""
+        combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
+        found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
+        for start in range(0, len(points), block):
+            chunk = points.take(slice(start, start + block))
+            squares = square_gaps(chunk.numbers, self.numbers)
+            squares += count_differing(chunk, self.combinations)[:, combination]
+            nobody = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
+            found.append(
+                _keep_nearest(*nobody, squares, np.broadcast_to(self.order, squares.shape))
+            )
+        squares, places = (np.concatenate(part) for part in zip(*found, strict=True))
+        return squares, places
+
+    def list_within(self, point: Points, square: float) -> Ints:
+        """The places of all points within a squared distance of one point."""
+        places = [np.zeros(0, dtype=np.int64)]
+        for step in self._steps(point):
+            near, _ = step.split(step.differing <= square)
+            if not len(near.combinations):
+                break
+            large, small = near.split(self._is_large(near))
+            for number, differing in zip(*large, strict=True):
+                tree, rows = self._plant(int(number))
+                ball = tree.query_ball_point(point.numbers[0], (square - differing) ** 0.5)
+                places.append(rows[ball])
+            places += [rows for _, rows in self._measure(point.numbers, small, np.array([square]))]
+        return np.sort(np.concatenate(places))
+
+    def _steps(self, point: Points) -> Iterator[_Step]:
+        """The combinations by how far they are from that of a point, some at a time."""
+        differing = count_differing(point, self.combinations)[0]
+        order = np.argsort(differing, kind="stable")
+        differing = differing[order]
+        seen = np.cumsum(np.diff(self.starts)[order])
+        start = 0
+        while start < len(order):
+            enough = (seen[start - 1] if start else 0) + _LEAST_AT_ONCE
+            last = min(int(np.searchsorted(seen, enough)), len(order) - 1)
+            # Those that differ in as many categories stay together.
+            end = int(np.searchsorted(differing, differing[last], side="right"))
+            yield _Step(order[start:end], differing[start:end])
+            start = end
+
+    def _is_large(self, step: _Step) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        sizes = self.starts[step.combinations + 1] - self.starts[step.combinations]
+        return np.asarray(sizes >= _LEAST_IN_TREE)
+
+    def _search(self, numbers: Floats, step: _Step, known: Floats) -> Iterator[tuple[Floats, Ints]]:
+        """Points of a step that may be nearer than those known: squared distances and places."""
+        large, small = step.split(self._is_large(step))
+        limit, most = known[:, -1], known.shape[1]
+        for combination, differing in zip(*large, strict=True):
+            tree, rows = self._plant(int(combination))
+            bound = max(float(limit.max()) - differing, 0.0) ** 0.5 * (1 + 1e-9) + 1e-9
+            distance, link = tree.query(
+                numbers,
+                k=np.arange(1, min(most, len(rows)) + 1),
+                distance_upper_bound=bound,
+                workers=-1 if len(numbers) >= _MANY else 1,
+            )
+            # Where fewer are within the bound the others are infinitely far, at no place.
+            yield distance**2 + differing, rows[np.minimum(link, len(rows) - 1)]
+        for squares, rows in self._measure(numbers, small, limit):
+            yield squares, np.broadcast_to(rows, squares.shape)
+
+    def _plant(self, combination: int) -> tuple[Any, Ints]:
+        """The k-d tree of a combination, and the places of its points."""
+        from scipy.spatial import cKDTree  # SciPy waits until it is called
+
+        part = slice(self.starts[combination], self.starts[combination + 1])
+        if combination not in self._trees:
+            self._trees[combination] = cKDTree(self.numbers[part])
+        return self._trees[combination], self.order[part]
+
+    def _measure(
+        self, numbers: Floats, step: _Step, limit: Floats
+    ) -> Iterator[tuple[Floats, Ints]]:
+        """The squared distances to points of a step that are within a limit, and their places."""
+        starts, ends = self.starts[step.combinations], self.starts[step.combinations + 1]
+        seen = np.cumsum(ends - starts)
+        block = max(_MOST_DISTANCES // len(numbers), 1)
+        cuts = np.flatnonzero(np.diff(seen // block)) + 1
+        for part in np.split(np.arange(len(starts)), cuts):
+            ranges = [*zip(starts[part].tolist(), ends[part].tolist(), strict=True)]
+            if not ranges:
+                continue
+            points = np.concatenate([self.numbers[start:end] for start, end in ranges])
+            squares = square_gaps(numbers, points)
+            squares += np.repeat(step.differing[part], ends[part] - starts[part])
+            near = np.flatnonzero((squares <= limit[:, None]).any(axis=0))
+            before = np.cumsum(ends[part] - starts[part])
+            at = np.searchsorted(before, near, side="right")
+            yield squares[:, near], self.order[near - before[at] + ends[part][at]]
+
+
+def _combine(points: Points) -> tuple[Ints, Ints]:
+    """The combination of categories of each point, and one point of each combination."""
+    combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
+    for codes in points.codes.T:
+        combination, first = split_profiles(combination, codes)
+    return combination, first
+
+
+def _keep_nearest(
+    squares: Floats, places: Ints, other_squares: Floats, other_places: Ints
+) -> tuple[Floats, Ints]:
+    """As many as are known already, the nearest of these and others."""
+    most = squares.shape[1]
+    if other_squares.shape[1] > most:
+        near = np.argpartition(other_squares, most - 1, axis=1)[:, :most]
+        other_squares = np.take_along_axis(other_squares, near, axis=1)
+        other_places = np.take_along_axis(other_places, near, axis=1)
+    squares = np.hstack([squares, other_squares])
+    order = np.argsort(squares, axis=1, kind="stable")[:, :most]
+    places = np.take_along_axis(np.hstack([places, other_places]), order, axis=1)
+    return np.take_along_axis(squares, order, axis=1), places
+
 
 _SAME = 1e-9
 """Distances that differ by less, relatively, are equal: rounding must not break a tie."""

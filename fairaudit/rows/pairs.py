@@ -1,4 +1,4 @@
-"""Pairs of people: of equals those who differ, of others those who differ by more than they may.
+"""Pairs of people: equals who are treated unlike, and violations of a Lipschitz bound.
 
 Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness through awareness, ITCS, arXiv:1104.3913.
 """

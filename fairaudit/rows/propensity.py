@@ -1,4 +1,4 @@
-"""Strata of people who are about as likely to belong to a group, by their features.
+"""Propensity scores: strata of people who are about as likely to belong to a group.
 
 Rosenbaum & Rubin (1983), The central role of the propensity score in observational studies for
 causal effects, Biometrika 70:41, doi:10.1093/biomet/70.1.41; for discrimination Calders, Karim,

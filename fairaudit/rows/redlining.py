@@ -1,4 +1,4 @@
-"""How well the features tell who belongs to a group: the balanced error rate of a predictor.
+"""Cross-validated prediction of the group from features: the balanced error rate.
 
 Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying and removing
 disparate impact, KDD 2015:259, doi:10.1145/2783258.2783311.

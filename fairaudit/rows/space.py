@@ -1,4 +1,4 @@
-"""Where people stand in the space of their features, and how far they are apart.
+"""Feature space: the places of people, and distances between them.
 
 The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
 a category that differs counts as much as a number that is one standard deviation away. People who

@@ -1,4 +1,4 @@
-"""The first spec of a data file: what its columns may be, and the text that says so."""
+"""`fairaudit init` without the prompts: column roles, choices, the text of a spec."""
 
 from fairaudit.scaffold.choices import (
     OUTCOMES,

@@ -1,4 +1,4 @@
-"""What a first spec is made of: the columns that are named, completed by what the file proposes."""
+"""First spec: the columns that are named, completed by guesses; refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns may be what to an audit: candidates by name and by shape, each with the reason."""
+"""First spec: guesses the roles of columns by name and values, each with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the first spec of a file: commented YAML that `run` accepts, and that judges nothing."""
+"""First spec: its text, commented YAML."""
 
 from __future__ import annotations
 

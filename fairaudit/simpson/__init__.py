@@ -1,4 +1,4 @@
-"""Simpson's reversals: a gap between two groups that turns when a third column is held fixed.
+"""Simpson's reversals: gaps that change sign when a third column is held fixed.
 
 The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of the third variable's
 values") made exact: decided on complete cases and on the strata where both groups occur.

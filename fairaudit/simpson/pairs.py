@@ -1,4 +1,4 @@
-"""One pair of groups, before and after its strata are held apart: the kind, and the numbers."""
+"""Measures a reversal: one pair of groups, overall and within strata; its kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of Simpson's reversal, what a scan looks for, and what it finds."""
+"""The types of reversals (`Reversal`, `ReversalKind`, `ReversalScan`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Significance
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import POSITIVE, WRITTEN, Member
 from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
 
 
 class ReversalKind(StrEnum):

@@ -1,4 +1,4 @@
-"""The scan for reversals: every rate, pair of groups and condition, and which strata count."""
+"""Scans all rates, pairs of groups and strata for reversals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fairaudit.metrics import (
     evaluate,
     explain_ineligibility,
 )
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.simpson.pairs import NEAR, count_rate, measure_pair
 from fairaudit.simpson.records import (
     LeftOut,

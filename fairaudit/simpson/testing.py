@@ -1,4 +1,4 @@
-"""The tests of a reversal: of the gap overall, of each stratum, of the strata together.
+"""Tests of a reversal: overall, in each stratum, over all strata.
 
 A reversal claims two things, a gap one way overall and one the other way when the strata are held
 apart, and is no surer than the less sure of the two: its p-value is the larger of theirs (an
@@ -19,7 +19,7 @@ from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import GroupValues
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.simpson.pairs import count_rate
 from fairaudit.simpson.records import CombinedStrata, ExplainedShare, Reversal, ReversalKind
 from fairaudit.stats import distributions, strata

@@ -1,4 +1,4 @@
-"""Reads an audit spec, a YAML text or a mapping, into a `Spec`; reports all faults of a stage."""
+"""Reads a spec from YAML or a mapping (entry point): `load`, `parse`, `of_mapping`."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ from fairaudit.spec.model import (
     MissingPolicy,
     Spec,
 )
+from fairaudit.spec.overrides import apply_settings, refuse_settings
 from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.resolved import (
     Cut,
@@ -52,13 +53,12 @@ from fairaudit.spec.resolved import (
     search_spec,
     spec_to_fit,
 )
-from fairaudit.spec.settings import apply_settings, refuse_settings
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
 
-_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", ".gz", ".zst"})
+_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", *inputs.COMPRESSIONS})
 """Suffixes that no spec has."""
 
 

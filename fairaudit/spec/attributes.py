@@ -1,4 +1,4 @@
-"""Reads attributes, strata and features: their levels and bins, and the columns made of others."""
+"""Reads attributes, strata and features: levels, bins, columns made of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds a `Spec` from the validated shape: resolves names, lists checks, refuses combinations."""
+"""Builds a `Spec` from its validated shape: sections, `defaults`, refused combinations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
-from fairaudit.spec.check_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.entry import Context
 from fairaudit.spec.faults import Shape
+from fairaudit.spec.metric_lookup import Context
+from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.scans import read_scan, read_search

@@ -1,11 +1,11 @@
-"""Reads the `metrics` of a spec into metric requests, and their limits into checks."""
+"""Reads the `metrics` of a spec: each entry as a request, and its limits as checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from fairaudit.cube import Grouping
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault
 from fairaudit.evidence import explain_no_interval, explain_no_test
 from fairaudit.frozen import replace
@@ -21,9 +21,11 @@ from fairaudit.metrics import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.spec import check_schema
+from fairaudit.notice import Notice
+from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.entry import (
+from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure
+from fairaudit.spec.metric_lookup import (
     Context,
     Entry,
     of_numbers,
@@ -35,7 +37,6 @@ from fairaudit.spec.entry import (
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
-from fairaudit.spec.refusals import refuse_people_count, refuse_row_measure
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import About, Check, Limit
@@ -53,7 +54,7 @@ def read_metrics(
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
-    entries: list[tuple[Path, check_schema.Metric]] = [
+    entries: list[tuple[Path, metrics_schema.Metric]] = [
         (("metrics", number), shape)
         for number, shape in enumerate(context.shape.metrics)
         if number not in skipped
@@ -104,7 +105,7 @@ def _hint_burdens(context: Context) -> Iterator[Notice]:
 
 
 def _hint_intersections(
-    context: Context, entries: Sequence[tuple[Path, check_schema.Metric]], checks: Sequence[Check]
+    context: Context, entries: Sequence[tuple[Path, metrics_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
     """Notices of limits on attributes in a list whose intersection no limit looks at."""
     for path, shape in entries:
@@ -240,7 +241,7 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
         yield "every value beyond `warn` is beyond `fail`, too: `warn` can never be the status"
 
 
-def _is_behind(warn: check_schema.Bound, fail: check_schema.Bound) -> bool:
+def _is_behind(warn: metrics_schema.Bound, fail: metrics_schema.Bound) -> bool:
     """Whether every value beyond `warn` is beyond `fail`, with no more evidence asked."""
     wants_more = (fail.significant and not warn.significant) or (
         fail.conclusive and not warn.conclusive

@@ -1,4 +1,4 @@
-"""What the columns of a spec mean: attributes, outcomes, features, and columns made of others."""
+"""The types of columns in a `Spec` (`Protected`, `Outcome`); labels of bins; made columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of the `columns` of a spec: their keys, types and defaults."""
+"""Keys of `columns` in a spec, with types and defaults (pydantic). Add such a key here."""
 
 from __future__ import annotations
 

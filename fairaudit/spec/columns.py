@@ -1,4 +1,4 @@
-"""Reads the `columns` of a spec, each in its role and under its own name, and groupings of them."""
+"""Reads the `columns` of a spec, each in its role; groupings and intersections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a spec for editors, and the page of its keys printed from that: docs/spec.md.
+"""JSON Schema of a spec for editors (`fairaudit schema`), and the page docs/spec.md.
 
 The schema has the shape of a spec, its short forms, and the words of each key.
 
@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from fairaudit.spec import check_schema, column_schema, schema
+from fairaudit.spec import column_schema, metrics_schema, schema
 from fairaudit.spec.fields import GIVEN_MODEL, LIMIT_TEXT, NUMERIC, SCALAR, TEXTS
 
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
@@ -167,7 +167,7 @@ def _add_words(tree: dict[str, Any]) -> None:
     """Add to each key its description and its examples."""
     shapes: dict[str, type[BaseModel]] = {
         name: shape
-        for module in (column_schema, check_schema, schema)
+        for module in (column_schema, metrics_schema, schema)
         for name, shape in vars(module).items()
         if inspect.isclass(shape) and issubclass(shape, BaseModel)
     }
@@ -177,8 +177,8 @@ def _add_words(tree: dict[str, Any]) -> None:
             _describe(part["properties"], shapes[name])
     inline: dict[tuple[str, str], type[BaseModel]] = {
         ("OutcomeColumn", "positive"): column_schema.Positive,
-        ("Simpson", "warn"): check_schema.Turned,
-        ("Simpson", "fail"): check_schema.Turned,
+        ("Simpson", "warn"): metrics_schema.Turned,
+        ("Simpson", "fail"): metrics_schema.Turned,
     }
     for (name, key), shape in inline.items():
         for form in tree["$defs"][name]["properties"][key]["anyOf"]:

@@ -1,4 +1,4 @@
-"""Validates a spec against its shape and words every fault, with its place.
+"""Validates a spec against its keys, and words each fault: unknown key, wrong type.
 
 What pydantic reports is put in words here.
 """

@@ -1,4 +1,4 @@
-"""The types of the values in a spec: how each is read, and its JSON Schema for editors."""
+"""Types of values in a spec (numbers, limits, lists): parsing and JSON Schema of each."""
 
 from __future__ import annotations
 

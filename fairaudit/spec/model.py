@@ -1,4 +1,4 @@
-"""The types of a spec once it is read: plain values, every name resolved."""
+"""`Spec`: the types of a spec that is read, with every name resolved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from fairaudit.cube import ExcludeBelow, Grouping
-from fairaudit.disclosure import Notice
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import (
     Disparity,
@@ -19,7 +18,8 @@ from fairaudit.metrics import (
     Terms,
     list_requirements,
 )
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
+from fairaudit.notice import Notice
 from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan
 from fairaudit.spec.column_model import (

@@ -1,4 +1,4 @@
-"""Reads the strata that models make: of declared factors, and where an entry's `given` is one."""
+"""Reads strata that models make: propensity scores, clusters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fairaudit.spec.column_model import (
     SimilarityColumns,
 )
 from fairaudit.spec.columns import Columns
-from fairaudit.spec.entry import Entry
 from fairaudit.spec.fields import WORDS
+from fairaudit.spec.metric_lookup import Entry
 from fairaudit.spec.text import Draft, Path
 
 _MOST_STRATA = 20

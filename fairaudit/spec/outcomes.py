@@ -1,4 +1,4 @@
-"""Reads the label, predictions, decisions and numbers of a spec, and what is positive in them."""
+"""Reads label, predictions, decisions and numbers: positive levels, thresholds."""
 
 from __future__ import annotations
 

@@ -1,29 +1,37 @@
-"""Writes an entry of `metrics` that names a preset as one entry for each of its measures."""
+"""Expands an entry that names a preset into one entry for each of its measures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.metrics import Disparity, Preset, ReferencePolicy, find_metric, find_preset
-from fairaudit.spec import check_schema
-from fairaudit.spec.entry import Context, Entry, adds_up, find_unmet, is_of_label, of_numbers
+from fairaudit.notice import Notice
+from fairaudit.spec import metrics_schema
 from fairaudit.spec.fields import GIVEN_MODEL
+from fairaudit.spec.metric_lookup import (
+    Context,
+    Entry,
+    adds_up,
+    find_unmet,
+    is_of_label,
+    of_numbers,
+)
 from fairaudit.spec.text import Path
 
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
 
 
 def expand_presets(
-    context: Context, written: Sequence[tuple[Path, check_schema.Metric]]
-) -> tuple[list[tuple[Path, check_schema.Metric]], list[Notice]]:
+    context: Context, written: Sequence[tuple[Path, metrics_schema.Metric]]
+) -> tuple[list[tuple[Path, metrics_schema.Metric]], list[Notice]]:
     """The entries with presets written out, and a notice on each preset.
 
     A preset is of every model, unless `of` names one; a limit is on its first measure. Where the
     spec declares no reference, groups are compared with the largest. What it lacks the data for is
     left out, and told.
     """
-    entries: list[tuple[Path, check_schema.Metric]] = []
+    entries: list[tuple[Path, metrics_schema.Metric]] = []
     notices = []
     left_out = []
     for path, shape in written:
@@ -52,7 +60,7 @@ def expand_presets(
     return entries, notices
 
 
-def _is_without_data(context: Context, path: Path, shape: check_schema.Metric) -> bool:
+def _is_without_data(context: Context, path: Path, shape: metrics_schema.Metric) -> bool:
     """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
     metric = find_metric(shape.metric)
     if context.draft.document.is_own(path) or metric is None or shape.limits:
@@ -62,8 +70,8 @@ def _is_without_data(context: Context, path: Path, shape: check_schema.Metric) -
 
 
 def _expand(
-    context: Context, path: Path, shape: check_schema.Metric, preset: Preset
-) -> Iterator[check_schema.Metric]:
+    context: Context, path: Path, shape: metrics_schema.Metric, preset: Preset
+) -> Iterator[metrics_schema.Metric]:
     """The entries of a preset that the spec has the data for."""
     models = [shape.of] if shape.of else [outcome.name for outcome in context.columns.predictions]
     for name in preset.metrics:
@@ -97,7 +105,7 @@ def _has_data(entry: Entry, of: str) -> bool:
     return not weighs and find_unmet(entry.metric, of, outcomes) is None
 
 
-def _describe(preset: Preset, parts: Sequence[check_schema.Metric]) -> str:
+def _describe(preset: Preset, parts: Sequence[metrics_schema.Metric]) -> str:
     """What a preset stands for here, and why its source uses it."""
     used = [name for name in preset.metrics if name in {part.metric for part in parts}]
     others = [name for name in preset.metrics if name not in used]

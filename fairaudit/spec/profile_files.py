@@ -1,4 +1,4 @@
-"""Profiles: dated, sourced pieces of a spec, merged under the spec that names one.
+"""`profile`: merges a profile below a spec. Add a profile in spec/profiles/.
 
 Mappings are merged by key, where the spec says more; its lists stand in place of a profile's, but
 for `metrics`, which are those of both. Each report prints the profiles that it used in full.

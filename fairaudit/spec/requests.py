@@ -1,4 +1,4 @@
-"""Reads what an entry of `metrics` reports: groups, reference, average, class, parameters."""
+"""Reads the options of a `metrics` entry: groups, reference, average, class, parameters."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from fairaudit.metrics import (
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.entry import MACRO, Entry, find_unmet
+from fairaudit.spec.entry_restrictions import find_minimum
+from fairaudit.spec.metric_lookup import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.refusals import find_minimum
 from fairaudit.spec.text import Path, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")

@@ -1,4 +1,4 @@
-"""Puts the quantiles of the data into a spec (bins, cuts, ties); makes specs of fits, searches.
+"""Quantiles in a spec (bins, top shares, medians): needed ones, then put in; specs of fits.
 
 The q-quantile is the smallest value with so large a share of the people at or below it. `top: 3%`
 is strictly above the 97 % one, so it never selects more. Bins by quantiles begin at them.
@@ -11,10 +11,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement
+from fairaudit.notice import Notice
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
 from fairaudit.spec.model import MissingPolicy, Spec

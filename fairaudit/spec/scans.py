@@ -1,4 +1,4 @@
-"""Reads the searches of a spec for Simpson's reversals and for subgroups, with their limits."""
+"""Reads the `simpson` and `subgroups` searches of a spec, with their limits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairaudit.cube import Grouping
 from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
-from fairaudit.spec import check_schema
+from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.entry import Context, find_unmet, quote_limits
+from fairaudit.spec.metric_lookup import Context, find_unmet, quote_limits
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
@@ -96,12 +96,12 @@ def _refuse_scan(
         draft.fault(("simpson", "pairs"), f"{', '.join(without)} has no declared `reference`")
 
 
-def _reversal_limit(limit: check_schema.Turned | None) -> ReversalLimit | None:
+def _reversal_limit(limit: metrics_schema.Turned | None) -> ReversalLimit | None:
     return None if limit is None else ReversalLimit(limit.kind, limit.significant)
 
 
 def _read_given(
-    draft: Draft, shape: check_schema.Simpson, known: Sequence[str]
+    draft: Draft, shape: metrics_schema.Simpson, known: Sequence[str]
 ) -> tuple[Grouping, ...]:
     """The columns that are held fixed, one by one and together."""
     given: list[Grouping] = []
@@ -220,7 +220,7 @@ def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
             yield ("missing", role), message
 
 
-def _read_over(draft: Draft, shape: check_schema.Subgroups, known: Sequence[str]) -> Grouping:
+def _read_over(draft: Draft, shape: metrics_schema.Subgroups, known: Sequence[str]) -> Grouping:
     columns: list[str] = []
     for number, name in enumerate(shape.over):
         if name in {"all", "each"}:
@@ -233,7 +233,7 @@ def _read_over(draft: Draft, shape: check_schema.Subgroups, known: Sequence[str]
     return tuple(dict.fromkeys(columns))
 
 
-def _refuse_sizes(draft: Draft, shape: check_schema.Subgroups, over: Grouping) -> None:
+def _refuse_sizes(draft: Draft, shape: metrics_schema.Subgroups, over: Grouping) -> None:
     if not shape.over:
         message = "name the columns whose levels make subgroups, or `all`"
         draft.fault(("subgroups", "over"), message)
@@ -254,7 +254,7 @@ def _refuse_sizes(draft: Draft, shape: check_schema.Subgroups, over: Grouping) -
         )
 
 
-def _read_divergence(draft: Draft, path: Path, bound: check_schema.Bound | None) -> Limit | None:
+def _read_divergence(draft: Draft, path: Path, bound: metrics_schema.Bound | None) -> Limit | None:
     """The limit on how far a subgroup may diverge, whichever way."""
     if bound is None:
         return None

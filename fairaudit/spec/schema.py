@@ -1,4 +1,4 @@
-"""The shape of a spec: its keys, types and defaults, such as which texts mean missing.
+"""Top-level keys of a spec, such as `missing`, with defaults (pydantic). Add such a key here.
 
 What stands below a key is its description and examples in the JSON Schema for editors and in
 docs/spec.md.
@@ -15,7 +15,7 @@ from pydantic import BeforeValidator
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import (
+from fairaudit.metrics.inference import (
     DEFAULT_INFERENCE,
     Correction,
     FisherTest,
@@ -23,7 +23,6 @@ from fairaudit.metrics.terms import (
     TTest,
     ZTest,
 )
-from fairaudit.spec.check_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.column_schema import Columns, Strict
 from fairaudit.spec.fields import (
     Day,
@@ -42,6 +41,7 @@ from fairaudit.spec.fields import (
     read_scan,
     read_waived_group,
 )
+from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"

@@ -1,4 +1,4 @@
-"""Parses YAML into a plain tree of texts, each with its place; nothing in it can run code.
+"""Parses YAML into texts with places; environment variables; nothing in it can run.
 
 Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
 """

@@ -1,4 +1,4 @@
-"""Reads a file of waivers: a list of entries, every fault with its place."""
+"""Reads a file of waivers, every fault with its place."""
 
 from __future__ import annotations
 

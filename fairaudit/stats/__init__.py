@@ -1,4 +1,4 @@
-"""Statistics on counts and sums, each with its paper; arrays in, arrays out.
+"""Statistics on arrays of counts and sums, each with its paper.
 
 - `distributions`: quantiles and tails of the normal, t and χ² distributions;
 - `proportions`: intervals of one, two and paired proportions, and what so many people can show;

@@ -1,4 +1,4 @@
-"""Calibration of scores against labels: Cox's recalibration and the test of Hosmer & Lemeshow.
+"""Statistics of calibration: Cox's recalibration, Hosmer-Lemeshow.
 
 D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
 D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,

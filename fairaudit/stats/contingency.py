@@ -1,4 +1,4 @@
-"""Tests of tables of people by outcome and group, from z to exact and permutation tests.
+"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutation.
 
 As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
 p-value: it is NaN.

@@ -1,4 +1,4 @@
-"""Quantiles and tails of the normal, Student's t and χ² distributions, accurate far out."""
+"""Quantiles and tails of the normal, Student's t and χ² distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and tests of means, from means and sums of squares.
+"""Intervals and tests of means: Student, Welch, ANOVA, from sums.
 
 `deviation` is the sum of squares Σ(x - mean)² everywhere, not the variance. A mean of fewer than
 two people has no variance: its results are NaN.

@@ -1,4 +1,4 @@
-"""Intervals of shares: the one that every reported share gets, of two shares, of pairs.
+"""Intervals of shares (Wilson, Newcombe, Koopman, Katz); smallest detectable gap (power).
 
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
 it need not be a whole number. A share that is NaN or was seen in nobody has no interval: it is NaN.

@@ -1,4 +1,4 @@
-"""Least squares from sums of products: the rows are not needed."""
+"""Least squares from sums of products, without rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local shares along a number: a kernel smoother with pointwise bounds."""
+"""Kernel smoothing: local shares along a number, with pointwise bounds."""
 
 from __future__ import annotations
 

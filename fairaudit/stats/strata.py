@@ -1,4 +1,4 @@
-"""Mantel–Haenszel and its company: what 2x2 tables in several strata say together.
+"""Statistics over strata: Mantel-Haenszel, Breslow-Day, Gail-Simon.
 
 In each stratum `a` of `n` stand against `c` of `m`; strata lie on axis 0. A stratum with an empty
 side, or where all have the same outcome, tells nothing about odds and counts for nothing.

@@ -1,4 +1,4 @@
-"""Subgroup discovery: which people, by up to `depth` columns, a rate treats unlike everybody."""
+"""Subgroup discovery: combinations of levels in which a rate diverges."""
 
 from fairaudit.subgroups.counting import MOST_DEEP, SubgroupSearch
 from fairaudit.subgroups.search import (

@@ -1,4 +1,4 @@
-"""Which subgroups a search looks at, and the integers of every rate: all of them, no estimate.
+"""Enumerates subgroups up to `depth` columns, and counts each rate in them.
 
 Combinations of columns are taken level by level. A subgroup is never larger than any group that
 contains it, so what is too small is not looked at any deeper.
@@ -14,8 +14,8 @@ import numpy as np
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Rate, Requirement
-from fairaudit.metrics.counts import count_groups
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""

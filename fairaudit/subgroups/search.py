@@ -1,4 +1,4 @@
-"""The search itself: every subgroup tested, those that a larger group explains left out.
+"""Tests every subgroup, and leaves out those that a larger one explains.
 
 Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
 Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,
@@ -18,11 +18,11 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import STATED, Member
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.inference import Inference
 from fairaudit.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
 
 _SAFE = 2**62

@@ -1,4 +1,4 @@
-"""Suppressing small counts: no cell of a published report can be worked out from the others."""
+"""Suppression of small counts in published reports (`suppress_below`)."""
 
 from __future__ import annotations
 

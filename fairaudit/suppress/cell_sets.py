@@ -1,4 +1,4 @@
-"""The sets of people that a report counts, as sets of the finest cells of its cube."""
+"""Suppression: each reported count as a set of the finest cells."""
 
 from __future__ import annotations
 
@@ -294,11 +294,6 @@ class CellSets:
             "negatives": negative,
         }
         return lambda name: cells_of[name.removeprefix("all_")]
-
-
-def has_few(counts: Ints, threshold: int) -> bool:
-    """Whether any count is of some people, and of fewer than the threshold."""
-    return bool(((counts > 0) & (counts < threshold)).any())
 
 
 def _join(parts: Iterable[MetricCells]) -> MetricCells:

@@ -1,11 +1,10 @@
-"""Which counts support each row of a result: those from which its numbers can be computed."""
+"""Suppression: which counts each row of a report would reveal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from fairaudit.cube import ExcludeBelow, Group, Grouping, Marks, ShareOf
-from fairaudit.disclosure import NoticeRate
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
@@ -20,6 +19,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
+from fairaudit.notice import NoticeRate
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -29,8 +29,9 @@ from fairaudit.result import (
     RateRow,
 )
 from fairaudit.simpson import Reversal
+from fairaudit.small_counts import has_small
 from fairaudit.spec import MetricRequest
-from fairaudit.suppress.cell_sets import CellSets, MetricCells, has_few
+from fairaudit.suppress.cell_sets import CellSets, MetricCells
 from fairaudit.verdict import Check
 
 Number = GroupMetric | TableMetric
@@ -82,15 +83,15 @@ class Support:
         self.excluding = excluding
         self.min_size = min_size if min_size is not None and min_size >= threshold else None
         self.shown = shown
-        self.is_small = bool((cells.people < threshold).any())
+        self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
         # Where a number is not known of some people, sums and counts are of different people.
         self.incomplete = {
             of
             for of, lacking in cells.lacking
             if self.is_small
-            or has_few(lacking, threshold)
-            or has_few(cells.people - lacking, threshold)
+            or has_small(lacking, threshold)
+            or has_small(cells.people - lacking, threshold)
         }
 
     def is_printable(self, value: Value) -> bool:

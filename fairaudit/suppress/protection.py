@@ -1,4 +1,4 @@
-"""Which counts must stay hidden so that none below the threshold can be worked out.
+"""Suppression: proves which counts must be hidden (complementary, linear programming).
 
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
@@ -22,6 +22,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.frozen import Frozen
+from fairaudit.small_counts import is_small
 
 MOST_ENTRIES = 100_000
 """The most entries that the equations of a report have; beyond, its widest tables are hidden."""
@@ -73,7 +74,9 @@ def protect(
     """
     values = [int(people[cells].sum()) for cells in sets]
     protector = _Protector(people, sets, values, items, threshold)
-    protector.hidden |= {number for number, value in enumerate(values) if 0 < value < threshold}
+    protector.hidden |= {
+        number for number, value in enumerate(values) if is_small(value, threshold)
+    }
     while protector.hide_more():
         pass
     protector.show_determined()

@@ -1,4 +1,4 @@
-"""Publishes a result: decides what is hidden, and redacts every part, the ledger too."""
+"""Suppression (entry point): decides what is hidden; the ledger."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.cube import Cube
-from fairaudit.disclosure import Notice, Subjects, redact
+from fairaudit.disclosure_marks import Subjects, redact
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.histogram import Histogram
 from fairaudit.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
+from fairaudit.notice import Notice
 from fairaudit.recode import Cubes
 from fairaudit.result import AuditResult, Provenance
+from fairaudit.small_counts import has_small, is_small
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.suppress.cell_sets import CellSets, has_few
+from fairaudit.suppress.cell_sets import CellSets
 from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.protection import MayPrint, PrintedItem, Protection, protect
 from fairaudit.suppress.redaction import Redaction
@@ -182,7 +184,7 @@ def _is_of_few(estimate: Estimate, threshold: int) -> bool:
     if under is None or math.isnan(estimate.value):
         return False
     over = round(estimate.value * under) if estimate.numerator is None else estimate.numerator
-    return any(0 < count < threshold for count in (under, over, under - over))
+    return any(is_small(count, threshold) for count in (under, over, under - over))
 
 
 class _LedgerRedaction:
@@ -228,7 +230,7 @@ class _LedgerRedaction:
         )
 
     def _is_small(self, rows_and_people: tuple[int, int]) -> bool:
-        return any(0 < count < self.threshold for count in rows_and_people)
+        return any(is_small(count, self.threshold) for count in rows_and_people)
 
     def _hide_complements(self, rows: list[int], small: set[int]) -> tuple[set[int], bool]:
         """The lines to hide with those that are small, and whether the rows read may be shown.
@@ -256,7 +258,7 @@ class _LedgerRedaction:
             count = self.cells.register(missing)
             if count is not None and self.cells.total(missing) == line.people:
                 return self.may_print(frozenset([count]), 1)
-        if keys and has_few(self.cells.people, self.threshold):
+        if keys and has_small(self.cells.people, self.threshold):
             return False  # some set of those in these cells, and it is not known which
         # Those who lack a number are no set of cells; neither are the others, then.
         same_column = [other for other in ledger.set_aside if other.column == line.column]

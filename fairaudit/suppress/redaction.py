@@ -1,4 +1,4 @@
-"""The rows of groups, rates, comparisons and findings in a report, without hidden numbers."""
+"""Suppression: rows and findings without hidden numbers. Redact a new field here."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeVar, cast
 
-from fairaudit.disclosure import Notice, Subjects, redact
+from fairaudit.disclosure_marks import Subjects, redact
 from fairaudit.estimate import HIDDEN, Estimate
 from fairaudit.evidence import ComparisonPart, Side
 from fairaudit.frozen import replace
 from fairaudit.metrics import NO_MINIMUM, Eligibility
+from fairaudit.notice import Notice
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,

@@ -1,4 +1,4 @@
-"""The rows and curves of a score in a published report."""
+"""Suppression: rows and curves of scores."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from fairaudit.arrays import Group, Grouping, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import Histogram, median_bin
 from fairaudit.metrics import Disparity, Metric, Requirement
-from fairaudit.metrics.counts import ScoreCounts
+from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.recode.scores import Distribution
 from fairaudit.result import Curve, ScoreRow
+from fairaudit.small_counts import has_small
 from fairaudit.spec import Spec
-from fairaudit.suppress.cell_sets import CellSets, has_few
+from fairaudit.suppress.cell_sets import CellSets
 from fairaudit.suppress.protection import MayPrint
 
 
@@ -32,7 +33,7 @@ class Cuts(Frozen, eq=False):
 
     def are_of_few(self, threshold: int) -> bool:
         """Whether few people of some group lie between two of them, who are a difference of two."""
-        return any(has_few(self._between(histogram), threshold) for histogram in self.histograms)
+        return any(has_small(self._between(histogram), threshold) for histogram in self.histograms)
 
     def _between(self, histogram: Histogram) -> Ints:
         people = histogram.people if self.by_label else histogram.people.sum(axis=1)
@@ -95,7 +96,7 @@ class ScoreRedaction:
         self.threshold = threshold
         self.histograms = histograms
         self.may_print = may_print
-        self.is_small = bool((cells.people < threshold).any())
+        self.is_small = has_small(cells.people, threshold)
 
     def redact_row(self, row: ScoreRow) -> ScoreRow:
         """The row of a group; its extremes and its median are told where many people share them."""
@@ -151,7 +152,7 @@ class ScoreRedaction:
         _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)
         counts = np.zeros((int(piece.max(initial=0)) + 1, *histogram.people[0, :2, :, 0].shape))
         np.add.at(counts, piece.reshape(-1), np.moveaxis(histogram.people[0, :2], -1, 0))
-        are_many = not has_few(counts.astype(np.int64), self.threshold)
+        are_many = not has_small(counts.astype(np.int64), self.threshold)
         are_shown = [self._may_print_group(curve.by, curve_of.group) for curve_of in same]
         return are_many and self._is_whole(curve.column) and all(are_shown)
 
@@ -176,7 +177,7 @@ class ScoreRedaction:
                 self.cells.total(self._cells_of(histogram.by, group)) for group in histogram.groups
             ]
             missing = np.array(everybody, dtype=np.int64) - scored
-            few = has_few(scored, self.threshold) or has_few(missing, self.threshold)
+            few = has_small(scored, self.threshold) or has_small(missing, self.threshold)
             if (few and missing.any()) or (self.is_small and missing.any()):
                 return False
         return True

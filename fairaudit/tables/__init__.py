@@ -1,4 +1,4 @@
-"""Everything a report lists, read from the tables of the cubes: rows, curves, what was searched."""
+"""Tabulates a result: all rows of a report, and what searches find (entry point)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from fairaudit.result import (
 from fairaudit.simpson import ScanResult, scan_reversals
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.subgroups import Discovery, search_subgroups
-from fairaudit.tables.evaluations import Tables, list_rates
+from fairaudit.tables.evaluation_cache import Tables, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
-from fairaudit.tables.requests import check_requests, has_room_for_lattice
+from fairaudit.tables.request_limits import check_requests, has_room_for_lattice
 from fairaudit.tables.scores import curves, features, local_rates, scores
 from fairaudit.verdict import AnyCheck, Check
 

@@ -1,4 +1,4 @@
-"""Notices on the checks of a spec: gates that cannot all hold, groups too few to show."""
+"""Notices on checks: limits that cannot hold together, groups too small to show a gap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import (
     NO_MINIMUM,
@@ -19,7 +19,7 @@ from fairaudit.metrics import (
     TableMetric,
     describe_group,
 )
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -34,9 +34,10 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.names import quoted
+from fairaudit.notice import Notice, NoticeRate
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.stats import distributions
-from fairaudit.tables.evaluations import Tables
+from fairaudit.tables.evaluation_cache import Tables
 from fairaudit.verdict import AnyCheck, Check, Limit
 
 _ONE_POINT = 0.01

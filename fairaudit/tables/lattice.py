@@ -1,4 +1,4 @@
-"""The lattice: the worst value of every metric in every subset, where a gap first appears, ε."""
+"""The lattice: worst value of each metric in every subset of attributes; ε."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import Tables, write_estimate
+from fairaudit.tables.evaluation_cache import Tables, write_estimate
 from fairaudit.verdict import Check
 
 

@@ -1,4 +1,4 @@
-"""Every two models of a spec on the same rows: which groups one treats unlike the other."""
+"""Compares every two models of a spec on the same rows, group by group."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import run_mcnemar
 from fairaudit.metrics import GroupMetric, count_pairs, find_eligibility, find_participants
-from fairaudit.metrics.evaluation import compute, counts_for
+from fairaudit.metrics.evaluation_record import compute, counts_for
 from fairaudit.result import ModelChange
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import Tables, list_places, list_rates
+from fairaudit.tables.evaluation_cache import Tables, list_places, list_rates
 
 
 def model_changes(

@@ -1,4 +1,4 @@
-"""Notices on the data and the spec: what an expert would remark on such data."""
+"""Collects the notices of every stage in order; notices on the data and the spec."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, Cube, GroupTable, distinct_rows
-from fairaudit.disclosure import Notice, NoticeRate, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.histogram import median_bin
-from fairaudit.metrics.counts import count_groups
+from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.names import quoted
+from fairaudit.notice import Notice, NoticeRate
 from fairaudit.recode import Cubes
 from fairaudit.result import LatticeRow, Searched
 from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables import Searches
-from fairaudit.tables.evaluations import Tables, list_rates
+from fairaudit.tables.evaluation_cache import Tables, list_rates
 from fairaudit.tables.gates import warn_of_few_people, warn_of_impossible_gates, warn_of_turned_gaps
-from fairaudit.tables.requests import has_room_for_lattice, write_weight_notices
+from fairaudit.tables.request_limits import has_room_for_lattice, write_weight_notices
 from fairaudit.tables.row_notices import write_row_notices
 from fairaudit.verdict import AnyCheck, Check
 

@@ -1,4 +1,4 @@
-"""The rows of groups: their people and outcomes, their rates, worst first, their comparisons."""
+"""The rows of groups, rates and comparisons in a result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.presets import FairRanges
 from fairaudit.result import ComparisonRow, GroupRow, RateRow
 from fairaudit.spec import MetricRequest
-from fairaudit.tables.evaluations import Tables, list_places, list_rates, write_estimate
+from fairaudit.tables.evaluation_cache import Tables, list_places, list_rates, write_estimate
 from fairaudit.verdict import Limit
 
 

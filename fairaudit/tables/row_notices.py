@@ -1,4 +1,4 @@
-"""Notices on metrics of people one by one: who was read, who was asked, what was found."""
+"""Notices on row metrics: who was sampled, who had no neighbours, what was found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairaudit.cube import Group, Rows, RowTable
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group
 from fairaudit.metrics.individual import (
     CAUSAL_DISCRIMINATION,
@@ -20,13 +20,14 @@ from fairaudit.metrics.individual import (
 )
 from fairaudit.metrics.redlining import BALANCED_ERROR_RATE, MOST_TOLD_APART
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.notice import Notice
 from fairaudit.raw_rows import BUDGET
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import choose_people, find_steepest_pair
 from fairaudit.rows.situation import find_twins
 from fairaudit.rows.space import locate
 from fairaudit.spec import MetricRequest, Spec
-from fairaudit.tables.evaluations import Tables, list_places
+from fairaudit.tables.evaluation_cache import Tables, list_places
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
 """What is counted by features and needs nobody one by one."""

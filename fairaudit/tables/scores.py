@@ -1,4 +1,4 @@
-"""How scores and features are distributed over groups, curves, rates along numeric attributes."""
+"""The rows of scores, features, curves and local rates in a result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Median
 from fairaudit.frozen import replace
 from fairaudit.histogram import Histogram, auc, quantile
-from fairaudit.metrics.counts import ScoreCounts
+from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import calibration_bins
 from fairaudit.recode import Cubes
 from fairaudit.recode.scores import Distribution

@@ -1,4 +1,4 @@
-"""Where a number becomes pass, warn or fail: limits, checks and findings."""
+"""Verdicts: where a number becomes pass, warn or fail."""
 
 from fairaudit.verdict.checks import (
     About,

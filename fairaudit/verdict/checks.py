@@ -1,4 +1,4 @@
-"""The types of what is asked: limits, with the evidence they require, and checks.
+"""The types of checks (`Check`, `Limit`, `Status`), and selection by id (`--only`).
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.
@@ -22,7 +22,7 @@ from fairaudit.errors import Place, Quote, UsageError, did_you_mean
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import RARE, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Metric, Terms
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.simpson import ReversalKind
 
 _MOST_LISTED = 8

@@ -1,4 +1,4 @@
-"""Which values of an evaluation can be judged, and which cannot, and why."""
+"""Which values of an evaluation are judged, and which are not, with the reason."""
 
 from __future__ import annotations
 

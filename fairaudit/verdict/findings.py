@@ -1,4 +1,4 @@
-"""The types of what is answered: findings, who is beyond a limit, not judged, or waived."""
+"""The types of findings (`Finding`, `Breach`). Add a field of a finding here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from fairaudit import names
 from fairaudit.cube import Group
-from fairaudit.disclosure import declare_subjects
+from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import (
     ComparisonPart,

@@ -1,4 +1,4 @@
-"""The finding of a check: its status by limits, doubts and gaps, and all that a report says."""
+"""Judges one check: builds its finding, with status, doubts and breaches."""
 
 from __future__ import annotations
 

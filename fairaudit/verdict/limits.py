@@ -1,4 +1,4 @@
-"""Which values cross a limit, with which evidence, and the status that follows for the check."""
+"""Applies the limits of a check to values and evidence: breaches, and the status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging searches: whether a reversal or a subgroup that one found is beyond its limit."""
+"""Judges the searches: checks on Simpson's reversals and on subgroups."""
 
 from __future__ import annotations
 

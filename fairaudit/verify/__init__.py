@@ -1,4 +1,4 @@
-"""Whether a published table of counts can be true: what its own numbers say of each other."""
+"""Verification of published tables: whether their numbers can be true."""
 
 from fairaudit.verify.rules import find_faults
 from fairaudit.verify.tables import ColumnNames, read_table

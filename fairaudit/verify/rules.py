@@ -1,4 +1,4 @@
-"""The rules that a published table must keep, each a function of its rows.
+"""Verification: the rules that a table must keep. Add a rule here.
 
 A number is taken for what may have been rounded to it, and a ratio for one of the counts or of the
 printed rates: what is found cannot be true, whatever else is.

@@ -1,4 +1,4 @@
-"""Reads a published table as it is printed: which column is what, each number with its digits."""
+"""Verification: reads a published table as printed, with the digits of each number."""
 
 from __future__ import annotations
 

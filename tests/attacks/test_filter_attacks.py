@@ -19,7 +19,7 @@ from conftest import count_data
 import fairaudit
 from fairaudit.engine import filter as filters
 from fairaudit.errors import NothingToAudit, SpecError
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.spec import Text, of_mapping
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))

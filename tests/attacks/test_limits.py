@@ -148,8 +148,8 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
 def test_a_pass_that_is_killed_leaves_no_copy_of_the_data(folder: Path) -> None:
     code = (
         "import os, pathlib, signal\n"
-        "from fairaudit.engine import copies\n"
-        "with copies.Copies() as made:\n"
+        "from fairaudit.engine.sources import Copies\n"
+        "with Copies() as made:\n"
         "    out, path = made.new()\n"
         "    out.write(b'somebody'); out.flush()\n"
         "    assert path.read_bytes() == b'somebody'\n"

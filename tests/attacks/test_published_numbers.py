@@ -25,7 +25,7 @@ from conftest import seeds
 
 import fairaudit
 from fairaudit import suppress
-from fairaudit.report import html, markdown, sarif, screen
+from fairaudit.report import first_screen, html, markdown, sarif
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 
@@ -80,7 +80,7 @@ def spec(random_: random.Random) -> dict[str, Any]:
 
 
 def screen_of(result: AuditResult) -> str:
-    lines = screen.draw(result, 100)
+    lines = first_screen.draw(result, 100)
     return "\n".join("".join(cell.text for cell in line.cells) for line in lines)
 
 

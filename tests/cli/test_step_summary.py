@@ -9,7 +9,7 @@ from conftest import SPECS
 from report_cases import kind, many
 
 from fairaudit import cli
-from fairaudit.cli.ending import append_summary
+from fairaudit.cli.exit_messages import append_summary
 from fairaudit.errors import DataError
 from fairaudit.report import markdown
 from fairaudit.result import Answer

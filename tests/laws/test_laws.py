@@ -37,7 +37,7 @@ from fairaudit.metrics import (
     find_comparison,
     find_metric,
 )
-from fairaudit.metrics.counts import ConfusionCounts, count_groups
+from fairaudit.metrics.confusion_counts import ConfusionCounts, count_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
 

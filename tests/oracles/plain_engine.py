@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.cut_rounds import PartsOfSpan, Span
 from fairaudit.engine import Data, Database, Files, Outcome, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import MISSING, Key, Plan
 from fairaudit.progress import Progress
+from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.raw_keys import RawKey
 from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import fitting
+from fairaudit import strata_fitting
 from fairaudit.errors import NothingToAudit, SpecError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.pipeline import conclude, count
@@ -210,8 +210,8 @@ def test_people_who_do_not_differ_have_no_strata(features: list[str]) -> None:
 
 
 def test_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert fitting.MOST_FITTED == 100_000
-    monkeypatch.setattr(fitting, "MOST_FITTED", 150)
+    assert strata_fitting.MOST_FITTED == 100_000
+    monkeypatch.setattr(strata_fitting, "MOST_FITTED", 150)
     result = audit(draw(7), RATE)
     assert any("fitted to a sample of 150 of 400 people" in notice for notice in result.notices)
     assert sum(n for _, n in told(result).values()) == 400

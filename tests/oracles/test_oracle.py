@@ -23,7 +23,7 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.cube import UNKNOWN, Cube, every_subset
 from fairaudit.metrics import CATALOGUE, Disparity
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.result import AuditResult
 

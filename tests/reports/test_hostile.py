@@ -17,7 +17,7 @@ import pytest
 
 import fairaudit
 from fairaudit import names
-from fairaudit.cli.ending import error_text
+from fairaudit.cli.exit_messages import error_text
 from fairaudit.errors import DataError, Fault, Place, SpecError
 from fairaudit.report import FORMATS, Format, numbers
 from fairaudit.result import Answer, AuditResult

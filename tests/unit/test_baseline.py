@@ -26,7 +26,8 @@ from fairaudit import spec as specs
 from fairaudit.baseline.fingerprints import _default_of, _plain
 from fairaudit.errors import UsageError
 from fairaudit.frozen import NODEFAULT, Frozen, field, fields, replace
-from fairaudit.metrics.terms import Inference, Minimum, Parameters, Terms
+from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.terms import Minimum, Parameters, Terms
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult

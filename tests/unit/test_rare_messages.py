@@ -21,7 +21,7 @@ from commands import run
 from conftest import SPECS
 
 import fairaudit
-from fairaudit import batch, counts_file, fitting, pipeline
+from fairaudit import batch, counts_file, pipeline, strata_fitting
 from fairaudit.cli import files, output, streams
 from fairaudit.engine import csv_text, frames, kernel, merging, row_profiles, rows
 from fairaudit.engine import filter as filters
@@ -202,7 +202,7 @@ def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "_read_batch", lambda *_: 0)
     assert "0 people were read one by one, and 100 were counted" in told(alike)
     monkeypatch.undo()
-    monkeypatch.setattr(fitting, "recode", lambda *_: SimpleNamespace(rows=None))
+    monkeypatch.setattr(strata_fitting, "recode", lambda *_: SimpleNamespace(rows=None))
     strata = {"same": {"propensity": {"of": "sex", "features": ["job"]}}}
     text = told({"columns": {**columns, "strata": strata}})
     assert "this engine does not read people one by one, which a model is fitted to" in text

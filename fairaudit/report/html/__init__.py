@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no network, no script, no font."""
+"""Format `html` (entry point): one page that needs no network and no font."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from fairaudit.report import numbers, palette, summary
 from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
-from fairaudit.report.html import inline, plots
+from fairaudit.report.html import escaping, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, outlined
 from fairaudit.result import Answer, AuditResult
@@ -76,7 +76,7 @@ def _page(outline: Outline, top: Front | None) -> str:
     return template.render(
         outline=outline,
         front=top,
-        title=inline.plain(outline.title),
+        title=escaping.plain(outline.title),
         style=Markup(style),  # noqa: S704  # our own file
         script=Markup(script),  # noqa: S704  # the same
         style_hash=_hash(style),
@@ -100,10 +100,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        signs=inline.signs,
-        plain=inline.plain,
-        titled=inline.titled,
-        linked=inline.linked,
+        signs=escaping.signs,
+        plain=escaping.plain,
+        titled=escaping.titled,
+        linked=escaping.linked,
         is_quiet=_is_quiet,
         is_short=_is_short,
         is_long=_is_long,
@@ -129,7 +129,7 @@ def _hash(text: str) -> str:
 
 def _short_name(name: str) -> str:
     """A name below an axis: of a long one the middle is left out."""
-    return inline.plain(numbers.short(name, _LETTERS))
+    return escaping.plain(numbers.short(name, _LETTERS))
 
 
 def _is_quiet(block: Entries) -> bool:

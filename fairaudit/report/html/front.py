@@ -1,4 +1,4 @@
-"""The top of a page: the verdict, what decides it with its picture, every check, the subsets."""
+"""Page: its top: verdict, deciding picture, all checks, subsets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fairaudit.report.diagnostics import (
     diagnose,
 )
 from fairaudit.report.disparities import WidestGap, widest
+from fairaudit.report.first_screen import distance
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
 from fairaudit.report.repository import link_to_metric
-from fairaudit.report.screen import distance
 from fairaudit.result import AuditResult
 from fairaudit.verdict import ReversalCheck, SubgroupCheck
 

@@ -1,4 +1,4 @@
-"""A document as a page has it: sections, pictures, folds; `page.html.jinja` writes the markup."""
+"""Page: blocks as nested sections, pictures and folds, for the templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the macros of pictures place: values as shares of an axis, its ticks, rows by panel.
+"""Page: coordinates of pictures: axes, ticks, dots, boxes, for the templates.
 
 Every place is a percentage of what is drawn, and texts are laid out by the browser: nothing here
 knows a pixel or the width of a text.

@@ -36,10 +36,11 @@ from fairaudit.compare import (
     compare,
     compare_models,
 )
-from fairaudit.disclosure import Notice, Subjects
+from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import NothingToAudit, UsageError
 from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility
+from fairaudit.notice import Notice
 from fairaudit.report import FORMATS, terminal
 from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json

@@ -13,7 +13,7 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts, Median
 from fairaudit.frozen import replace
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.spec import Spec
 

@@ -21,7 +21,7 @@ import fairaudit.errors
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
 from fairaudit.engine import dictionary_route, kernel
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 
 SPEC: dict[str, Any] = {
     "columns": {

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import fairaudit
-from fairaudit.engine import plain_csv
+from fairaudit.engine import csv_byte_checks
 from fairaudit.errors import DataError, NothingToAudit, SpecError
 from fairaudit.result import AuditResult
 
@@ -393,7 +393,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.csv", TEXT)
-    guard = plain_csv.plain_lines
+    guard = csv_byte_checks.plain_lines
 
     def and_then_grows(*arguments: Any) -> int | None:
         found = guard(*arguments)
@@ -401,6 +401,6 @@ def test_a_file_that_changes_while_it_is_read_is_told(
         return found
 
     monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")  # the kernel reads it once
-    monkeypatch.setattr("fairaudit.engine.plain_csv.plain_lines", and_then_grows)
+    monkeypatch.setattr("fairaudit.engine.csv_byte_checks.plain_lines", and_then_grows)
     with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
         audit(path)

@@ -7,7 +7,7 @@ from conftest import examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairaudit.engine.plain_csv import RecordCounter
+from fairaudit.engine.csv_byte_checks import RecordCounter
 
 SIZE = 4096
 FIELDS = ["", "a", "é", "ab cd", '""', '"a"', '"a,b"', '"a""b"', '""""', '""","""', "x" * 70]

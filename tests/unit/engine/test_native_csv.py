@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, csv_checks, native_csv, plain_csv, scan
+from fairaudit.engine import DEFAULT, csv_byte_checks, csv_line_checks, native_csv, scan
 from fairaudit.engine.contract import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.report import json as report_json
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
@@ -171,7 +171,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def told(*arguments: Any) -> Iterator[int]:
         nonlocal read
-        for end in plain_csv.line_blocks(*arguments):
+        for end in csv_byte_checks.line_blocks(*arguments):
             read += end
             yield end
 
@@ -179,7 +179,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(native_csv, "line_blocks", told)
-    for reader in (csv_checks.check_lines, plain_csv.plain_lines, scan.count):
+    for reader in (csv_line_checks.check_lines, csv_byte_checks.plain_lines, scan.count):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
     assert read == len("x,y,1,z\n") * 1000
@@ -196,7 +196,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     os.utime(path, ns=(0, 0))
 
     def and_then_changes(*arguments: Any) -> Iterator[int]:
-        yield from plain_csv.line_blocks(*arguments)
+        yield from csv_byte_checks.line_blocks(*arguments)
         path.write_text(after)
 
     monkeypatch.setattr(native_csv, "line_blocks", and_then_changes)
@@ -390,7 +390,7 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_told(
 
     def after_it_is_cut(*arguments: Any) -> Iterator[int]:
         path.write_text("a,b,y,z\nx,y,1,z\n")
-        yield from plain_csv.line_blocks(*arguments)
+        yield from csv_byte_checks.line_blocks(*arguments)
 
     monkeypatch.setattr(native_csv, "line_blocks", after_it_is_cut)
     with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):

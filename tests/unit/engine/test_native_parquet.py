@@ -28,7 +28,7 @@ from fairaudit.engine import parquet, thrift
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import Edge, Key, Plan
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
 

@@ -25,7 +25,7 @@ import fairaudit
 import fairaudit.errors
 from fairaudit import spec as specs
 from fairaudit.engine import candidate_tables, dictionary_route, native_csv
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult

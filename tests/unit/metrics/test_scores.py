@@ -28,7 +28,7 @@ from fairaudit.frozen import field_names, replace
 from fairaudit.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow

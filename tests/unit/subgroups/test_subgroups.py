@@ -24,7 +24,7 @@ from fairaudit import spec as specs
 from fairaudit.errors import DataError, SpecError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import MOST_TABLED
-from fairaudit.planning import plan
+from fairaudit.plan_builder import plan
 from fairaudit.recode import recode
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json

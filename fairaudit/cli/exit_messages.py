@@ -1,0 +1,169 @@
+"""Prints how a command ended: the verdict's last lines, or the error; GitHub's step summary.
+
+An error is raised as a `FairauditError` and written here alone: to each file that should have held
+a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairaudit import names
+from fairaudit.cli import streams
+from fairaudit.cli.app import Request
+from fairaudit.cli.files import Identity
+from fairaudit.cli.output import print_report, write_reports
+from fairaudit.errors import FairauditError, Unwritten
+from fairaudit.report import Format, format_of, format_of_suffix
+
+if TYPE_CHECKING:
+    from fairaudit.result import Answer, AuditResult
+
+_MOST_SUMMARY = 900_000
+"""So many bytes a summary may have afterwards: GitHub drops one of more than a MiB whole."""
+
+_LONGEST = 2000
+"""A line of an error is cut in its middle where it is longer: a line of a spec may have no end."""
+
+
+def end_by_error(error: FairauditError, request: Request) -> int:
+    """Writes an error wherever the command was to write its result; returns its exit code."""
+    from fairaudit import batch
+    from fairaudit.result import Answer
+
+    answer = Answer(request.subject, batch.name_data(request.data), error)
+    _write(answer, request)
+    try:
+        _print(answer, request)
+    except Unwritten as lost:
+        streams.write_line(error_text(error))
+        error = lost
+    streams.write_line(error_text(error))
+    specs = [_named("spec", Path(spec).name) for spec in request.specs[:1]]
+    streams.write_line("  ".join([_verdict(error), *specs]))
+    return error.exit_code
+
+
+def _write(answer: Answer, request: Request) -> None:
+    """Writes an error to the files without a report, so that none of an earlier run stays."""
+    from fairaudit.result import Answer
+
+    outputs = request.outputs
+    paths = [
+        path
+        for path in outputs.paths
+        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
+    ]
+    with contextlib.suppress(Exception):
+        write_reports([answer], outputs, paths)
+    if request.command == "run":
+        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.found)
+        append_summary([answer], request.files())
+
+
+def _print(answer: Answer, request: Request) -> None:
+    """Prints an error on stdout, where a format was asked for that tells errors."""
+    form = format_of(request.format_name)
+    if form is not None and form.tells_errors and _may_tell(form, request):
+        print_report([answer], form, all_rows=False)
+
+
+def _may_tell(form: Format | None, request: Request) -> bool:
+    """Whether an error may be told in a format: a table to publish is none of groups and rates."""
+    return request.command != "publish" or form is None or form.name != "csv"
+
+
+def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
+    """Writes the verdict on each answer, of several the worst too; returns the exit code."""
+    from fairaudit.result import exit_code
+
+    append_summary(answers, request.files())
+    for answer in answers:
+        streams.write_line(_line_of(answer, seconds, is_alone=len(answers) == 1))
+    if len(answers) > 1:
+        from fairaudit.report.summary import verdicts, worst_verdict
+
+        worst = worst_verdict(answers).upper()
+        streams.write_line(f"{worst}  {len(answers):,} audits: {verdicts(answers)}  {seconds:.1f}s")
+    return exit_code(answers)
+
+
+def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> None:
+    """Appends the report to the file that `GITHUB_STEP_SUMMARY` names; nothing where it does not.
+
+    `others` are the files that the run reads and writes: to none of them. A summary that cannot be
+    written is told on stderr, and changes no verdict.
+    """
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        why = _append_to(Path(name), answers, others)
+    except OSError as error:
+        why = error.strerror or str(error)
+    if why:
+        streams.write_line(f"the summary of the step was not written: {name}: {why}")
+
+
+def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) -> str:
+    """Appends the report, and says why it could not."""
+    from fairaudit.report import markdown
+
+    if path.exists() and not path.is_file():
+        return "this is no file"
+    identity = Identity.of(path)
+    if identity is not None and identity in map(Identity.of, others):
+        return "the run reads or writes another file there"
+    size = path.stat().st_size if path.exists() else 0
+    # What is there may end within a line.
+    start = b"\n\n" if size else b""
+    room = _MOST_SUMMARY - size - len(start)
+    if room < markdown.LEAST:
+        return f"{size:,} bytes are in it, and GitHub shows no more than a MiB"
+    text = markdown.render(answers, most=room)
+    with path.open("ab") as file:
+        file.write(start + text.encode("utf-8", "backslashreplace"))
+    return ""
+
+
+def error_text(error: FairauditError) -> str:
+    """An error in signs that print, a line for each of its own, none of them without end."""
+    lines = names.printable(str(error), but="\n\t").split("\n")
+    return "\n".join(map(_shortened, lines))
+
+
+def _shortened(line: str) -> str:
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
+
+
+def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
+    """The verdict on an answer, or its error."""
+    question = _named("spec", Path(answer.spec).name)
+    if answer.data is not None and not is_alone:
+        question += f" {_named('data', answer.data)}"
+    if isinstance(answer.found, FairauditError):
+        return f"{error_text(answer.found)}\n{_verdict(answer.found)}  {question}"
+    return _line_of_result(answer.found, question, seconds)
+
+
+def _line_of_result(result: AuditResult, question: str, seconds: float) -> str:
+    """The verdict with its checks, and the spec and data that were audited."""
+    from fairaudit.report.checks import tally
+    from fairaudit.report.numbers import whole
+
+    rows = f"rows={whole(result.provenance.rows)}"
+    return f"{result.verdict.upper()}  {tally(result)}  {question} {rows} {seconds:.1f}s"
+
+
+def _named(key: str, path: str) -> str:
+    """A file in a word of the last line: `spec=loans.yaml`."""
+    return f"{key}={names.copied(path)}"
+
+
+def _verdict(error: FairauditError) -> str:
+    return f"{error.verdict.upper()}  no verdict"

@@ -1,0 +1,119 @@
+"""`fairaudit explain`, `metrics` and `schema`: their options; metrics in words, JSON Schemas."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fairaudit.cli.app import ColorChoice, app
+from fairaudit.cli.output import print_document
+from fairaudit.cli.streams import Color
+from fairaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fairaudit.result import Definition
+
+
+class _Listing(StrEnum):
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+
+
+class _Form(StrEnum):
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class _Schema(StrEnum):
+    SPEC = "spec"
+    RESULT = "result"
+    COMPARISON = "comparison"
+    CHECK = "check"
+
+
+@app.command()
+def explain(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
+    ] = None,
+    color: ColorChoice = Color.AUTO,
+) -> None:
+    """Explain a metric, an interval or a test: what it says, when it misleads, source."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.evidence import glossary
+    from fairaudit.report import explain as pages
+    from fairaudit.result import definition
+
+    if name is None:
+        print_document(pages.index(_definitions()), color)
+        return
+    record = catalogue.find_metric(name) or catalogue.find_comparison(name)
+    preset = catalogue.find_preset(name)
+    if preset is not None:
+        print_document(pages.preset_page(preset), color)
+        return
+    method = glossary.find_method(name) if record is None else None
+    if method is not None:
+        print_document(pages.method_page(method), color)
+        return
+    if record is None:
+        notion = catalogue.find_unsupported(name)
+        hint = "fairaudit metrics lists all of them"
+        if notion is not None:
+            hint = f"fairaudit explain {notion.nearest[0]}"
+        close = catalogue.suggest(name) or glossary.suggest_method(name)
+        raise UsageError(f"unknown metric {name!r}{close}", hint)
+    print_document(pages.page(definition(record, worked=True)), color)
+
+
+@app.command()
+def metrics(
+    form: Annotated[_Listing, typer.Option("--format", help="terminal or markdown")] = (
+        _Listing.TERMINAL
+    ),
+    color: ColorChoice = Color.AUTO,
+) -> None:
+    """List all metrics, or print the page of each in Markdown."""
+    from fairaudit.report import explain as pages
+
+    if form is _Listing.MARKDOWN:
+        sys.stdout.write(pages.markdown(_definitions()))
+    else:
+        print_document(pages.index(_definitions()), color)
+
+
+def _definitions() -> list[Definition]:
+    """The words of every metric and comparison."""
+    from fairaudit import metrics as catalogue
+    from fairaudit.result import definition
+
+    every = (*catalogue.CATALOGUE, *catalogue.COMPARISONS)
+    return [definition(record, worked=True) for record in every]
+
+
+@app.command()
+def schema(
+    of: Annotated[_Schema, typer.Argument(help="spec, result, comparison or check")] = _Schema.SPEC,
+    form: Annotated[_Form, typer.Option("--format", help="json, or markdown of the spec")] = (
+        _Form.JSON
+    ),
+) -> None:
+    """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
+    from fairaudit import codec
+    from fairaudit.spec import editor_schema, json_schema
+
+    if form is _Form.MARKDOWN:
+        if of is not _Schema.SPEC:
+            raise UsageError(
+                f"only the schema of a spec is printed as Markdown, not that of a {of}",
+                "leave --format out",
+            )
+        sys.stdout.write(editor_schema.markdown())
+        return
+    tree = json_schema() if of is _Schema.SPEC else codec.schema(of)
+    sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -1,0 +1,276 @@
+"""Intervals and tests of shares where rows come in clusters (`cluster:`).
+
+A share has the effective size that its clusters leave it, as under survey weights. Two shares of
+the same clusters go together: their correlation is in the interval and the test of a pair. Over
+several pairs at a time only a negative one is counted, which makes differences less sure.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.frozen import replace
+from fairaudit.metrics import (
+    NO_PARAMETERS,
+    Comparison,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    Mean,
+    Rate,
+    build_disparity,
+    evaluate,
+)
+from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
+from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
+from fairaudit.metrics.pair_intervals import Interval, Scale
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.stats import contingency, mover, multiplicity, proportions
+
+FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} clusters in a group"
+NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
+
+
+class NoInterval(Exception):
+    """A value has no interval; the message says why."""
+
+
+Pair: TypeAlias = tuple[GroupValues, GroupValues]
+
+
+def is_clustered(evaluation: Evaluation) -> bool:
+    """Whether the rows of an evaluation come in clusters."""
+    return any(
+        table is not None and table.clusters is not None
+        for table in (evaluation.table, evaluation.strata)
+    )
+
+
+def is_clustered_pair(evaluation: Evaluation) -> bool:
+    """Whether rows come in clusters, and two groups are all that is compared."""
+    return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
+
+
+def explain_unknown_variance(evaluation: Evaluation) -> str | None:
+    """Why the variance of a value between clusters is unknown; None where it is known."""
+    if not is_clustered(evaluation):
+        return None
+    metric = evaluation.metric
+    if evaluation.subtracts or (
+        evaluation.averaged is not None and not _have_variances(evaluation)
+    ):
+        return NO_CLUSTER_VARIANCE
+    if isinstance(metric, GroupMetric):
+        return None if isinstance(metric, Rate | Mean) else NO_CLUSTER_VARIANCE
+    if not isinstance(metric, Disparity):
+        return None if metric.varies_by_cluster else NO_CLUSTER_VARIANCE
+    known = all(
+        isinstance(quantity, Rate) and comparison.scale is not None
+        for quantity, comparison in metric.parts
+    )
+    return (
+        None if known and metric.over_groups is None and not metric.fitted else NO_CLUSTER_VARIANCE
+    )
+
+
+def refuse_unknown_variance(evaluation: Evaluation) -> None:
+    """Raise `NoInterval` where the variance of a value between clusters is unknown."""
+    why = explain_unknown_variance(evaluation)
+    if why is not None:
+        raise NoInterval(why)
+
+
+def _have_variances(evaluation: Evaluation) -> bool:
+    """Whether both averages of each pair have a variance between clusters."""
+    return all(
+        values is not None and values.by_clusters is not None
+        for values in (evaluation.group_values, evaluation.reference_values)
+    )
+
+
+def has_few_clusters(evaluation: Evaluation) -> Marks:
+    """Where a group that a spread is of has too few clusters, [Z, 1].
+
+    Of other values the size of each share says so, which has no number then.
+    """
+    few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
+    for leaf in evaluation.leaves:
+        if leaf.spread and leaf.group_values is not None:
+            lacking = (
+                leaf.takes_part
+                & np.isnan(leaf.group_values.effective_n)
+                & (leaf.group_values.n > 0)
+            )
+            few |= lacking.any(axis=1, keepdims=True)
+    return few
+
+
+def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
+    """The interval of two shares compared, with the correlation over the clusters of both."""
+    first, second = pair
+    r = _find_correlation(first, second)
+    if r is None or first.ends is None or second.ends is None:
+        raise NoInterval(NO_CLUSTER_VARIANCE)
+    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
+    sides = (first.value, first_ends, second.value, second_ends)
+    match comparison.scale:
+        case Scale.DIFFERENCE:
+            interval = _name_interval(mover.difference(*sides, r), "Newcombe")
+        case Scale.RATIO:
+            interval = _find_ratio_ends(pair, sides, r, alpha)
+        case Scale.ODDS:
+            ends = proportions.woolf(
+                first.value, first.effective_n, second.value, second.effective_n, alpha, r
+            )
+            interval = _name_interval(ends, "Woolf, Gart's ½")
+        case Scale.ARCSINE:
+            scaled = [
+                (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
+                for value, ends in ((first.value, first_ends), (second.value, second_ends))
+            ]
+            interval = _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
+        case None:
+            raise NoInterval(NO_CLUSTER_VARIANCE)
+    return comparison.rescale(interval)
+
+
+def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
+    """The correlation of two shares, or of two averages; None where clusters do not tell it."""
+    if first.by_clusters is not None and second.by_clusters is not None:
+        return first.by_clusters.with_other
+    if first.clustered is not None and second.clustered is not None:
+        return first.clustered.correlation(second.clustered)
+    return None
+
+
+def _name_interval(ends: Ends, name: str) -> Interval:
+    return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
+
+
+def _find_ratio_ends(
+    pair: Pair, sides: tuple[Floats, Ends, Floats, Ends], r: Floats, alpha: Alpha
+) -> Interval:
+    """Koopman's where the two share no clusters; else MOVER with their correlation."""
+    first, second = pair
+    apart = proportions.koopman(
+        first.value, first.effective_n, second.value, second.effective_n, alpha
+    )
+    if not r.any():
+        return _name_interval(apart, "Koopman")
+    together = mover.ratio(*sides, r)
+    low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
+    return _name_interval((low, high), "MOVER")
+
+
+def _arcsine(share: Floats) -> Floats:
+    return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
+
+
+def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
+    """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
+    r = _find_correlation(first, second)
+    if r is None:
+        return np.full_like(first.value, np.nan)
+    return contingency.correlated_z_test(
+        first.value, first.effective_n, second.value, second.effective_n, r
+    )
+
+
+def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
+    """The values with the sizes by which every pair of its groups may be taken as independent.
+
+    var(p - q) is at most (1 - r) times that of independent shares, for a correlation r below 0.
+    """
+    if values.clustered is None:
+        return values
+    size = values.effective_n / (1 - values.clustered.least_correlation(among))
+    value = values.value
+    return replace(
+        values,
+        effective_n=size,
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
+        estimates={},
+        intervals={},
+    )
+
+
+def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
+    """Both groups of a spread beside every group: of two groups the pair is known beforehand."""
+    high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
+    measure = evaluation.metric
+    is_ratio = isinstance(measure, Disparity) and measure.comparison.scale is Scale.RATIO
+    return (low, high) if is_ratio else (high, low)
+
+
+def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
+    """The gap of the selection rate behind ε of two classes, which is the same where neither is.
+
+    None for several classes, and for those of which the spec calls none positive.
+    """
+    table = evaluation.table
+    if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
+        return None
+    terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
+    gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
+    same = gap.group_values is not None and gap.group_values.clustered is not None
+    return gap if same and (gap.takes_part == evaluation.takes_part).all() else None
+
+
+def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
+    """ε of two classes in two groups, with what both groups' clusters have in common: [Z, 1]."""
+    assert gap.group_values is not None
+    first, second = find_spread_pair(gap, gap.group_values)
+    if first.clustered is None or second.clustered is None:
+        return None
+    r = first.clustered.correlation(second.clustered)
+    level = np.broadcast_to(multiplicity.sidak_level(alpha, np.array(2.0)), (len(r),))[:, None]
+    assert first.ends is not None
+    assert second.ends is not None
+    highs, lows = first.ends(level), second.ends(level)
+    of_hits = mover.ratio(first.value, highs, second.value, lows, r)
+    spared = [(1 - values.value, (1 - high, 1 - low)) for values, (low, high) in
+              ((second, lows), (first, highs))]  # fmt: skip
+    of_misses = mover.ratio(*spared[0], *spared[1], r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (
+            np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
+            for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
+        )
+    return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
+
+
+def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
+    assert values.clustered is not None
+    column = np.maximum(index, 0)
+
+    def taken(values: Floats) -> Floats:
+        return np.broadcast_to(np.take_along_axis(values, column, axis=1), values.shape)
+
+    share, value, size = values.clustered, taken(values.value), taken(values.effective_n)
+    totals = replace(share.totals, pooled=share.totals.pooled.at(column))
+    beside = replace(
+        share,
+        totals=totals,
+        value=value,
+        squares=taken(share.squares),
+        floored=taken(share.floored),
+    )
+    return replace(
+        values,
+        value=value,
+        effective_n=size,
+        clustered=beside,
+        ends=lambda alpha: proportions.share_interval(value, size, alpha),
+        estimates={},
+        intervals={},
+    )
+
+
+def has_two_groups(evaluation: Evaluation) -> Marks:
+    """Where a spread is of two groups alone, [Z, 1]."""
+    return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)

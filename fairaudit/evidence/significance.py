@@ -1,0 +1,192 @@
+"""The types of tests (`Tests`, `SideTest`, `JointTest`): p-values, statistics, test keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.estimate import Beside, Significance
+from fairaudit.frozen import Frozen
+from fairaudit.metrics import Evaluation, GroupValues
+from fairaudit.metrics.inference import Correction
+
+TestKey: TypeAlias = tuple[object, ...]
+"""What makes two tests one: the same counts, compared in the same way."""
+
+IsBeyond: TypeAlias = Callable[[Floats], Marks]
+"""Which values of a measure lie beyond a limit."""
+
+
+PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
+"""Which pairs, by the values of both groups, may decide: those beyond a limit."""
+
+StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
+"""A test statistic: its letter, its value, its degrees of freedom."""
+
+
+class Statistic(Frozen, eq=False):
+    """What a test computes before its p-value, [Z, W]: its letter, values, degrees of freedom."""
+
+    letter: str
+    value: Floats
+    freedom: tuple[Floats, ...]
+
+
+class SideTest(Frozen, eq=False):
+    """A test of another hypothesis beside the printed number: its name and p-values.
+
+    Such as that groups are alike in every stratum, beside an average over them: where that is
+    refuted and the average beyond a limit is not significant, the check `stays_open`.
+    """
+
+    name: str
+    hypothesis: str
+    p: Floats
+    stays_open: bool = False
+
+
+class Tests(Frozen, eq=False):
+    """The p-value of every value, [Z, W], and the test that gave it; NaN, and `why`, without one.
+
+    `index` says which of the `names` is that of each. `key` is what is tested: tests of one key and
+    the same groups are one. `joint` tests allow for each other already: in a family they are one
+    test, that of the smallest p-value. `beyond` gives the p-values of what lies beyond a limit
+    alone, where a value is the largest of many.
+    """
+
+    p: Floats
+    names: tuple[str, ...] = ("",)
+    index: Ints | None = None
+    key: TestKey = ()
+    why: str = ""
+    joint: bool = False
+    statistic: Statistic | None = None
+    beyond: Callable[[IsBeyond], Floats] | None = None
+    side_test: SideTest | None = None
+
+    @classmethod
+    def none(cls, evaluation: Evaluation, why: str) -> Tests:
+        """No test of any value, and why."""
+        return cls(np.full_like(evaluation.value, np.nan), why=why)
+
+    @property
+    def name_index(self) -> Ints:
+        """Which of the names is that of each value."""
+        return np.zeros(self.p.shape, dtype=np.int64) if self.index is None else self.index
+
+    def p_beyond(self, value: Floats, is_beyond: IsBeyond) -> Floats:
+        """The p-values of what lies beyond a limit; NaN where nothing does."""
+        if self.beyond is not None:
+            return self.beyond(is_beyond)
+        return np.where(is_beyond(value), self.p, np.nan)
+
+    def significance_at(
+        self, z: int, w: int, adjusted: float, family: int, correction: str
+    ) -> Significance:
+        """The test of one value, with its statistic where it has one."""
+        letter, value = "", None
+        freedom: tuple[float, ...] = ()
+        if self.statistic is not None and np.isfinite(self.statistic.value[z, w]):
+            letter, value = self.statistic.letter, float(self.statistic.value[z, w])
+            freedom = tuple(float(df[z, w]) for df in self.statistic.freedom)
+        side, beside = self.side_test, None
+        if side is not None and not np.isnan(side.p[z, w]):
+            beside = Beside(side.name, side.hypothesis, float(side.p[z, w]))
+        name = self.names[0 if self.index is None else int(self.index[z, w])]
+        return Significance(
+            name, float(self.p[z, w]), adjusted, family,
+            correction, letter, value, freedom, beside,
+        )  # fmt: skip
+
+    def correct_strata(self, among: Marks, correction: Correction) -> CorrectedTests:
+        """The tests of the values that are `among` them: those of a stratum are one family."""
+        p = np.where(among, self.p, np.nan)
+        adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
+        families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
+        return CorrectedTests(self, adjusted, tuple(families), correction.words)
+
+
+class CorrectedTests(Frozen, eq=False):
+    """Tests that are adjusted in each stratum, [Z, W], for the size of its family."""
+
+    tests: Tests
+    adjusted: Floats
+    families: tuple[int, ...]
+    correction: str
+
+    def at(self, z: int, w: int) -> Significance | None:
+        """The test of one value; None where it has none."""
+        adjusted = float(self.adjusted[z, w])
+        if math.isnan(adjusted):
+            return None
+        return self.tests.significance_at(z, w, adjusted, self.families[z], self.correction)
+
+
+class JointTest(Frozen):
+    """The test of one stratum that all groups are alike.
+
+    `beyond` gives the p-value of what lies beyond a limit, by the pairs of values that do: of these
+    pairs, or of the large groups where their own extremes are among them. None where one joint test
+    of all groups is the whole.
+    """
+
+    p: float
+    name: str
+    statistic: StratumStatistic | None = None
+    beyond: Callable[[PairFilter], float] | None = None
+
+
+def stack_strata(
+    joint_tests: Sequence[JointTest],
+    key: TestKey,
+    make_filter: Callable[[IsBeyond], PairFilter] | None = None,
+) -> Tests:
+    """The joint tests of all strata as a column."""
+    names = tuple(dict.fromkeys(test.name for test in joint_tests)) or ("χ²",)
+
+    def beyond(is_beyond: IsBeyond) -> Floats:
+        assert make_filter is not None
+        pair_filter = make_filter(is_beyond)
+        return _column([
+            test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
+        ])  # fmt: skip
+
+    return Tests(
+        _column([test.p for test in joint_tests]),
+        names,
+        _column([names.index(test.name) for test in joint_tests]).astype(np.int64),
+        key,
+        statistic=_stack_statistics([test.statistic for test in joint_tests]),
+        beyond=None if make_filter is None else beyond,
+    )
+
+
+def _column(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64).reshape(-1, 1)
+
+
+def _stack_statistics(statistics: Sequence[StratumStatistic | None]) -> Statistic | None:
+    """Those of all strata as columns; NaN where a stratum has another test."""
+    known = next((statistic for statistic in statistics if statistic is not None), None)
+    if known is None:
+        return None
+    letter, _, freedom = known
+    none = (letter, float("nan"), (float("nan"),) * len(freedom))
+    rows = [
+        none if statistic is None or statistic[0] != letter else statistic
+        for statistic in statistics
+    ]
+    columns = zip(*(freedom for *_, freedom in rows), strict=True)
+    return Statistic(letter, _column([value for _, value, _ in rows]), tuple(map(_column, columns)))
+
+
+def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
+    """What a share is of: a true positive and a false negative rate are tested by one table."""
+    metric = values.metric
+    if values.binomial:
+        return (frozenset(getattr(metric, "cells", ())),)
+    return metric.id, evaluation.terms.parameters if metric.takes else None

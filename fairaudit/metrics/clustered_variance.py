@@ -1,0 +1,316 @@
+"""Variance of shares where rows come in clusters, by totals of clusters (sandwich).
+
+The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
+people. The variance of a share is that of its residuals (linearisation), and so is the covariance
+of two shares that have clusters in common, such as both sides of matched pairs. Rao & Scott (1992),
+A simple method for the analysis of clustered binary data, Biometrics 48:577.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.cube import ClusteredTable
+from fairaudit.frozen import Frozen, replace
+from fairaudit.memoize import memoize
+from fairaudit.stats import distributions
+
+FEWEST_CLUSTERS = 10
+"""Of fewer clusters no variance is estimated."""
+
+Slots: TypeAlias = tuple[tuple[int, ...], ...]
+"""How often each cell [Y, P] of a table counts."""
+
+_ALPHA = 0.05
+
+
+class PooledClusters(Frozen, eq=False):
+    """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
+
+    `cells` says of each named cell which labels [Y] and which classes [P] it counts.
+    """
+
+    table: ClusteredTable
+    cells: Mapping[str, tuple[Marks, Marks]]
+    everybody: int = 0
+    own: int = 1
+    index: Ints | None = None
+
+    def at(self, index: Ints) -> PooledClusters:
+        """The group that `index` [Z, 1] names, aligned with each group."""
+        return replace(self, everybody=0, own=1, index=index)
+
+    def rest(self) -> PooledClusters:
+        """All others in the stratum."""
+        return replace(self, everybody=1, own=-1)
+
+    def overall(self) -> PooledClusters:
+        """Everybody in the stratum."""
+        return replace(self, everybody=1, own=0)
+
+    def slots(self, cells: Sequence[str]) -> Slots:
+        """How often each cell of the table counts in a sum of named cells."""
+        times = sum(np.outer(*self.cells[cell]).astype(np.int64) for cell in cells)
+        return tuple(map(tuple, np.asarray(times).tolist()))
+
+    def totals(self, over: Sequence[str], under: Sequence[str]) -> ClusterTotals:
+        """The sums of products of cluster totals, for a share of these cells."""
+        return _totals(self, self.slots(over), self.slots(under))
+
+
+class ClusterTotals(Frozen, eq=False):
+    """Sums over clusters of y y', y n' and n n' for all columns (stratum, group): sparse [ZG, ZG].
+
+    `clusters` [Z, G] are those in which the pooled groups have somebody.
+    """
+
+    hits: Any
+    mixed: Any
+    trials: Any
+    clusters: Ints
+    pooled: PooledClusters
+
+    def product(self, other: ClusterTotals, share: Floats, other_share: Floats) -> Floats:
+        """The sum over clusters of the products of both sides' residuals, [Z, G].
+
+        `share` and `other_share` are those about which they are taken.
+        """
+        first, second = self.pooled, other.pooled
+        return np.asarray(
+            _bilinear(self.hits, first, second)
+            - other_share * _bilinear(self.mixed, first, second)
+            - share * _bilinear(self.mixed, second, first)
+            + share * other_share * _bilinear(self.trials, first, second)
+        )
+
+
+class ClusteredShare(Frozen, eq=False):
+    """A share of people in clusters: its totals, and the sum of its squared residuals, [Z, G].
+
+    `floored` is how much the standard error was raised to that of independent rows, as a factor
+    from 0 to 1.
+    """
+
+    totals: ClusterTotals
+    value: Floats
+    squares: Floats
+    floored: Floats
+
+    @classmethod
+    def of(
+        cls, totals: ClusterTotals, value: Floats, under: Floats, size: Floats
+    ) -> tuple[ClusteredShare, Floats]:
+        """A share, and how many independent rows would tell as much; NaN of too few clusters.
+
+        Never more than `size`, that of independent rows: clusters that happen to differ less than
+        rows by chance are no evidence. A share of 0 or 1 shows no variance; there all members of a
+        cluster are taken to be alike. Few clusters estimate their own variance badly: Student's t
+        takes the place of the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        """
+        m = totals.clusters.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = np.maximum(totals.product(totals, value, value), 0.0)
+            variance = squares / under**2 * m / (m - 1)
+            alike = under**2 / _bilinear(totals.trials, totals.pooled, totals.pooled)
+            varies = (value > 0) & (value < 1)
+            raw = np.where(varies & (variance > 0), value * (1 - value) / variance, np.inf)
+            raw = np.where(varies, raw, alike)
+            floored = np.sqrt(np.minimum(size / raw, 1.0))
+            effective = np.minimum(size, raw) * small_sample_factor(m)
+        effective = np.where(m < FEWEST_CLUSTERS, np.nan, effective)
+        return cls(totals, value, squares, np.where(np.isnan(floored), 1.0, floored)), effective
+
+    def correlation(self, other: ClusteredShare) -> Floats:
+        """The correlation of two shares over the clusters they have in common, [Z, G].
+
+        A positive one makes their difference surer, so it is taken no larger than the raised
+        standard errors leave it.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            covariance = self.totals.product(other.totals, self.value, other.value)
+            r = covariance / np.sqrt(self.squares * other.squares)
+        r = np.clip(np.where(np.isfinite(r), r, 0.0), -1.0, 1.0)
+        return np.where(r > 0, r * self.floored * other.floored, r)
+
+    def least_correlation(self, among: Marks) -> Floats:
+        """The lowest correlation of two groups that take part, [Z, 1]; 0 where none is below."""
+        totals, (strata, groups) = self.totals, self.value.shape
+        i, j = (np.asarray(place) for place in totals.trials.nonzero())
+        pairs = (i != j) & among.reshape(-1)[i] & among.reshape(-1)[j]
+        i, j = i[pairs], j[pairs]
+        lowest = np.zeros(strata)
+        if len(i):
+            p, squares = self.value.reshape(-1), self.squares.reshape(-1)
+            hits, mixed, turned, trials = (
+                np.asarray(matrix[place]).reshape(-1)
+                for matrix, place in (
+                    (totals.hits, (i, j)),
+                    (totals.mixed, (i, j)),
+                    (totals.mixed, (j, i)),
+                    (totals.trials, (i, j)),
+                )
+            )
+            covariance = hits - p[j] * mixed - p[i] * turned + p[i] * p[j] * trials
+            with np.errstate(divide="ignore", invalid="ignore"):
+                r = np.nan_to_num(covariance / np.sqrt(squares[i] * squares[j]))
+            np.minimum.at(lowest, i // groups, np.clip(r, -1.0, 0.0))
+        return lowest[:, None]
+
+
+class AveragedShare(Frozen, eq=False):
+    """A share averaged over strata, and its correlation with its reference's: [1, G].
+
+    `with_other` is the correlation of both, `effective_n` how many independent rows would tell as
+    much.
+    """
+
+    effective_n: Floats
+    with_other: Floats
+
+
+def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
+    """How many independent rows would tell as much of every class, [Z, G]; NaN of few clusters.
+
+    `counts` [Z, K, G] are those of the classes, `n` [Z, G] the people. The class that clusters are
+    most alike in decides, and so does the lowest correlation of two groups.
+    """
+    _, size_y, size_p, _ = clusters.table.shape
+    classes = counts.shape[1]
+    under = counts.sum(axis=1)
+    sizes = n.astype(np.float64)
+    for k in range(classes):
+        over, whole = (
+            tuple((tuple(int(p in counted) for p in range(size_p)),) * size_y)
+            for counted in ({k}, {*range(classes)})
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = counts[:, k] / under
+        totals = _totals(clusters, over, whole)
+        share, size = ClusteredShare.of(totals, value, under, n.astype(np.float64))
+        sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
+    return sizes
+
+
+def small_sample_factor(clusters: Floats) -> Floats:
+    """By which factor few clusters say less than many: (z / t)² of their degrees of freedom."""
+    df = np.maximum(clusters - 1, 1.0)
+    return np.asarray(
+        (distributions.normal_critical(_ALPHA) / distributions.t_critical(df, _ALPHA)) ** 2
+    )
+
+
+def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
+    """A' M b for every column, a and b being the two sides: [Z, G]."""
+    strata, _, _, groups = first.table.shape
+    whole, rows, columns = _margins(matrix, strata, groups)
+    i, j = (_places(clusters, strata, groups) for clusters in (first, second))
+    products = np.zeros((strata, groups))
+    if first.everybody and second.everybody:
+        products = products + whole
+    if first.everybody and second.own:
+        products = products + second.own * columns.reshape(-1)[j]
+    if first.own and second.everybody:
+        products = products + first.own * rows.reshape(-1)[i]
+    if first.own and second.own:
+        cells = np.asarray(matrix[i.reshape(-1), j.reshape(-1)]).reshape(strata, groups)
+        products = products + first.own * second.own * cells
+    return products
+
+
+def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
+    """Of each stratum the sum of all products, and those of every group's rows and columns."""
+    rows, columns = (np.asarray(matrix.sum(axis=axis)).reshape(strata, groups) for axis in (1, 0))
+    return rows.sum(axis=1, keepdims=True), rows, columns
+
+
+def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:
+    """The column of the group that each group is compared with: [Z, G]."""
+    own = np.arange(groups) if clusters.index is None else clusters.index
+    start = (np.arange(strata) * groups)[:, None]
+    return np.broadcast_to(start + own, (strata, groups))
+
+
+class ClusterEntries(Frozen, eq=False):
+    """The entries of the clusters that a table has: rows (stratum, cluster), columns and cells.
+
+    `stratum` and `cluster` are those of each row.
+    """
+
+    row: Ints
+    column: Ints
+    slot: Ints
+    mass: Floats
+    stratum: Ints
+    cluster: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.stratum)
+
+
+@memoize
+def read_entries(table: ClusteredTable) -> ClusterEntries:
+    """The entries of a table's clusters, by stratum, cluster and cell."""
+    clusters = table.clusters
+    _, _, classes, groups = table.shape
+    places = table.place[clusters.cell]
+    inside = places >= 0
+    z, y, p, g = np.unravel_index(places[inside], table.shape)
+    rows, row = np.unique(z * clusters.count + clusters.code[inside], return_inverse=True)
+    mass = clusters.mass[inside]
+    if table.kept is not None:
+        mass = mass * table.kept[y]
+    stratum_and_cluster = np.divmod(rows, max(clusters.count, 1))
+    return ClusterEntries(row, z * groups + g, y * classes + p, mass, *stratum_and_cluster)
+
+
+def _totals(pooled: PooledClusters, over: Slots, under: Slots) -> ClusterTotals:
+    """The products of a share's cluster totals."""
+    strata, _, _, groups = pooled.table.shape
+    hits, mixed, trials, there = _products(pooled.table, over, under)
+    clusters = _clusters_of(pooled, there, strata, groups)
+    return ClusterTotals(hits, mixed, trials, clusters, pooled)
+
+
+@memoize
+def _products(table: ClusteredTable, over: Slots, under: Slots) -> tuple[Any, Any, Any, Any]:
+    """Sparse y'y, y'n and n'n of all clusters, and in which cells a cluster has somebody."""
+    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+
+    strata, _, _, groups = table.shape
+    entries = read_entries(table)
+    shape = (entries.rows, strata * groups)
+
+    def summed(slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+        mass = entries.mass * np.array(slots, dtype=np.float64).reshape(-1)[entries.slot]
+        counted = mass != 0
+        places = (entries.row[counted], entries.column[counted])
+        return sparse.csr_matrix((mass[counted], places), shape=shape)
+
+    y, n = summed(over), summed(under)
+    there = n.copy()
+    there.data = np.ones_like(there.data)
+    return (y.T @ y).tocsr(), (y.T @ n).tocsr(), (n.T @ n).tocsr(), there
+
+
+def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int) -> Ints:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
+    """In how many clusters the pooled groups have somebody, [Z, G]."""
+    own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
+    if not clusters.everybody:
+        return np.asarray(own.reshape(-1)[_places(clusters, strata, groups)])
+    in_row = np.asarray(there.sum(axis=1)).reshape(-1)
+    rows, columns = there.nonzero()
+    # A row is a cluster in a stratum: each is counted once, by its share of its groups.
+    everybody = np.zeros(strata * groups)
+    np.add.at(everybody, columns, 1 / in_row[rows])
+    total = np.rint(everybody.reshape(strata, groups).sum(axis=1, keepdims=True)).astype(np.int64)
+    if not clusters.own:
+        return np.broadcast_to(total, (strata, groups))
+    alone = np.zeros(strata * groups, dtype=np.int64)
+    np.add.at(alone, columns[in_row[rows] == 1], 1)
+    return np.asarray(total - alone.reshape(strata, groups))

@@ -1,0 +1,369 @@
+"""Confusion counts tp, fp, fn, tn and margins, per stratum and group, from a group table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
+from fairaudit.frozen import Frozen, field, field_names, replace
+from fairaudit.memoize import memoize
+from fairaudit.metrics.clustered_variance import PooledClusters
+from fairaudit.metrics.row_sides import Role, RowSides
+from fairaudit.stats.pooling import PooledShares
+
+Cell: TypeAlias = Any
+"""One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
+
+
+class ConfusionCounts(Frozen):
+    """The cells of one group, or of all groups in all strata.
+
+    The margins exist on their own: a row whose label is not known is `selected` or `rejected` all
+    the same, so `selected` may exceed `tp + fp`. `all_selected` and `all_rejected` are those of all
+    groups.
+    """
+
+    tp: Cell
+    fp: Cell
+    fn: Cell
+    tn: Cell
+    selected: Cell
+    rejected: Cell
+    positives: Cell
+    negatives: Cell
+    all_selected: Cell
+    all_rejected: Cell
+
+    @classmethod
+    def of_cells(cls, *, tp: int, fp: int, fn: int, tn: int) -> ConfusionCounts:
+        """Whole numbers for one group, every row with a known label and prediction."""
+        selected, rejected = tp + fp, fn + tn
+        return cls(tp, fp, fn, tn, selected, rejected, tp + fn, fp + tn, selected, rejected)
+
+    @classmethod
+    def of_joint(cls, table: GroupTable, joint: Cell) -> ConfusionCounts:
+        """The cells of a table's array [Z, Y, P, G]; zeros where the spec names no positive."""
+        cells = {
+            name: joint[:, y][:, :, p].sum(axis=(1, 2))
+            for name, (y, p) in mark_cells(table).items()
+        }
+        all_selected, all_rejected = (
+            np.broadcast_to(cells[name].sum(axis=-1, keepdims=True), cells[name].shape)
+            for name in ("selected", "rejected")
+        )
+        return cls(**cells, all_selected=all_selected, all_rejected=all_rejected)
+
+    @property
+    def labelled(self) -> Cell:
+        """All whose label and prediction are known."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
+        """Every cell changed in the same way, but for those that are everybody's already."""
+        *cells, all_selected, all_rejected = _cells(self)
+        return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
+
+    def at(self, z: int, g: int) -> ConfusionCounts:
+        """The cells of one stratum and group, as Python integers."""
+        return ConfusionCounts(*(int(cell[z, g]) for cell in _cells(self)))
+
+
+_cells = attrgetter(*field_names(ConfusionCounts))
+
+
+def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
+    """Which labels [Y] and which classes [P] each cell counts; none where there is no positive."""
+    _, labels, classes, _ = table.people.shape
+    known_label = np.arange(labels) < len(table.labels)
+    known_class = np.arange(classes) < len(table.classes)
+    any_label, any_class = np.ones_like(known_label), np.ones_like(known_class)
+    label = ~any_label if table.positive_label is None else table.positive_label
+    plus = ~any_class if table.positive is None else table.positive
+    no_label, minus = known_label & ~label, known_class & ~plus
+    return {
+        "tp": (label, plus),
+        "fp": (no_label, plus),
+        "fn": (label, minus),
+        "tn": (no_label, minus),
+        "selected": (any_label, plus),
+        "rejected": (any_label, minus),
+        "positives": (label, any_class),
+        "negatives": (no_label, any_class),
+    }
+
+
+class Sums(Frozen):
+    """Exact sums of a number over people: arrays [Z, G], or those of one group.
+
+    The sum meant is `total / scale`, that of squares `squares / square_scale`; `magnitude` is that
+    of absolute values, at `magnitude_scale`.
+    """
+
+    n: Cell
+    total: Cell
+    squares: Cell
+    magnitude: Cell
+    scale: int = 1
+    square_scale: int = 1
+    magnitude_scale: int = 1
+
+    def map(self, change: Callable[[Cell], Cell]) -> Sums:
+        """Every sum changed in the same way."""
+        return replace(
+            self,
+            n=change(self.n),
+            total=change(self.total),
+            squares=change(self.squares),
+            magnitude=change(self.magnitude),
+        )
+
+    @property
+    def mean(self) -> Floats:
+        """The mean; NaN without people."""
+        return self._per_head(self.total, self.scale)
+
+    @property
+    def mean_square(self) -> Floats:
+        """The mean of the squares; NaN without people."""
+        return self._per_head(self.squares, self.square_scale)
+
+    def _per_head(self, sums: Cell, scale: int) -> Floats:
+        # Beyond 64 bits sums are Python's integers, which NumPy would divide to objects.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.asarray(sums, dtype=np.float64) / float(scale) / self.n)
+
+    @property
+    def exact_mean(self) -> Fraction | None:
+        """The mean of one group."""
+        return Fraction(int(self.total), self.scale * int(self.n)) if self.n else None
+
+    @property
+    def deviation(self) -> Floats:
+        """The sum of squared deviations from the mean, by exact integers; NaN without people."""
+        n, total, squares = (
+            np.asarray(amount).astype(object) for amount in (self.n, self.total, self.squares)
+        )
+        over = n * squares * self.scale**2 - total**2 * self.square_scale
+        under = np.where(np.asarray(self.n) > 0, n, 1) * (self.square_scale * self.scale**2)
+        result = np.maximum((over / under).astype(np.float64), 0.0)
+        return np.asarray(np.where(np.asarray(self.n) > 0, result, np.nan))
+
+
+class ScoreCounts(Frozen, eq=False):
+    """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
+
+    `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
+    `change` is what becomes of those `counted`: most metrics never ask for the scores of a
+    reference, which are many numbers.
+    """
+
+    counted: Ints
+    low: Floats
+    high: Floats
+    everybody: Ints
+    change: Callable[[Cell], Cell] | None = None
+
+    @property
+    def people(self) -> Ints:
+        """The people, changed once they are asked for."""
+        return self.counted if self.change is None else _change_people(self)
+
+    @property
+    def single(self) -> Marks:
+        """Which bins hold one value only."""
+        return np.asarray(self.low == self.high)
+
+    def map(self, change: Callable[[Cell], Cell]) -> ScoreCounts:
+        """The people changed; the bins stay."""
+        return ScoreCounts(self.people, self.low, self.high, self.everybody, change)
+
+
+@memoize
+def _change_people(scores: ScoreCounts) -> Ints:
+    assert scores.change is not None
+    return np.asarray(scores.change(scores.counted))
+
+
+class GroupCounts(Frozen, eq=False):
+    """What one table counts: people, and the mass that rates are made of (people, or weights).
+
+    `classes` [Z, P, G] is the mass of each class of the outcome, `answered` [Z, G] the people who
+    have one of them, whatever they weigh; `everyone` [Z, G] is the mass of all people, whatever is
+    known of them, `headcount` [Z, G] how many they are; `sums` are those of the numbers that
+    belong to it, `scores` the histogram of its score. `by_class` holds the counts of each class
+    against the rest, where a metric averages over classes. `clusters` tells whose clusters stand
+    beside each group; `unknown_clusters` marks people of several strata, whose clusters are not
+    known. `rows` are the people one by one, where a metric asks for them. `pooled` are the shares
+    selected by partial pooling, of each stratum, where a metric is of them; of several groups
+    together there are none.
+    """
+
+    people: ConfusionCounts
+    weighted: ConfusionCounts
+    squares: ConfusionCounts | None
+    scale: int
+    favourable: bool
+    classes: Ints
+    answered: Ints
+    everyone: Ints
+    headcount: Ints
+    known_strata: Marks
+    sums: Mapping[str, Sums] = field(default_factory=dict)
+    scores: ScoreCounts | None = None
+    by_class: tuple[GroupCounts, ...] = ()
+    clusters: PooledClusters | None = None
+    unknown_clusters: bool = False
+    pooled: tuple[PooledShares | None, ...] = ()
+    rows: RowSides | None = None
+
+    def overall(self) -> GroupCounts:
+        """Everybody in the stratum, the group included, aligned with each group."""
+        return self.changed(
+            lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
+            self.clusters and self.clusters.overall(),
+            self.rows and self.rows.to(Role.OVERALL),
+        )
+
+    def rest(self) -> GroupCounts:
+        """Everybody else in the stratum, aligned with each group."""
+        return self.changed(
+            lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
+            self.clusters and self.clusters.rest(),
+            self.rows and self.rows.to(Role.REST),
+        )
+
+    def everywhere(self) -> GroupCounts:
+        """Everybody in all known strata, aligned with each group of each stratum."""
+
+        def total(cell: Cell) -> Cell:
+            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
+            return np.broadcast_to(everybody, cell.shape)
+
+        return replace(self.changed(total), unknown_clusters=self.clusters is not None)
+
+    def everywhere_else(self) -> GroupCounts:
+        """Everybody in all known strata but the group in its own, aligned with each group."""
+
+        def others(cell: Cell) -> Cell:
+            known = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
+            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
+            return everybody - np.where(known, cell, 0)
+
+        return replace(self.changed(others), unknown_clusters=self.clusters is not None)
+
+    def of_reference(self, index: Ints) -> GroupCounts:
+        """The cells of the group that `index` [Z, 1] names, aligned with each group."""
+
+        def take(cell: Cell) -> Cell:
+            places = index.reshape(len(index), *([1] * (cell.ndim - 1)))
+            return np.broadcast_to(np.take_along_axis(cell, places, axis=-1), cell.shape)
+
+        rows = self.rows and self.rows.to(index)
+        pooled = tuple(
+            shares and shares.of_group(int(g))
+            for shares, g in zip(self.pooled, index[:, 0], strict=True)
+        ) if self.pooled else ()  # fmt: skip
+        changed = self.changed(take, self.clusters and self.clusters.at(index), rows)
+        return replace(changed, pooled=pooled)
+
+    def of_group(self, z: int, g: int) -> GroupCounts:
+        """What is counted of one group, as Python integers."""
+        return replace(
+            self,
+            people=self.people.at(z, g),
+            weighted=self.weighted.at(z, g),
+            sums={name: sums.map(lambda cell: int(cell[z, g])) for name, sums in self.sums.items()},
+            scores=None,
+            by_class=(),
+        )
+
+    def changed(
+        self,
+        change: Callable[[Cell], Cell],
+        clusters: PooledClusters | None = None,
+        rows: RowSides | None = None,
+    ) -> GroupCounts:
+        """Everything counted, changed in the same way; `clusters`, `rows` are of the new groups."""
+        people = self.people.map(change)
+        return replace(
+            self,
+            people=people,
+            weighted=people if self.weighted is self.people else self.weighted.map(change),
+            squares=None if self.squares is None else self.squares.map(change),
+            classes=change(self.classes),
+            answered=change(self.answered),
+            everyone=change(self.everyone),
+            headcount=change(self.headcount),
+            sums={name: sums.map(change) for name, sums in self.sums.items()},
+            scores=None if self.scores is None else self.scores.map(change),
+            by_class=tuple(class_counts.changed(change) for class_counts in self.by_class),
+            clusters=clusters,
+            pooled=(),
+            rows=rows,
+        )
+
+
+@memoize
+def count_groups(table: GroupTable) -> GroupCounts:
+    """The cells of a table."""
+    people = ConfusionCounts.of_joint(table, table.people)
+    return GroupCounts(
+        people,
+        people if table.mass is table.people else ConfusionCounts.of_joint(table, table.mass),
+        None if table.squares is None else ConfusionCounts.of_joint(table, table.squares),
+        table.scale,
+        table.favourable,
+        table.mass.sum(axis=1)[:, : len(table.classes)],
+        np.asarray(table.people[:, :, : len(table.classes)].sum(axis=(1, 2))),
+        np.asarray(table.mass.sum(axis=(1, 2))),
+        table.n,
+        table.known_strata,
+        _sums_of(table),
+        _scores_of(table),
+        clusters=None
+        if table.clusters is None
+        else PooledClusters(table.clusters, mark_cells(table)),
+        rows=None if table.rows is None else RowSides(table.rows, favourable=table.favourable),
+    )
+
+
+def _sums_of(table: GroupTable) -> dict[str, Sums]:
+    """The sums of every number, [Z, G]; those of a score also by a binary label."""
+    everybody = np.ones(table.people.shape[1], dtype=np.bool_)
+    sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
+    if "score" in table.amounts and table.positive_label is not None:
+        known = np.arange(len(everybody)) < len(table.labels)
+        score = table.amounts["score"]
+        sums["score of positives"] = _sums(score, table.positive_label)
+        sums["score of negatives"] = _sums(score, known & ~table.positive_label)
+    return sums
+
+
+def _sums(amount: Amount, labels: Marks) -> Sums:
+    def joined(values: Ints) -> Ints:
+        return np.asarray(values[:, labels].sum(axis=(1, 2)))
+
+    magnitude = amount.magnitude or Sum(np.zeros_like(amount.n))
+    return Sums(
+        joined(amount.n),
+        joined(amount.total.values),
+        joined(amount.squares.values),
+        joined(magnitude.values),
+        amount.total.scale,
+        amount.squares.scale,
+        magnitude.scale,
+    )
+
+
+def _scores_of(table: GroupTable) -> ScoreCounts | None:
+    histogram = table.histogram
+    if histogram is None:
+        return None
+    people = np.moveaxis(histogram.people, 2, 3)
+    bins = histogram.bins
+    return ScoreCounts(people, bins.low, bins.high, histogram.everybody)

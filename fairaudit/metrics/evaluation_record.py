@@ -1,0 +1,270 @@
+"""`Evaluation`, the result of `evaluate`; values and comparisons that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.frozen import Frozen, replace
+from fairaudit.memoize import memoize
+from fairaudit.metrics.average import StratifiedAverages
+from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
+from fairaudit.metrics.disparities import Comparison, Disparity
+from fairaudit.metrics.formulas import Macro, Mean, Rate
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupMetric, GroupValues
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.retabulate import one_against_rest
+from fairaudit.metrics.share_models import POOLED_SELECTION_RATE, pooled_counts
+from fairaudit.metrics.table_metrics import TableMetric, TableValue
+from fairaudit.metrics.terms import NO_GROUP, NO_PARAMETERS, Parameters, ReferencePolicy, Terms
+
+Metric: TypeAlias = GroupMetric | Disparity | TableMetric
+
+ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
+"""What gives the value at a stratum and a group as a fraction; None where it is none."""
+
+
+class Evaluation(Frozen, eq=False):
+    """One metric on one table.
+
+    `value` is [Z, W]: W = G where each group has a value, 1 for a spread. `first` and `second` are
+    the groups compared (group and reference, or highest and lowest), `NO_GROUP` for pooled ones.
+    `judged` marks the entries that answer: those of groups that take part, other than the reference
+    itself. `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among
+    `names`. `error` [Z, W] bounds what the bins of a score hide. Where strata are averaged, `table`
+    has none, `strata` is the table that has them, and `averaged` holds their weights.
+    `averaged_parts` are the parts of what was averaged over groups.
+    """
+
+    metric: Metric
+    table: GroupTable
+    terms: Terms
+    value: Floats
+    first: Ints
+    second: Ints
+    judged: Marks
+    takes_part: Marks
+    names: tuple[str, ...] = ()
+    attained: Ints | None = None
+    parts: tuple[Evaluation, ...] = ()
+    group_values: GroupValues | None = None
+    reference_values: GroupValues | None = None
+    error: Floats | None = None
+    exact_at: ExactAt | None = None
+    table_value: TableValue | None = None
+    strata: GroupTable | None = None
+    averaged: StratifiedAverages | None = None
+    averaged_parts: tuple[Evaluation, ...] = ()
+
+    @property
+    def leaves(self) -> tuple[Evaluation, ...]:
+        """The evaluations of one group metric each that it is made of."""
+        inner = self.parts or self.averaged_parts
+        return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
+
+    @property
+    def spread(self) -> bool:
+        """Whether there is one value a stratum, not one a group."""
+        return isinstance(self.metric, TableMetric) or (
+            isinstance(self.metric, Disparity)
+            and (self.metric.over_groups is not None or not self.metric.to_reference)
+        )
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether it is one outcome's value less another's: both are its parts."""
+        return bool(self.parts) and self.parts[0].metric is self.metric
+
+    def decided_by(self, z: int, w: int) -> str | None:
+        """The part (a rate, an outcome) that decides a value; None where all parts do."""
+        if self.attained is None or not self.names:
+            return None
+        index = int(self.attained[z, w])
+        return None if index == NO_GROUP else self.names[index]
+
+    def exact(self, z: int, w: int) -> Fraction | None:
+        """The value as a fraction; None where it is no rational number."""
+        if not isinstance(self.metric, GroupMetric) and not np.isfinite(self.value[z, w]):
+            return None
+        if self.exact_at is not None:
+            return self.exact_at(z, w)
+        if not self.parts or not isinstance(self.metric, Disparity):
+            return None
+        parts = [part.exact(z, w) for part in self.parts]
+        known = [part for part in parts if part is not None]
+        return self.metric.fold.exact(known) if len(known) == len(parts) else None
+
+
+def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
+    disparity: Disparity,
+    table: GroupTable,
+    terms: Terms,
+    both_values: tuple[GroupValues, GroupValues],
+    value: Floats,
+    takes_part: Marks,
+    place: tuple[Ints | None, Marks],
+    exact: ExactAt,
+) -> Evaluation:
+    """Each group compared with its reference, at `place`: its index, and where it is usable."""
+    index, usable = place
+    values, against = both_values
+    index = np.full((len(usable), 1), NO_GROUP) if index is None else index
+    own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
+    # Where there is no reference to use, nobody is it: every group is left without a value.
+    second = np.where(usable, np.broadcast_to(index, value.shape), NO_GROUP)
+    usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
+    return Evaluation(
+        metric=disparity,
+        table=table,
+        terms=terms,
+        value=np.where(usable & takes_part, value, np.nan),
+        first=own,
+        second=second,
+        judged=takes_part & (own != second),
+        takes_part=takes_part,
+        group_values=values,
+        reference_values=against,
+        error=_error_to_reference(disparity.comparison, values, against),
+        exact_at=exact,
+    )
+
+
+def _error_to_reference(
+    comparison: Comparison, values: GroupValues, against: GroupValues
+) -> Floats | None:
+    """How far a comparison may be off for what bins hide on both sides."""
+    if values.error is None or against.error is None:
+        return None
+    if comparison.scale in (None, Scale.DIFFERENCE):
+        return np.asarray(values.error + against.error)
+    # It is monotone in both values, so it is farthest off where they err in opposite directions.
+    most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
+    pairs = ((values.value, values.error), (against.value, against.error))
+    low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
+    high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = comparison.apply(values.value, against.value)
+        ends = (comparison.apply(high, least), comparison.apply(low, largest))
+        return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
+
+
+def error_of_spread(
+    comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
+) -> Floats | None:
+    """How far a spread may be off: each end by no more than the worst group."""
+    if values.error is None:
+        return None
+    worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
+    if not comparison.quotient:
+        return np.asarray(2 * worst)[:, None]
+    positions = np.arange(len(worst))
+    high, low = (values.value[positions, end] for end in pair)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.minimum((low + worst) / (high - worst) - low / high, 1.0))[:, None]
+
+
+@memoize
+def _each_class(table: GroupTable) -> GroupCounts:
+    """The counts of a table, with those of each class against the rest."""
+    return replace(
+        count_groups(table),
+        by_class=tuple(
+            count_groups(class_table) for class_table in one_against_rest(table).values()
+        ),
+    )
+
+
+def compute(
+    metric: GroupMetric, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS
+) -> GroupValues:
+    """A group metric in every stratum and group, computed once for each table."""
+    return _compute(counts, metric, parameters if metric.takes else NO_PARAMETERS)
+
+
+@memoize
+def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -> GroupValues:
+    values = metric.compute(counts, parameters)
+    clustered = counts.clusters is not None or counts.unknown_clusters
+    if clustered and not isinstance(metric, Rate | Mean):
+        # Its interval would take rows for independent.
+        return replace(values, ends=None, method=CLUSTER_ROBUST)
+    return values
+
+
+def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
+    """The cells of a table as a metric needs them: some need each class against the rest."""
+    if metric is POOLED_SELECTION_RATE:
+        return pooled_counts(table)
+    return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
+
+
+def reference_counts(
+    counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
+) -> GroupCounts:
+    """The cells of the reference, aligned with each group."""
+    if index is None:
+        return _pool(counts, policy)
+    return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
+
+
+@memoize
+def _pool(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
+    if policy is ReferencePolicy.EVERYBODY:
+        return counts.everywhere()
+    return counts.rest() if policy is ReferencePolicy.REST else counts.overall()
+
+
+@memoize
+def _of_groups(counts: GroupCounts, by_stratum: tuple[int, ...]) -> GroupCounts:
+    return counts.of_reference(np.array(by_stratum, dtype=np.int64)[:, None])
+
+
+def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
+    """The pooled reference without the group itself: in its stratum, or in all of them."""
+    if policy is ReferencePolicy.EVERYBODY:
+        return counts.everywhere_else()
+    return reference_counts(counts, ReferencePolicy.REST, None)
+
+
+def compare_values(
+    metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
+) -> Floats:
+    """A comparison of values; a ratio of numbers with a sign needs both to be positive.
+
+    Odds are of shares: there are none of a number below 0 or above 1.
+    """
+    value = np.asarray(comparison.apply(first, second))
+    if comparison.scale is Scale.ODDS and metric.bounds != (0, 1):
+        are_shares = (first >= 0) & (first <= 1) & (second >= 0) & (second <= 1)
+        return np.where(are_shares, value, np.nan)
+    if (comparison.quotient or comparison.of_positives) and metric.bounds[0] != 0:
+        return np.where((first > 0) & (second > 0), value, np.nan)
+    return value
+
+
+def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
+    """A comparison of fractions; None where it is not rational, or not defined."""
+    first, second = values
+    if first is None or second is None or not comparison.rational:
+        return None
+    try:
+        return Fraction(comparison.apply(first, second))
+    except ZeroDivisionError:
+        return None
+
+
+def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
+    """What gives a group metric of one group as a fraction, each computed once."""
+    taken = parameters if metric.takes else NO_PARAMETERS
+    return lambda z, g: _find_exactly(counts, metric, taken, z, g)
+
+
+@memoize
+def _find_exactly(
+    counts: GroupCounts, metric: GroupMetric, parameters: Parameters, z: int, g: int
+) -> Fraction | None:
+    return metric.exact(counts, z, g, parameters)

@@ -1,0 +1,326 @@
+"""Catalogue: means of scores and numbers, and their errors: MAE, RMSE, R², residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairaudit.cube import Floats, Ints
+from fairaudit.frozen import replace
+from fairaudit.metrics import rates as r
+from fairaudit.metrics import works
+from fairaudit.metrics.confusion_counts import GroupCounts, Sums
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
+from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
+from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
+
+_SCORE = frozenset({Requirement.SCORE})
+_SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
+_NUMBER = frozenset({Requirement.NUMBER})
+_BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
+_POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
+FOURTH_POWERS = "that takes fourth powers, which are not added up"
+
+
+def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
+    """A mean over people, by the exact sums of a number; with the fields of the record."""
+
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        sums = sums_of(counts)
+        return sums.mean, np.asarray(sums.n)
+
+    return Formula(
+        value_of=value_of,
+        exact_of=lambda counts, _: sums_of(counts).exact_mean,
+        kind=ValueKind.MEAN,
+        deviation_of=lambda counts, _: sums_of(counts).deviation,
+        **words,
+    )
+
+
+def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
+    """The mean of a number over the people of a group who have it."""
+    defaults: dict[str, Any] = {
+        "source": works.KLEINBERG,
+        "caution": "A mean hides how a number is spread.",
+        "family": "score",
+        "better": Better.NEITHER,
+        "bounds": (None, None),
+    }
+    return _mean_of(lambda counts: counts.sums[of], sums=of, **(defaults | words))
+
+
+class FirstOf(GroupMetric, kw_only=True):
+    """The first of several group metrics that the data have."""
+
+    options: tuple[GroupMetric, ...]
+    formula: str
+    requirements: frozenset[Requirement]
+
+    @property
+    def kinds(self) -> tuple[ValueKind, ...]:
+        """The kinds of its options, in their order."""
+        return tuple(kind for option in self.options for kind in option.kinds)
+
+    def _chosen(self, counts: GroupCounts) -> GroupMetric:
+        return next(
+            option
+            for option in self.options
+            if not isinstance(option, Formula) or not option.sums or option.sums in counts.sums
+        )
+
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
+        """The values of the metric that the data have."""
+        return self._chosen(counts).compute(counts, parameters)
+
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
+        """Its value in one group as a fraction."""
+        return self._chosen(counts).exact(counts, z, g, parameters)
+
+
+MEAN_SCORE = _number_mean(
+    "score",
+    id="mean_score",
+    short="mean score",
+    means="The mean of the score over the people of the group.",
+    requirements=_SCORE,
+    formula="Σ s / n",
+)
+MEAN_SCORE_POSITIVES = _number_mean(
+    _POSITIVES,
+    id="mean_score_positives",
+    title="Mean score of positives",
+    short="mean score (+)",
+    means="The mean of the score over the people of the group whose label is positive.",
+    requirements=_SCORE_AND_LABEL,
+    formula="Σ s over label + / n(+)",
+    caution=TRUSTS_THE_LABEL,
+)
+MEAN_SCORE_NEGATIVES = _number_mean(
+    _NEGATIVES,
+    id="mean_score_negatives",
+    title="Mean score of negatives",
+    short="mean score (-)",
+    means="The mean of the score over the people of the group whose label is negative.",
+    requirements=_SCORE_AND_LABEL,
+    formula="Σ s over label - / n(-)",
+    caution=TRUSTS_THE_LABEL,
+)
+MEAN_PREDICTION = _number_mean(
+    "value",
+    id="mean_prediction",
+    short="mean prediction",
+    means="The mean of the predicted number over the people of the group.",
+    requirements=_NUMBER,
+    formula="Σ ŷ / n",
+    source=works.MLHEALTH,
+    aliases=("mean_value",),
+)
+MEAN_LABEL = _number_mean(
+    "value",
+    id="mean_label",
+    short="mean label",
+    means="The mean of the numeric label over the people of the group.",
+    requirements=frozenset({Requirement.NUMERIC_LABEL}),
+    formula="Σ y / n",
+    source=works.MLHEALTH,
+    caution="Describes the label, not the prediction; a difference may be history.",
+)
+_RESIDUAL = _number_mean(
+    "residual",
+    id="mean_residual_of_numbers",
+    title="Mean residual",
+    short="mean residual",
+    means="The mean of label minus prediction.",
+    requirements=_BOTH_NUMBERS,
+    formula="Σ (y - ŷ) / n",
+    source=works.MLHEALTH,
+    family="accuracy",
+)
+
+
+def _sizes(counts: GroupCounts) -> Sums:
+    """The sums of |y - ŷ|."""
+    sums = counts.sums["residual"]
+    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
+
+
+def _rmse(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = counts.sums["residual"]
+    return np.sqrt(sums.mean_square), np.asarray(sums.n)
+
+
+def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    sums = counts.sums["residual"]
+    total = counts.sums["label"].deviation
+    squares = np.asarray(sums.squares, dtype=np.float64) / float(sums.square_scale)
+    explained = 1 - squares / total
+    return np.asarray(np.where(total > 0, explained, np.nan)), np.asarray(sums.n)
+
+
+MAE = _mean_of(
+    _sizes,
+    id="mae",
+    title="Mean absolute error",
+    short="MAE",
+    aliases=("mean_absolute_error",),
+    family="accuracy",
+    means="The mean size of label minus prediction.",
+    caution=TRUSTS_THE_LABEL + " In the unit of the label.",
+    source=works.MLHEALTH,
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula="Σ |y - ŷ| / n",
+    requirements=_BOTH_NUMBERS,
+)
+RMSE = Formula(
+    id="rmse",
+    title="Root mean squared error",
+    short="RMSE",
+    aliases=("root_mean_squared_error",),
+    family="accuracy",
+    means="The root of the mean square of label minus prediction.",
+    caution=TRUSTS_THE_LABEL + " A few large errors decide it.",
+    no_interval=FOURTH_POWERS,
+    source=works.MLHEALTH,
+    better=Better.LOWER,
+    bounds=(0, None),
+    formula="√(Σ (y - ŷ)² / n)",
+    requirements=_BOTH_NUMBERS,
+    value_of=_rmse,
+)
+
+R2 = Formula(
+    id="r2",
+    title="Coefficient of determination",
+    short="R²",
+    aliases=("r2_score",),
+    family="accuracy",
+    means="The share of the label's variance in the group that the prediction accounts for.",
+    caution="Against the group's own mean: a group of little variance has a low one at equal "
+    "errors.",
+    no_interval=FOURTH_POWERS,
+    source=works.MLHEALTH,
+    elsewhere="scikit-learn's `r2_score` of the group alone, which prints 1 or 0 at no variance.",
+    better=Better.HIGHER,
+    bounds=(None, 1),
+    formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
+    undefined="labels that do not vary, or nobody to count",
+    requirements=_BOTH_NUMBERS,
+    value_of=_r2,
+)
+
+
+def sum_misses(counts: GroupCounts) -> Sums:
+    """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
+    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
+    scale, square_scale = plus.scale, plus.square_scale
+    hits, of_plus, of_minus, squares, negative_squares = (
+        np.asarray(array).astype(object)
+        for array in (plus.n, plus.total, minus.total, plus.squares, minus.squares)
+    )
+    return replace(
+        plus,
+        n=np.asarray(plus.n + minus.n),
+        total=hits * scale - (of_plus + of_minus),
+        squares=(hits * scale - 2 * of_plus) * square_scale + (squares + negative_squares) * scale,
+        square_scale=square_scale * scale,
+    )
+
+
+CALIBRATION_IN_THE_LARGE = _mean_of(
+    sum_misses,
+    id="calibration_in_the_large",
+    short="calib. in large",
+    family="sufficiency",
+    means="The share of positives minus the mean score: above 0 the group is scored too low.",
+    caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
+    source=works.STEYERBERG,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of y - mean of s",
+    requirements=_SCORE_AND_LABEL,
+    sums="score",
+)
+
+
+def _mean_residual_of_counts(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+    mass = counts.weighted
+    return np.asarray((mass.fn - mass.fp) / mass.labelled), np.asarray(counts.people.labelled)
+
+
+def _exact_residual_of_counts(counts: GroupCounts, _: Parameters) -> Fraction | None:
+    mass = counts.weighted
+    return Fraction(mass.fn - mass.fp, mass.labelled) if mass.labelled else None
+
+
+def _deviation_of_counts(counts: GroupCounts, _: Parameters) -> Floats:
+    """Σ(y - ŷ)² - n·mean², where each error counts 1; under weights of the effective size."""
+    mass, n = counts.weighted, counts.weighted.labelled
+    size = count_effective(counts, ("fn", "fp", "tn", "tp"))
+    return np.asarray(size * ((mass.fn + mass.fp) / n - ((mass.fn - mass.fp) / n) ** 2))
+
+
+_RESIDUAL_OF_COUNTS = Formula(
+    id="mean_residual_of_classes",
+    title="Mean residual",
+    family="accuracy",
+    means="The mean of label minus prediction, both 0 or 1.",
+    caution=TRUSTS_THE_LABEL,
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    bounds=(-1, 1),
+    formula="(fn - fp) / n",
+    requirements=frozenset({Requirement.LABEL, Requirement.PREDICTION}),
+    value_of=_mean_residual_of_counts,
+    exact_of=_exact_residual_of_counts,
+    weighted_n_of=lambda mass: mass.labelled,
+    kind=ValueKind.MEAN,
+    deviation_of=_deviation_of_counts,
+)
+MEAN_RESIDUAL = FirstOf(
+    id="mean_residual",
+    short="residual",
+    family="accuracy",
+    means="The mean of label minus prediction: above 0 the group is predicted too low.",
+    caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
+    requirements=frozenset(),
+    options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
+)
+OUTCOME_MEAN = FirstOf(
+    id="outcome_mean",
+    title="Mean outcome",
+    short="outcome",
+    family="score",
+    means="The mean score, else the mean number, else the selection rate.",
+    caution="Which of them it is depends on what the spec declares.",
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    bounds=(None, None),
+    formula="mean of s, else of ŷ",
+    requirements=frozenset(),
+    listed=False,
+    options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
+)
+OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
+    id="outcome_mean_of_negatives",
+    title="Mean outcome of negatives",
+    short="outcome (-)",
+    family="score",
+    means="The mean score of negatives, else the false positive rate.",
+    caution=TRUSTS_THE_LABEL,
+    source=works.ZLIOBAITE,
+    better=Better.NEITHER,
+    formula="mean of s over label -, else fp / (fp + tn)",
+    requirements=frozenset(),
+    listed=False,
+    options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),
+)

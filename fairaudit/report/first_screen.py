@@ -1,0 +1,368 @@
+"""The first screen of the terminal report: verdict, diagnostics, where to look next.
+
+A page of at most fifty lines: a diagnostic for each check beyond its limit, as compilers print
+them, the most urgent in full and the others as far as there is room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from fairaudit import names
+from fairaudit.frozen import Frozen
+from fairaudit.metrics import Disparity, find_metric
+from fairaudit.report import (
+    asked_comparisons,
+    baseline,
+    diagnostics,
+    disparities,
+    finding_facts,
+    headlines,
+    metric_titles,
+    numbers,
+    text_pictures,
+)
+from fairaudit.report.blocks import Cell, Table, Tone
+from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.finding_facts import labelled
+from fairaudit.report.provenance import name_spec
+from fairaudit.report.text_layout import BLANK, Line, line, padded, side_by_side, wrapped
+from fairaudit.result import AuditResult, LatticeEntry
+from fairaudit.verdict import Finding, Limit
+
+MOST_LINES = 50
+_WIDEST = 100
+_LABEL = 7
+MOST_HEADLINES = 12
+MOST_ROWS = 12
+"""Of a table of groups where the spec sets no limit."""
+_MOST_NOTICES = 2
+_HEADLINE = 2
+"""No more lines than a headline alone has: it needs no blank line."""
+
+
+def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
+    """The first screen of a result, on a page of so many columns."""
+    page = min(page, _WIDEST)
+    every = diagnostics.diagnose(result)
+    head = wrapped([*_head(result, data), BLANK], page)
+    tail = list(_tail(result, every, page))
+    room = MOST_LINES - len(head) - len(tail)
+    middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
+    while middle and not middle[-1].cells:
+        middle.pop()
+    return [*head, *middle, BLANK, *tail]
+
+
+def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
+    head = diagnostics.audit_headline(result, data)
+    indent = 6
+    yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
+    yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)
+    if result.earlier is not None:
+        text = f"baseline {baseline.origin(result.earlier, result.earlier.created[:10])}"
+        yield line(Cell(" " * indent + text, Tone.MUTED), indent=indent)
+
+
+class _Versions(Frozen):
+    """What can be printed of one diagnostic, from its headline to the whole."""
+
+    headline: Sequence[Line]
+    short: Sequence[Line]
+    full: Sequence[Line]
+
+
+def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
+    """As many diagnostics as there is room for, the most urgent in full."""
+    shown = [diagnostic for diagnostic in every if _is_open(diagnostic)]
+    if not shown:
+        shown = sorted(every, key=distance)
+        yield line(Cell("the closest to its limit first", Tone.MUTED))
+    listed = shown[:MOST_HEADLINES]
+    versions = [
+        _versions(diagnostic, page, has_picture=not index and _is_open(diagnostic))
+        for index, diagnostic in enumerate(listed)
+    ]
+    chosen = _fit(versions, listed, room - 4)
+    for lines in chosen:
+        yield from lines
+        if len(lines) > 2:  # a headline alone needs no room
+            yield BLANK
+    if left_out := shown[len(listed) :]:
+        yield line(Cell(f"and {numbers.counted(len(left_out), 'more check')}: --full", Tone.MUTED))
+    if chosen and len(chosen[-1]) <= 2:
+        yield BLANK
+
+
+def _fit(
+    versions: Sequence[_Versions], listed: Sequence[Diagnostic], room: int
+) -> list[Sequence[Line]]:
+    """For each diagnostic the longest version that leaves room for the headlines of the others."""
+    chosen: list[Sequence[Line]] = [version.headline for version in versions]
+    left = room - sum(map(len, chosen))
+    urgent = [
+        not index or diagnostic.level in {Level.ERROR, Level.INCONCLUSIVE}
+        for index, diagnostic in enumerate(listed)
+    ]
+    for is_first_round in (True, False):  # the others in short before any of them in full
+        for index, version in enumerate(versions):
+            is_full = urgent[index] or not is_first_round
+            for longer in (version.full, version.short) if is_full else (version.short,):
+                more = len(longer) + (len(chosen[index]) <= _HEADLINE) - len(chosen[index])
+                if 0 < more <= left:
+                    chosen[index] = longer
+                    left -= more
+                    break
+    return chosen
+
+
+def _is_open(diagnostic: Diagnostic) -> bool:
+    return diagnostic.level is not Level.PASS
+
+
+def _versions(diagnostic: Diagnostic, page: int, *, has_picture: bool) -> _Versions:
+    head = [_headline(diagnostic)]
+    place = list(_place(diagnostic, page))
+    lines = list(_labelled(diagnostic.lines))
+    first = list(_labelled(_first_lines(diagnostic)))
+    picture = []
+    if has_picture and diagnostic.picture is not None:
+        picture = text_pictures.draw(diagnostic.picture, page)
+    full = [*head, *place, *lines, *([BLANK, *picture] if picture else [])]
+    short = [*head, *place[:1], *first]
+    return _Versions(wrapped(head, page), wrapped(short, page), wrapped(full, page))
+
+
+def _headline(diagnostic: Diagnostic) -> Line:
+    code = f"{diagnostic.level}[{diagnostic.code}]"
+    tone = diagnostics.TONES[diagnostic.level]
+    return line(Cell(code, tone), Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)
+
+
+def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
+    """Where the limit is set, and the line of the spec with the limit underlined."""
+    if not diagnostic.place:
+        return
+    source = diagnostic.source
+    gutter = "  " if source is None else " " * len(str(source.number))
+    yield line(Cell(f"{gutter}--> ", Tone.MUTED), diagnostic.place)
+    if source is None:
+        return
+    value = f" {diagnostic.value}" if diagnostic.value else ""
+    room = page - len(gutter) - 3
+    before, after = source.before, source.after
+    limit = source.limit[: max(room - len(value) - 8, 8)]
+    most = room - names.width(limit) - max(names.width(value), 6)
+    if names.width(before) > most:
+        indent = len(before) - len(before.lstrip())
+        keep = max(most - indent - 2, 0)
+        before = before[:indent] + "… " + before[len(before) - keep :].lstrip()
+    left = room - names.width(before) - names.width(limit)
+    if names.width(after) > left:
+        after = after[: max(left - 2, 0)] + " …"
+    yield line(Cell(f"{source.number} | ", Tone.MUTED), before, Cell(limit, Tone.STRONG), after)
+    carets = "^" * names.width(limit)
+    tone = diagnostics.TONES[diagnostic.level]
+    blanks = " " * names.width(before)
+    yield line(Cell(f"{gutter} | ", Tone.MUTED), blanks, Cell(f"{carets}{value}", tone))
+
+
+def _first_lines(diagnostic: Diagnostic) -> list[tuple[str, str]]:
+    """Who is compared, how sure it is, and what the evidence makes of the verdict."""
+    label, kept = "", []
+    for name, text in diagnostic.lines:
+        label = name or label
+        if label in {"who", "sure"}:
+            kept.append((name, text))
+    return [*kept, *labelled("note", [finding_facts.backing(diagnostic.finding)])]
+
+
+def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
+    for label, text in lines:
+        sign = f"   = {label}:" if label else ""
+        yield line(Cell(f"{sign} ".ljust(_LABEL + 7), Tone.MUTED), text, indent=_LABEL + 7)
+
+
+def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
+    """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
+    gaps = disparities.widest(result)
+    tables = [
+        wrapped([*_table(table, page), BLANK], page)
+        for table in asked_comparisons.of_everybody(result, MOST_ROWS)
+    ]
+    if not tables:
+        yield from wrapped([*_notes(gaps)], page)
+        return
+    shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
+    left = room
+    for lines in tables[:shown]:
+        yield from lines
+        left -= len(lines)
+    if more := len(tables) - shown:
+        text = f"{numbers.counted(more, 'more table')} of comparisons: --full"
+        yield from (line(Cell(text, Tone.MUTED)), BLANK)
+        left -= 2
+    versions = (wrapped([*_notes(gaps[:most])], page) for most in range(len(gaps), 0, -1))
+    yield from next((lines for lines in versions if len(lines) <= left), [])
+
+
+def _table(table: Table, page: int) -> Iterator[Line]:
+    """A table of groups; where names are long they stand above their numbers."""
+    yield line(Cell(table.caption, Tone.STRONG), indent=2)
+    rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
+    sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])
+    room = max(names.width(row[0].text) for row in rows)
+    is_apart = room + 2 + max(map(names.width, sides)) > page
+    for (name, *_), side in zip(rows, sides, strict=True):
+        if is_apart:
+            yield line(name)
+        beside = "" if is_apart else padded(name.text, room)
+        yield line(Cell(f"{beside}  {side.rstrip()}", name.tone))
+    if table.more:
+        yield line(Cell(table.more, Tone.MUTED))
+
+
+def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
+    """The widest disparities of a spec that sets no limit."""
+    words = f"{disparities.WIDEST}, significant ones first" if notes else "no groups were compared"
+    if notes and all(note.is_significant is False for note in notes):
+        words = f"{disparities.WIDEST}, none of them significant"
+    yield line(Cell(words, Tone.MUTED))
+    for note in notes:
+        yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
+        yield from _labelled([("sure", note.sure)])
+
+
+def distance(diagnostic: Diagnostic) -> float:
+    """How much of the way from parity to its limit a value has left; 1 at parity, ∞ unknown."""
+    finding = diagnostic.finding
+    estimate, limit, asked = finding.estimate, finding.limit, getattr(finding.check, "asked", None)
+    if estimate is None or not isinstance(limit, Limit) or not math.isfinite(estimate.value):
+        return math.inf
+    ideal = float(asked.ideal) if isinstance(asked, Disparity) else 0.0
+    bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
+    allowed = [abs(bound - ideal) for bound in bounds if bound != ideal]
+    return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
+
+
+def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
+    """The passes in a line, what no limit looks at, notices, and where to look next."""
+    about = [*passes(every), *uncovered(result), *ungated_reversals(result)]
+    for notice in result.notices[:_MOST_NOTICES]:
+        text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
+        about += _cut(wrapped([text], page))
+    if (more := len(result.notices) - _MOST_NOTICES) > 0:
+        about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
+    if about:
+        yield from wrapped(about, page)
+        yield BLANK
+    yield from wrapped(list(_next(result, every, page)), page)
+
+
+def _cut(lines: list[Line], most: int = 2) -> list[Line]:
+    """The first lines, with a sign where there are more."""
+    if len(lines) <= most:
+        return lines
+    last = "".join(cell.text for cell in lines[most - 1].cells)
+    return [*lines[: most - 1], line(f"{last[: last.rstrip().rfind(' ')]} …")]
+
+
+def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
+    """How many passed, and how close; of an audit that passes what it may have missed."""
+    passed = [diagnostic for diagnostic in every if not _is_open(diagnostic)]
+    if passed and len(passed) < len(every):
+        number = numbers.counted(len(passed), "check")
+        closest = min(passed, key=distance)
+        is_told = math.isfinite(distance(closest))
+        value = headlines.value(closest.finding)
+        beside = "" if value in closest.headline else f"{value}; "
+        text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
+        yield line(f"{number} passed{text}")
+    elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
+        yield line(missed)
+
+
+def _missed(findings: Sequence[Finding]) -> str:
+    """What passes on few people may have missed: of the check that could miss most."""
+    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
+    if not gaps:
+        return ""
+    widest = max(gaps, key=_detectable)
+    more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
+    return f"few people: {finding_facts.few_people(widest)}{more}"
+
+
+def _detectable(finding: Finding) -> float:
+    gap = finding.detectable
+    sides = [] if gap is None else [abs(side) for side in (gap.down, gap.up)]
+    return max((side for side in sides if not math.isnan(side)), default=math.inf)
+
+
+def uncovered(result: AuditResult) -> Iterator[Line]:
+    """How much no limit looks at, and how far the worst of it goes."""
+    if not result.findings:
+        return
+    limited = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
+    open_ = [(row, entry) for row, entry in limited if not entry.judged]
+    if not open_:
+        return
+    text = f"{len(open_)} of {len(limited)} combinations of a measure and a grouping have no limit"
+    urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
+    known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
+    of_urgent = [pair for pair in known if pair[1].metric in urgent]
+    if known:
+        row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
+        is_hidden = any(entry.estimate.suppressed for _, entry in open_)
+        word = "the worst published value" if is_hidden else "the worst"
+        text += f"; {word} {worst.title} among them is {_value(worst)}"
+        text += f" by {numbers.subset(row.by)}"
+    yield line(text)
+
+
+def ungated_reversals(result: AuditResult) -> Iterator[Line]:
+    """The widest reversal that a test establishes and no check names, and how many more."""
+    alpha = result.provenance.inference.alpha
+    named = [reversal for finding in result.findings for reversal in finding.reversals]
+    evident = [
+        reversal
+        for reversal in result.reversals
+        if reversal.kind.reverses and reversal.is_significant(alpha) and reversal not in named
+    ]
+    if result.compared is None or not evident:
+        return
+    widest = max(evident, key=lambda reversal: reversal.swing)
+    title = metric_titles.title(widest.rate, widest.of)
+    text = f"a reversal beside the checks: {headlines.reversal_headline(widest, title)}"
+    test = widest.significance
+    if test is not None:
+        text += f" (p {numbers.probability(test.adjusted, alpha)}"
+        text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
+    more = len(evident) - 1
+    yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
+
+
+def _value(entry: LatticeEntry) -> str:
+    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
+    value = numbers.number(entry.estimate.value, 3)
+    return f"{value} ({pair})" if pair else value
+
+
+def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
+    """Commands that show more."""
+    spec = name_spec(result.provenance)
+    commands = [(f"fairaudit run {spec} --full", "the whole report")]
+    if every:
+        commands[0] = (f"{commands[0][0]} -o r.json", "the whole report")
+        commands.append(("fairaudit show r.json 1", "the first check, with its formula"))
+    known = next((item.code for item in every if find_metric(item.code) is not None), None)
+    if known:
+        commands.append((f"fairaudit explain {known}", "what it measures"))
+    room = max(names.width(command) for command, _ in commands) + 2
+    fits = 6 + room + max(names.width(words) for _, words in commands) <= page
+    for index, (command, words) in enumerate(commands):
+        label = "next: " if not index else "      "
+        blanks = " " * (room - names.width(command))
+        about = [Cell(blanks + words, Tone.MUTED)] if fits else []
+        yield line(Cell(label, Tone.MUTED), command, *about, indent=6)

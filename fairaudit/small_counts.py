@@ -1,0 +1,20 @@
+"""What a small count is, for `suppress_below` and `count --suppress`: 1 to below the threshold."""
+
+from __future__ import annotations
+
+from fairaudit.arrays import Ints, Marks
+
+
+def is_small(count: int, threshold: int) -> bool:
+    """Whether a count is of some people, and of fewer than the threshold."""
+    return 0 < count < threshold
+
+
+def are_small(counts: Ints, threshold: int) -> Marks:
+    """Which of many counts are small."""
+    return (counts > 0) & (counts < threshold)
+
+
+def has_small(counts: Ints, threshold: int) -> bool:
+    """Whether any of many counts is small."""
+    return bool(are_small(counts, threshold).any())

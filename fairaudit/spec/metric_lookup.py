@@ -1,0 +1,347 @@
+"""Finds the metric that an entry names, and refuses it where the spec lacks its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from fairaudit.cube import Grouping
+from fairaudit.errors import suggest_known
+from fairaudit.frozen import Frozen, replace
+from fairaudit.metrics import (
+    MODELS,
+    Disparity,
+    GroupMetric,
+    Metric,
+    Reference,
+    ReferencePolicy,
+    Requirement,
+    average_classes,
+    build_disparity,
+    find_comparison,
+    find_metric,
+    list_requirements,
+)
+from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_DIFFERENCE_TOTAL
+from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.means_and_errors import FirstOf
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.share_models import is_pooled
+from fairaudit.metrics.terms import SINGLE_REFERENCES
+from fairaudit.spec import metrics_schema, schema
+from fairaudit.spec.column_model import Outcome, OutcomeKind
+from fairaudit.spec.columns import Columns, Groupings
+from fairaudit.spec.text import Document, Draft, Path
+from fairaudit.verdict import LimitQuotes
+
+MACRO = "macro"
+"""The class that stands for the mean over all of them."""
+
+_OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+_CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
+
+
+class Context(Frozen, dict=True):
+    """What all entries of `metrics` share: the rest of the spec."""
+
+    draft: Draft
+    shape: schema.AuditSpec
+    columns: Columns
+    inference: Inference
+
+    @cached_property
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """The outcomes by their name."""
+        return self.columns.outcomes
+
+    @cached_property
+    def groupings(self) -> Groupings:
+        """The columns that groupings are made of."""
+        return self.columns.groupings
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether the rows are a weighted sample."""
+        return self.shape.columns.weight is not None
+
+    @property
+    def numeric_attributes(self) -> list[list[str]]:
+        """The protected attributes that are numbers, each as a grouping of its own."""
+        return [[attribute.name] for attribute in self.columns.protected if attribute.is_cut]
+
+    def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
+        """The reference for one grouping; None where it names no group of it."""
+        named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
+        if reference is None or reference.policy not in named_policies:
+            return reference
+        if reference.policy is ReferencePolicy.DECLARED:
+            levels = self.columns.references
+        else:
+            levels = dict(reference.group)
+            if set(levels) == {""}:
+                levels = {by[0]: levels[""]} if len(by) == 1 else {}
+        if not set(by) <= set(levels):
+            return None
+        return replace(reference, group=tuple((name, levels[name]) for name in by))
+
+
+class Entry(Frozen):
+    """An entry of `metrics`, where it stands, and the metric that it names."""
+
+    context: Context
+    path: Path
+    shape: metrics_schema.Metric
+    metric: Metric
+
+    def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
+        """Adds a fault at a key of the entry; it points at its value, or at the key itself."""
+        self.context.draft.fault((*self.path, key), message, key=key_itself)
+
+    def fault_at(self, key: str) -> Callable[[int, str], None]:
+        """What takes a fault of a list of the entry, with the number of its item."""
+        return lambda number, message: self.context.draft.fault((*self.path, key, number), message)
+
+    @property
+    def requirements(self) -> frozenset[Requirement]:
+        """What the metric and its parts are computed from."""
+        return list_requirements(self.metric)
+
+    @property
+    def reference_word(self) -> str | None:
+        """The one word that names the reference: a policy or a level."""
+        return (self.shape.reference or {}).get("")
+
+    @property
+    def reference_policy(self) -> ReferencePolicy | None:
+        """The policy of the reference, where the entry names one."""
+        word = self.reference_word
+        return ReferencePolicy(word) if word in metrics_schema.REFERENCES else None
+
+
+def read_entry(context: Context, path: Path, shape: metrics_schema.Metric) -> Entry | None:
+    """An entry with the metric that it names and its `compare`; None with a fault."""
+    draft, metric = context.draft, find_metric(shape.metric)
+    if metric is None:
+        return None
+    if shape.model is not None:
+        modelled = MODELS[shape.model].get(metric.id)
+        if modelled is None:
+            draft.fault((*path, "model"), f"{metric.id} takes no {shape.model} model", key=True)
+            return None
+        metric = modelled
+    if shape.of_class == MACRO:
+        mean = average_classes(metric)
+        if mean is None:
+            what = f"{metric.id} looks at all classes already"
+            draft.fault((*path, "class"), what, key=True)
+        metric = mean or metric
+    if shape.sd is not None and shape.compare is None:
+        draft.fault((*path, "sd"), f"{metric.id} takes no deviation", key=True)
+    compared = metric if shape.compare is None else _read_disparity(draft, path, shape, metric)
+    if compared is None:
+        return None
+    if shape.aggregate is not None:
+        if not isinstance(compared, Disparity) or not compared.to_reference:
+            what = f"{compared.id} has one value already"
+            if isinstance(compared, GroupMetric):
+                what = f"{compared.id} compares nobody: say `compare: difference`, or `ratio`, too"
+            draft.fault((*path, "aggregate"), what, key=True)
+            return None
+        compared = replace(compared, over_groups=shape.aggregate)
+    return Entry(context, path, shape, compared)
+
+
+def _read_disparity(
+    draft: Draft, path: Path, shape: metrics_schema.Metric, metric: Metric
+) -> Disparity | None:
+    """The disparity of a group metric that `compare` names; None with a fault."""
+    comparison = find_comparison(shape.compare or "")
+    if isinstance(metric, GroupMetric) and metric.conditional:
+        what = f"{metric.id} is a composition, not a rate: not comparable"
+        draft.fault((*path, "compare"), what)
+        return None
+    if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
+        draft.fault((*path, "sd"), f"{shape.compare} takes no deviation", key=True)
+    elif shape.sd == "total":
+        comparison = STANDARDIZED_DIFFERENCE_TOTAL
+    if not isinstance(metric, GroupMetric) or comparison is None:
+        draft.fault((*path, "compare"), f"{metric.id} is a comparison already: leave `compare` out")
+        return None
+    if metric.is_odds and comparison.scale is Scale.ODDS:
+        what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
+        draft.fault((*path, "compare"), what)
+        return None
+    return build_disparity(metric, comparison)
+
+
+def refuse_unmet(entry: Entry, of: str | None) -> None:
+    """Adds faults for what the metric needs and the spec does not give."""
+    context, metric = entry.context, entry.metric
+    if of is not None and (why := _unmet_by(entry, of)):
+        entry.fault("metric", why)
+    if of is not None and context.is_weighted and adds_up(entry, of):
+        what = f"{metric.id}: sums are not supported with survey weights"
+        entry.fault("metric", f"{what}: leave out the weight, or the metric")
+    if isinstance(metric, Disparity) and metric.fitted:
+        _refuse_fit(entry)
+    if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
+        entry.fault("given", f"{metric.id}: draws know no strata", key_itself=True)
+    if context.shape.suppress_below is not None and is_pooled(metric):
+        what = "is of a model of all groups, hidden ones too"
+        entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
+    if metric.conditional and entry.shape.given is None:
+        entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
+
+
+def adds_up(entry: Entry, of: str) -> bool:
+    """Whether the metric adds up numbers of people."""
+    has_score = entry.context.outcomes[of].score is not None
+    needs = entry.requirements
+    adds_up = needs & {Requirement.NUMERIC_ATTRIBUTE, Requirement.ORDER}
+    return bool(adds_up) or (Requirement.SCORE in needs and has_score)
+
+
+def _refuse_fit(entry: Entry) -> None:
+    """The faults of a fit: what it cannot be combined with, and whom it cannot compare with."""
+    name, shape = entry.metric.id, entry.shape
+    for key in ("given", "average"):
+        if getattr(shape, key) is not None:
+            entry.fault(key, f"{name} takes `controls`, not `{key}`", key_itself=True)
+    if shape.of_class == MACRO:
+        entry.fault("class", f"{name} is of one class at a time", key_itself=True)
+    if entry.context.is_weighted:
+        what = f"{name} has no standard error under survey weights"
+        entry.fault("metric", f"{what}: leave out the weight, or the metric")
+    if entry.reference_policy is not None and entry.reference_policy not in SINGLE_REFERENCES:
+        what = f"{name} is against one group: name a level, or say `largest`"
+        entry.fault("reference", what)
+
+
+def read_outcome(entry: Entry) -> str | None:
+    """The audited outcome: the one that is named, else the first prediction, else the label.
+
+    A score alone gives way to the label where the metric is one of classes.
+    """
+    context, of = entry.context, entry.shape.of
+    outcomes = context.outcomes
+    if of is not None:
+        if of in outcomes:
+            return of
+        entry.fault("of", f"no such outcome: {of!r}{suggest_known(of, outcomes)}")
+        return None
+    if is_of_label(entry.metric):
+        if "label" in outcomes:
+            return "label"
+        entry.fault("metric", f"{entry.metric.id} needs a label: name it in `columns`")
+        return None
+    first = context.columns.first
+    is_score = outcomes[first].kind is OutcomeKind.SCORE and entry.shape.at is None
+    if is_score and "label" in outcomes and find_unmet(entry.metric, first, outcomes):
+        return "label"
+    return first
+
+
+def is_of_label(metric: Metric) -> bool:
+    """Whether a metric is one of the label alone."""
+    return bool(metric.requirements) and metric.requirements <= _OF_LABEL
+
+
+def of_numbers(entry: Entry, of: str | None) -> Entry:
+    """The entry, or the same measure of numbers where its outcome is one."""
+    metric = entry.metric
+    is_number = of is not None and entry.context.outcomes[of].kind is OutcomeKind.NUMBER
+    if not is_number or not isinstance(metric, Disparity) or not metric.of_numbers:
+        return entry
+    numeric = find_metric(metric.of_numbers)
+    assert isinstance(numeric, Disparity)
+    return replace(entry, metric=replace(numeric, over_groups=metric.over_groups))
+
+
+def _unmet_by(entry: Entry, of: str) -> str | None:
+    """What the spec lacks for an entry."""
+    context, metric = entry.context, entry.metric
+    if entry.shape.at is None:
+        one_class = entry.shape.of_class is not None
+        return find_unmet(metric, of, context.outcomes, one_class=one_class)
+    if not entry.requirements <= _CLASSES:
+        return f"{metric.id} takes no threshold of a score"
+    if context.outcomes[of].score is None:
+        return f"{metric.id} at a threshold needs a score, and {of} has none"
+    counts = f"{metric.id} at a threshold counts the bins of a score"
+    if context.is_weighted:
+        return f"{counts}, which a weighted sample does not have yet: leave out the weight, or `at`"
+    if context.shape.columns.cluster is not None:
+        return f"{counts}, which are not counted by clusters: leave out the cluster, or `at`"
+    labels = metric.requirements & {Requirement.LABEL}
+    if _unmet(labels, of, context.outcomes, one_class=False):
+        return f"{metric.id} needs a label of two classes: name it in `columns`"
+    return None
+
+
+def find_unmet(
+    metric: Metric, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
+) -> str | None:
+    """What the spec lacks for a metric of that outcome; None where nothing does.
+
+    With `one_class` the entry says which class counts as positive.
+    """
+    parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
+    for part in parts:
+        options = part.options if isinstance(part, FirstOf) else (part,)
+        unmet = [
+            _unmet(option.requirements, of, outcomes, one_class=one_class) for option in options
+        ]
+        if all(unmet):
+            return f"{metric.id} {unmet[-1]}"
+    return None
+
+
+def _unmet(
+    needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome], *, one_class: bool
+) -> str | None:
+    label = outcomes.get("label")
+    if Requirement.ORDER in needs and not outcomes[of].order:
+        return f"needs classes in order: `order: [lowest, …, highest]` in {_place_of(of)}"
+    if {Requirement.LABEL, Requirement.PREDICTION} <= needs and (label is None or of == "label"):
+        return "compares a prediction with a label: name both in `columns`"
+    if needs & _OF_LABEL and label is None:
+        return "needs a label: name it in `columns`"
+    classified = {of} if needs & {Requirement.PREDICTION, Requirement.CLASSES} else set()
+    classified |= {"label"} if Requirement.LABEL in needs else set()
+    for name in sorted(classified):
+        if outcomes[name].kind is not OutcomeKind.CLASSES:
+            what = (
+                "is a number" if outcomes[name].kind is OutcomeKind.NUMBER else "has only a score"
+            )
+            return f"needs classes, and {name} {what}"
+        if not (outcomes[name].may_be_binary or one_class or Requirement.CLASSES in needs):
+            return f"needs to know what is positive: `positive:` in {_place_of(name)}"
+    return _unmet_number(needs, of, outcomes)
+
+
+def _unmet_number(
+    needs: frozenset[Requirement], of: str, outcomes: Mapping[str, Outcome]
+) -> str | None:
+    outcome = outcomes.get(of)
+    if Requirement.SCORE in needs and (outcome is None or outcome.score is None):
+        return f"needs a score, and {of} has none"
+    if Requirement.NUMBER in needs and (outcome is None or outcome.kind is not OutcomeKind.NUMBER):
+        return f"needs a number, and {of} is none: say `number: true`"
+    if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not OutcomeKind.NUMBER:
+        return "needs a numeric label: say `number: true`"
+    if Requirement.NUMERIC_LABEL in needs and (Requirement.NUMBER in needs) is (of == "label"):
+        return f"is no measure of the {of}"
+    return None
+
+
+def _place_of(outcome: str) -> str:
+    """Where in a spec an outcome with classes is described."""
+    plain = outcome in {"label", "prediction", "decision"}
+    return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"
+
+
+def quote_limits(document: Document, path: Path) -> LimitQuotes:
+    """The lines of an entry that set its limits, each with the bound itself."""
+    keys = ("below", "above", "outside", "kind")
+    warn, fail = (document.quote((*path, side), keys) for side in ("warn", "fail"))
+    return LimitQuotes(warn, fail)

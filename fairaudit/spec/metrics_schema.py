@@ -1,0 +1,313 @@
+"""Keys of `metrics`, `simpson` and `subgroups` in a spec (pydantic). Add such a key here."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from fairaudit.metrics import OverGroups, ReferencePolicy
+from fairaudit.simpson import PairChoice, ReversalKind
+from fairaudit.spec.column_schema import StrataModel, Strict
+from fairaudit.spec.fields import (
+    KINDS,
+    Average,
+    Comparison,
+    Flag,
+    Groupings,
+    GroupingsOrNone,
+    MetricName,
+    Number,
+    Numbers,
+    ReferenceMap,
+    Text,
+    Texts,
+    Whole,
+    Words,
+    read_bound,
+    read_reversal_limit,
+)
+from fairaudit.verdict import About, OnUndefined
+
+
+class Bound(Strict):
+    """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
+
+    `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
+    """
+
+    below: Number | None = None
+    """A value strictly below it is beyond the limit. Example: `0.8`."""
+    above: Number | None = None
+    """A value strictly above it is beyond the limit. Example: `0.05`."""
+    outside: Numbers | None = None
+    """A value below the first number or above the second is beyond the limit.
+
+    Example: `[-0.05, 0.05]`.
+    """
+    significant: Flag = False
+    """The test of no disparity must reject, too: p is corrected over all tests of the gates.
+
+    Example: `true`.
+    """
+    conclusive: Flag = False
+    """The whole interval must lie beyond the limit. Example: `true`."""
+
+
+_Limit: TypeAlias = Annotated[Bound | None, BeforeValidator(read_bound)]
+
+
+class _Described(Strict):
+    """What is told of a check wherever it stands."""
+
+    name: Words | None = None
+    """What the check is called in every report. Example: `Four-fifths rule`."""
+    why: Words | None = None
+    """Why it is checked; reports say it beside the check. Example: `Company policy 12`."""
+    owner: Words | None = None
+    """Who answers for the check. Example: `people analytics`."""
+
+    @property
+    def about(self) -> About:
+        """The same as the check has it."""
+        return About(self.name or "", self.why or "", self.owner or "")
+
+
+class _Shared(Strict):
+    """What an entry of `metrics` may say, and `defaults` for all that do not."""
+
+    reference: ReferenceMap | None = None
+    """The group to compare with: a level by attribute, or a word such as `rest`, `highest`.
+
+    Examples: `rest`, `{gender: men}`.
+    """
+    by: Groupings | None = None
+    """Which groupings are looked at: a column, an intersection, a list of them, or `each`, `full`,
+    `all`.
+
+    Example: `[gender, race, gender * race]`.
+    """
+    given: Groupings | None = None
+    """Strata: the metric is taken within each. A column, a list, or a model that makes strata.
+
+    Example: `branch`.
+    """
+    of: Text | None = None
+    """The outcome it is about: label, prediction, decision, a model, score or a further number.
+
+    Example: `label`.
+    """
+    average: Average | None = None
+    """How rates are averaged over the strata of `given`: a word, or a weight for each stratum.
+
+    Examples: `pooled`, `{north: 0.4, south: 0.6}`.
+    """
+    warn: _Limit = None
+    """A value beyond this limit warns. A text, or a mapping that may ask for evidence; `none` takes
+    none of `defaults`.
+
+    Example: `"< 0.9"`.
+    """
+    fail: _Limit = None
+    """A value beyond this limit fails. A text, or a mapping that may ask for evidence; `none` takes
+    none of `defaults`.
+
+    Examples: `"< 0.8"`, `{below: 0.8, significant: true}`.
+    """
+    undefined: OnUndefined | None = None
+    """What a value that does not exist does to this check; else what the spec says.
+
+    Example: `warn`.
+    """
+
+    @property
+    def limits(self) -> dict[str, Bound]:
+        """The limits that are set, by their side: `warn`, `fail`."""
+        sides = {"warn": self.warn, "fail": self.fail}
+        return {side: bound for side, bound in sides.items() if bound is not None}
+
+
+class Metric(_Shared, _Described):
+    """A metric to report, and with a limit a check."""
+
+    metric: MetricName
+    """The metric, by its name or an alias; `fairaudit metrics` lists all.
+
+    Example: `selection_rate`.
+    """
+    id: Words | None = None
+    """The id of the check in reports and waivers, in place of the one it is given.
+
+    Example: `women_by_department`.
+    """
+    compare: Comparison | None = None
+    """How rates are compared: `gap`, `min_ratio` take the two groups farthest apart, `difference`
+    and `ratio` each group and its reference.
+
+    Examples: `gap`, `ratio`.
+    """
+    given_model: StrataModel | None = None
+    smoothing: Number | None = None
+    """People added to each outcome of each group, for `differential_fairness`.
+
+    Example: `1`.
+    """
+    concentration: Number | None = None
+    """The same for all outcomes of a group together: 1 is 1/2 for each of two. Example: `1`."""
+    alpha: Number | None = None
+    """The exponent of the generalized entropy, or of the Atkinson index. Example: `2`."""
+    utilities: dict[str, Number] | None = None
+    """What each of the four cells is worth, for expected utility.
+
+    Example: `{tp: 1, fp: 0, fn: -1, tn: 0}`.
+    """
+    controls: Texts | None = None
+    """Columns that a regression holds fixed. Example: `[branch]`."""
+    k: Whole | None = None
+    """How many neighbours are looked up, of people one by one. Example: `5`."""
+    t: Number | None = None
+    """The difference from which situation testing counts somebody, between 0 and 1.
+
+    Example: `0.3`.
+    """
+    lipschitz: Number | None = None
+    """How fast outcomes may change with distance, for `lipschitz_violations`. Example: `1`."""
+    model: Literal["pooled", "credible", "draws"] | None = None
+    """How probabilities are estimated: pooled towards attributes, credible, or given by draws.
+
+    Example: `pooled`.
+    """
+    of_class: Annotated[Text | None, Field(alias="class")] = None
+    """The class that counts as positive against all others; `macro` is the mean over classes.
+
+    Example: `macro`.
+    """
+    aggregate: OverGroups | None = None
+    """Makes one value of the comparisons of all groups. Example: `mean`."""
+    sd: Literal["pooled", "total"] | None = None
+    """Which standard deviation a standardized difference is divided by. Example: `total`."""
+    against: Text | None = None
+    """The model that the one of `of` is compared with. Example: `current`."""
+    at: Numbers | None = None
+    """Thresholds of the score: the metric is taken at each. Example: `[0.3, 0.5, 0.7]`."""
+
+
+class Defaults(_Shared):
+    """What the entries of `metrics` share, unless they say it themselves."""
+
+    owner: Words | None = None
+    """Who answers for every check that says nobody. Example: `people analytics`."""
+
+
+class Turned(Strict):
+    """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
+
+    kind: ReversalKind = ReversalKind.MOST_PEOPLE
+    """The weakest kind of reversal that crosses the limit. Example: `every_stratum`."""
+    significant: Flag = False
+    """Whether the reversal must be proven. Example: `true`."""
+
+
+_TURNED = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"kind": {"enum": KINDS}, "significant": {"type": "boolean"}},
+}
+_TurnedLimit: TypeAlias = Annotated[
+    Turned | None,
+    BeforeValidator(read_reversal_limit),
+    WithJsonSchema({"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
+]
+
+
+class Simpson(_Described):
+    """The scan for Simpson's reversals.
+
+    `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
+    of the columns are taken together on top. `simpson: false` is short for `scan: false`: none is
+    made.
+    """
+
+    scan: Flag = True
+    """Whether reversals are looked for; `simpson: false` is short for `scan: false`.
+
+    Example: `false`.
+    """
+    rates: Texts | None = None
+    """The rates whose gaps may reverse; without it, those of `metrics`.
+
+    Example: `[selection_rate]`.
+    """
+    of: Text | None = None
+    """The outcome that the rates are about. Example: `decision`."""
+    by: Texts = ["each"]
+    """The groupings whose groups are compared: columns, or `each`, `full`, `all`.
+
+    Example: `[gender]`.
+    """
+    given: GroupingsOrNone = [["all"]]
+    """What to hold fixed: columns, and lists of columns that are held fixed together; `all` is
+    each.
+
+    Example: `[branch, [branch, race]]`.
+    """
+    together: Whole = 1
+    """Up to how many columns of `given` are held fixed together. Example: `2`."""
+    search: Flag = False
+    """Whether to condition on columns that the spec does not name, too. Example: `true`."""
+    pairs: PairChoice = PairChoice.ALL
+    """Which pairs of groups are compared: all, or each group with its reference.
+
+    Example: `reference`.
+    """
+    min_gap: Number = Decimal("0.01")
+    """Smaller gaps count as none, as a share. Example: `0.02`."""
+    warn: _TurnedLimit = None
+    """The reversals that warn: true (any), a kind, or a kind that must be significant.
+
+    Examples: `adjusted`, `{kind: every_stratum, significant: true}`.
+    """
+    fail: _TurnedLimit = None
+    """The reversals that fail: true (any), a kind, or a kind that must be significant.
+
+    Example: `every_stratum`.
+    """
+
+
+class Subgroups(_Described):
+    """The search for subgroups that a rate treats unlike everybody."""
+
+    of: Text | None = None
+    """The outcome that the rates are about. Example: `decision`."""
+    over: Texts = ["all"]
+    """The columns that conditions are made of; all attributes, strata and features by default.
+
+    Example: `[gender, race]`.
+    """
+    rates: Texts | None = None
+    """The rates by which a subgroup may stand out; without it, that of `metrics`.
+
+    Example: `[selection_rate]`.
+    """
+    depth: Whole = 3
+    """How many conditions a subgroup may have. Example: `2`."""
+    min_size: Whole = 100
+    """The fewest people in the denominator of a subgroup's rate. Example: `50`."""
+    top: Whole = 10
+    """How many subgroups are listed for each rate. Example: `5`."""
+    warn: _Limit = None
+    """A divergence from everybody else beyond this limit warns. Example: `"> 0.05"`."""
+    fail: _Limit = None
+    """A divergence from everybody else beyond this limit fails.
+
+    Example: `{above: 0.1, significant: true}`.
+    """
+
+
+REFERENCES = tuple(
+    str(policy)
+    for policy in ReferencePolicy
+    if policy not in {ReferencePolicy.LEVEL, ReferencePolicy.EVERYBODY}
+)
+"""The words that name a reference policy in a spec."""

@@ -1,0 +1,223 @@
+"""`Tables`: caches group tables and evaluations, so that each is computed once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
+from fairaudit.errors import DataError
+from fairaudit.estimate import Estimate, Significance
+from fairaudit.evidence import Intervals
+from fairaudit.frozen import replace
+from fairaudit.metrics import (
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Metric,
+    PeopleCount,
+    Requirement,
+    Terms,
+    describe_group,
+    evaluate_against,
+    explain_undefined,
+)
+from fairaudit.names import quoted
+from fairaudit.posterior_draws import Draws
+from fairaudit.recode.scores import with_histogram
+
+if TYPE_CHECKING:
+    from fairaudit.recode import Cubes
+    from fairaudit.spec import MetricRequest, Spec
+
+_MOST_ABSENT = 1_000
+"""Of a grouping: codebooks of many attributes together declare millions of groups."""
+
+
+class Tables:
+    """The tables of the cubes of an audit, and the evaluations on them.
+
+    A stratum that a search found lies in a small cube of its own; every other column in `cube`.
+    """
+
+    def __init__(
+        self, cubes: Cubes, spec: Spec, cube: Cube | None = None, *, draws: Draws | None = None
+    ) -> None:
+        self.cube = cubes.cube if cube is None else cube
+        self._cubes = cubes
+        self._spec = spec
+        self.draws = draws
+        self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
+        self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
+        self._excluded: dict[Grouping, ExcludedGroups | None] = {}
+        self._evaluations: dict[object, Evaluation] = {}
+
+    def of_cube(self, cube: Cube) -> Tables:
+        """The tables of another cube with the same columns."""
+        return Tables(self._cubes, self._spec, cube, draws=self.draws)
+
+    def table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None = None
+    ) -> GroupTable:
+        """The table of a grouping, its strata and an outcome; of those who have `against`, too."""
+        key = (by, given, of, against)
+        if key not in self._tables:
+            self._tables[key] = self._make_table(by, given, of, against)
+        return self._tables[key]
+
+    def list_absent(self, by: Grouping, given: Grouping) -> tuple[Group, ...]:
+        """The groups that nobody is in, since nobody has a level that the spec declares."""
+        return () if given else self._absent_groups(by)
+
+    def _absent_groups(self, by: Grouping) -> tuple[Group, ...]:
+        keys = [self.cube.key(name) for name in by]
+        absent = {(key.name, level) for key in keys for level in key.absent}
+        if not absent:
+            return ()
+        declared = (
+            [(key.name, level) for level in (*key.absent, *key.known_levels())] for key in keys
+        )
+        groups = (group for group in product(*declared) if not absent.isdisjoint(group))
+        return tuple(islice(groups, _MOST_ABSENT))
+
+    def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
+        """The table without clusters, for what takes rows for independent."""
+        return replace(self.table(by, given, of), clusters=None)
+
+    def evaluate(
+        self,
+        metric: Metric,
+        table: tuple[Grouping, Grouping, str],
+        terms: Terms,
+        against: str | None = None,
+    ) -> Evaluation:
+        """A metric on the table of a grouping, strata and an outcome, less that of another one."""
+        key = (metric, table, against, terms)
+        if key not in self._evaluations:
+            by, strata, of = table
+            other = None if against is None else self.table(by, strata, against, of)
+            cut = self.table(by, strata, of, against)
+            if self.draws is not None and Requirement.DRAWS in metric.requirements:
+                cut = self._with_draws(cut, self.draws)
+            if isinstance(metric, PeopleCount):
+                absent = self._absent_groups(by)
+                cut = cut.with_empty(absent)
+                other = None if other is None else other.with_empty(absent)
+            self._evaluations[key] = evaluate_against(metric, cut, terms, other)
+        return self._evaluations[key]
+
+    def evaluate_request(
+        self, request: MetricRequest, by: Grouping, given: Grouping
+    ) -> Evaluation | None:
+        """What a request asks of a grouping; None with one of its controls, or no reference."""
+        controls = request.terms.parameters.controls
+        if request.terms.reference is not None and request.references.get(by) is None:
+            return None
+        if set(by) & set(controls):
+            return None
+        place = (by, (*given, *controls), request.of)
+        return self.evaluate(request.metric, place, request.terms_for(by), request.against)
+
+    def _make_table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None
+    ) -> GroupTable:
+        outcome, searched = self._outcomes[of], self._cubes.searched
+        cube = next((searched[name] for name in given if name in searched), self.cube)
+        table = replace(
+            cube.table(by, given, of, against),
+            favourable=outcome.favourable,
+            excluded=self._find_excluded(by),
+        )
+        rows = self._cubes.rows
+        if rows is not None and cube is self._cubes.cube:
+            score_column = outcome.score.value if outcome.score else None
+            table = replace(table, rows=cube.place_rows(table, rows, score_column))
+        score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
+        if score is None or not self._spec.shows_histogram(outcome):
+            return table
+        return with_histogram(table, score)
+
+    def _with_draws(self, table: GroupTable, draws: Draws) -> GroupTable:
+        """The table with the draws of its groups, by the people of their parts.
+
+        Draws of other attributes are none of its groups. Raises `DataError` for draws that lack a
+        group or an outcome.
+        """
+        if not set(table.by) <= set(draws.by):
+            return table
+        finest = self.cube.table(draws.by, (), table.of)
+        people = finest.mass[:, :, : len(table.classes)].sum(axis=(0, 1, 2)) / table.scale
+        counted = {
+            group: float(n)
+            for group, n, known in zip(finest.groups, people, finest.known, strict=True)
+            if known and n
+        }
+        if lacking := [group for group in counted if group not in draws.groups]:
+            what = f"{draws.path}: the draws lack {describe_group(lacking[0])}"
+            raise DataError(what, "name every group of the data, with the levels of the spec")
+        probability = draws.roll_up(table.groups, counted)
+        if not draws.outcomes:
+            if table.positive is None or len(table.classes) != 2:
+                what = f"{draws.path}: the draws name no outcome, and {table.of} has not two"
+                raise DataError(what, "add a column `outcome`")
+            is_positive = table.positive[: len(table.classes), None]
+            probability = np.where(is_positive, probability, 1 - probability)
+        elif unknown := [name for name in table.classes if name not in draws.outcomes]:
+            what = f"{draws.path}: the draws lack the outcome {quoted(unknown[0])} of {table.of}"
+            raise DataError(what, f"they have {', '.join(draws.outcomes)}")
+        else:
+            probability = probability[:, [draws.outcomes.index(name) for name in table.classes]]
+        return replace(table, draws=probability)
+
+    def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
+        """The groups of a grouping that are too small a share of all, whatever the strata."""
+        rule = self._spec.exclude_below
+        if by not in self._excluded:
+            self._excluded[by] = None if rule is None else self.cube.find_excluded(by, rule)
+        return self._excluded[by]
+
+
+def list_places(
+    requests: Iterable[MetricRequest], *, everybody: bool = False
+) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
+    """Every grouping and conditioning of every request; a column never conditions on itself.
+
+    With `everybody` the grouping without a column comes first: everybody is one group.
+    """
+    for request in requests:
+        for given in request.given:
+            for by in ((), *request.by) if everybody else request.by:
+                if not set(by) & set(given):
+                    yield request, by, given
+
+
+def list_rates(metric: Metric) -> list[GroupMetric]:
+    """The rates behind a metric, those that are listed."""
+    if isinstance(metric, GroupMetric):
+        return [metric]
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    return [rate for rate, _ in parts if rate.listed]
+
+
+def write_estimate(
+    evaluation: Evaluation,
+    z: int,
+    w: int,
+    intervals: Intervals,
+    significance: Significance | None = None,
+) -> Estimate:
+    """A value as it is listed, with a reason where there is none; only checks need it exact.
+
+    The `intervals` are those of the whole evaluation.
+    """
+    value = float(evaluation.value[z, w])
+    error = 0.0
+    if evaluation.error is not None:
+        error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
+    reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
+    estimate = intervals.estimate(value, z, w)
+    return replace(estimate, significance=significance, reason=reason, error=error)

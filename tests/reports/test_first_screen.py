@@ -1,0 +1,179 @@
+"""The first screen: at most fifty lines, what decides it, and nothing that is suppressed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import hostile
+import polars as pl
+import pytest
+from report_cases import NAMES, sample
+from rich.cells import cell_len
+from test_reports import GOLDENS, stable
+
+import fairaudit
+from fairaudit.report import comment, first_screen, terminal
+from fairaudit.report.blocks import Table
+from fairaudit.report.pictures import Interval, Intervals, Rule
+from fairaudit.report.text_pictures import draw
+from fairaudit.result import Answer, AuditResult
+
+
+def printed(result: AuditResult, columns: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = io.StringIO()
+    terminal.print_answers([Answer("spec.yaml", None, result)], stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_screens(
+    name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = sample(name)
+    text = printed(result, 80, monkeypatch)
+    golden(GOLDENS / f"{name}.screen.txt", stable(text, result))
+    for columns in (40, 80, 200):
+        lines = printed(result, columns, monkeypatch).splitlines()
+        assert max(map(cell_len, lines)) <= columns
+        assert len(lines) <= first_screen.MOST_LINES or columns == 40
+
+
+def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Selected: 30 and 60 of 100 in each part; names of thirty letters take a line of their own."""
+    long_names = ("Applicants of the first region", "Applicants of the other region")
+    rows = [
+        (name, sex, "no such attribute has a level", int(number < selected))
+        for name, selected in zip(long_names, (30, 60), strict=True)
+        for sex in ("women of any age and any region", "men of any age and of any region")
+        for number in range(100)
+    ]
+    people = pl.DataFrame(rows, schema=["region", "sex", "third", "y"], orient="row")
+    spec = {
+        "columns": {"protected": ["region", "sex", "third"], "decision": "y"},
+        "metrics": [{"metric": "impact_ratio", "by": ["region", "region * sex * third"]}],
+    }
+    result = fairaudit.audit(spec, people)
+    for columns in (40, 80, 200):
+        lines = printed(result, columns, monkeypatch).splitlines()
+        assert max(map(cell_len, lines)) <= columns
+        assert len(lines) <= first_screen.MOST_LINES or columns == 40
+    text = printed(result, 200, monkeypatch)
+    start = text.index("Impact ratio of the decision by region, to the highest group")
+    first = [line.split() for line in text[start:].splitlines()[1:4]]
+    assert first[1][4:8] == ["region", "60/200", "30.0", "%"]
+    assert first[1][8] == "0.500"
+    assert first[2][5:9] == ["120/200", "60.0", "%", "1.000"]
+    text = printed(result, 80, monkeypatch)
+    apart = text[text.index("by region × sex × third, to") :].splitlines()
+    assert apart[4].endswith("has a level")
+    assert apart[5].split()[:4] == ["30/100", "30.0", "%", "0.500"]
+    markdown = comment.head(result)
+    captions = [block.caption for block in markdown if isinstance(block, Table)]
+    assert "the widest gaps to a reference group, significant ones first" in text
+    assert "Impact ratio of the decision by region, to the highest group" in captions
+
+
+def test_a_comment_has_the_first_tables_and_says_how_many_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four attributes have 15 subsets."""
+    names = [f"a{at}" for at in range(4)]
+    people = pl.DataFrame({name: [str(row >> at & 1) for row in range(160)]
+                           for at, name in enumerate(names)}
+                          | {"y": [row % 3 // 2 for row in range(160)]})  # fmt: skip
+    spec = {"columns": {"protected": names, "decision": "y"},
+            "metrics": [{"metric": "impact_ratio", "by": "all"}]}  # fmt: skip
+    result = fairaudit.audit(spec, people)
+    blocks = comment.head(result)
+    ratios = [block for block in blocks if isinstance(block, Table) and "ratio" in block.caption]
+    assert len(ratios) == 6
+    assert any(
+        getattr(block, "text", "") == "9 more tables of comparisons below." for block in blocks
+    )
+    text = printed(result, 80, monkeypatch)
+    shown = text.count("Impact ratio of")
+    assert f"{15 - shown} more tables of comparisons: --full" in text
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
+
+
+def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = pl.DataFrame({"g": [f"g{at % 40}" for at in range(4000)],
+                           "y": [int(at // 40 < at % 40 + 30) for at in range(4000)]})  # fmt: skip
+    spec = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": "impact_ratio"}
+    text = printed(fairaudit.audit(spec, people), 80, monkeypatch)
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
+    assert "more groups" in text
+
+
+def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first in full, the rest as headlines, and how many there are."""
+    rows = pl.DataFrame({
+        f"a{bit}": [str(number >> bit & 1) for number in range(64) for _ in range(4)]
+        for bit in range(6)
+    } | {"y": [int(number % 7 < 3 + at) for number in range(64) for at in range(4)]})  # fmt: skip
+    spec = {
+        "columns": {
+            "protected": [f"a{bit}" for bit in range(6)],
+            "decision": {"column": "y", "positive": 1},
+        },
+        "metrics": [{"metric": "demographic_parity_ratio", "by": "all", "fail": "< 0.999"}],
+    }
+    result = fairaudit.audit(spec, rows)
+    failed = sum(finding.status == "fail" for finding in result.findings)
+    assert failed > 20
+    text = printed(result, 80, monkeypatch)
+    assert len(text.splitlines()) <= first_screen.MOST_LINES
+    assert text.count("\nerror[") == first_screen.MOST_HEADLINES
+    assert f"and {failed - first_screen.MOST_HEADLINES} more checks: --full" in text
+    assert text.count("= who:") >= 1
+
+
+def test_names_from_data_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = printed(hostile.audited(tmp_path), 80, monkeypatch)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
+
+
+def test_long_names_stand_above_their_intervals() -> None:
+    names = [f"Native Hawaiian or other Pacific Islander {number} × female" for number in (1, 2)]
+    rows = [
+        Interval(name, value, value - 0.1, value + 0.1, text=f"{value:.0%}", strong=True)
+        for name, value in zip(names, (0.3, 0.6), strict=True)
+    ]
+    lines = draw(Intervals("selection rate", rows, [Rule(0.5, label="fail 50 %")]), 80)
+    texts = ["".join(cell.text for cell in line.cells) for line in lines]
+    assert "selection rate, female" in texts[0]
+    assert "fail 50 %" in texts[0]
+    assert [text.strip() for text in texts[1:-1:2]] == [name.split(" ×")[0] for name in names]
+    assert all("●" in text for text in texts[2::2])
+    assert texts[-1].strip() == "● who is compared, ─ interval, ┊ limit"
+    assert max(map(len, texts)) <= 80
+
+
+def test_a_picture_has_its_ends_and_its_limit_where_they_are() -> None:
+    rows = [Interval("a", 0.0, 0.0, 0.25), Interval("b", 1.0, 0.75, 1.0)]
+    lines = draw(Intervals("rate", rows, [Rule(0.5, label="x")]), 80)
+    first, second = ("".join(cell.text for cell in line.cells)[8:] for line in lines[1:-1])
+    assert first.startswith("○")
+    assert second.rstrip().endswith("○")
+    assert first.index("┊") == second.index("┊") == pytest.approx(len(second) / 2, abs=1)
+    legend = "".join(cell.text for cell in lines[-1].cells)
+    assert legend.strip() == "○ value, ─ interval, ┊ limit"
+
+
+def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = pl.DataFrame({"a": ["x", "y"] * 200, "y": [1, 0, 0, 0] * 100})
+    spec = {
+        "columns": {"protected": ["a"], "decision": {"column": "y", "positive": 1}},
+        "metrics": ["selection_rate"],
+    }
+    assert "significant ones first" in printed(fairaudit.audit(spec, rows), 80, monkeypatch)
+    text = printed(fairaudit.audit({**spec, "suppress_below": 5}, rows), 80, monkeypatch)
+    assert "none of them significant" not in text
