@@ -80,8 +80,8 @@ def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
     Version 2 of counts had a list for each kind of sum, a column alone as a text, and no class of a
     plan said which it is.
     """
-    tree = msgspec.json.decode(document)
     try:
+        tree = msgspec.json.decode(document)
         plan = tree["plan"]
         if "sums" not in plan["adding"]:
             adding = plan["adding"]
@@ -93,9 +93,9 @@ def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
             if part is not None:
                 name = next(name for member, name in _CLASS_WITH.items() if member in part)
                 part.setdefault("type", name)
-    except (LookupError, TypeError, AttributeError, StopIteration) as error:
-        raise ValueError("no plan of counts") from error
-    return msgspec.convert(tree, cls, dec_hook=_read_fraction)
+        return msgspec.convert(tree, cls, dec_hook=_read_fraction)
+    except (msgspec.MsgspecError, LookupError, TypeError, AttributeError, StopIteration) as error:
+        raise ValueError(f"no {cls.__name__.lower()}: {error}") from error
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
