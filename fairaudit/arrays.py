@@ -1,4 +1,4 @@
-"""Type aliases of arrays (`Ints`, `Floats`, `Marks`) and of groups and groupings."""
+"""Type aliases of arrays and groups; `map_blocks`: computing block by block."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.recode import Cubes
 from fairaudit.recode.left_out import LeftOut
-from fairaudit.recode.levels import Alike
+from fairaudit.recode.suspicious_levels import Alike
 from fairaudit.spec import Spec
 from fairaudit.tables import Searches, Tables
 from fairaudit.verdict import (

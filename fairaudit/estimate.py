@@ -1,4 +1,4 @@
-"""`Estimate`: a number with its state, its counts and its interval."""
+"""`Estimate`: a number with its state, counts and interval, and which of them publication hides."""
 
 from __future__ import annotations
 

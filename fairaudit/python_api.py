@@ -12,7 +12,7 @@ from fairaudit.engine.frames import Column
 from fairaudit.errors import UsageError, check_type
 from fairaudit.pipeline import audit
 from fairaudit.question import DataLike, SpecLike
-from fairaudit.recode.levels import canonical
+from fairaudit.recode.suspicious_levels import canonical
 from fairaudit.result import AuditResult, FailOn
 
 _ROLES = {

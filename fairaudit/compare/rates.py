@@ -26,7 +26,7 @@ from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 
 RateKey: TypeAlias = tuple[
     str, str, frozenset[tuple[str, str]], frozenset[tuple[str, str]], str, int
@@ -248,7 +248,7 @@ def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
     table = counts.astype(np.float64)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     name, p = "χ²", float(contingency.chi_square(table)[2])
-    if expected.min() < EXPECTED:
+    if expected.min() < LEAST_EXPECTED:
         if table.sum() >= MOST_DEALT:
             return None, _TOO_FEW
         if len(shares) > MOST_PERMUTED:

@@ -1,4 +1,4 @@
-"""Lazy frames of files: batches of one schema, so that one scan reads them."""
+"""Polars route over files: counts batches of one schema in one scan, finds the first bad row."""
 
 from __future__ import annotations
 

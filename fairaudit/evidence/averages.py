@@ -13,7 +13,7 @@ from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import compare_means
 from fairaudit.evidence.pair_tests import correct_over_pairs
-from fairaudit.evidence.significance import SideTest, Statistic, Tests, find_test_key
+from fairaudit.evidence.records import SideTest, Statistic, Tests, find_test_key
 from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_GROUP,

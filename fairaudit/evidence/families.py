@@ -13,7 +13,7 @@ import numpy as np
 from fairaudit.arrays import Floats, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence.method_names import has_direct_test
-from fairaudit.evidence.significance import CorrectedTests, IsBeyond, TestKey, Tests
+from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.frozen import Frozen, field, replace

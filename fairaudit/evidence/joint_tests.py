@@ -25,7 +25,7 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_of_pairs,
 )
-from fairaudit.evidence.significance import (
+from fairaudit.evidence.records import (
     IsBeyond,
     JointTest,
     PairFilter,
@@ -38,7 +38,7 @@ from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, T
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest
 from fairaudit.stats import contingency, means, multiplicity
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 
 MOST_PERMUTED = 300
 """Of more groups than that no people are dealt out anew: χ² is judged by its exact moments."""
@@ -72,7 +72,7 @@ def compare_classes(
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
-    few = _expect_counts(kept) < EXPECTED
+    few = _expect_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
         return _compare_two_groups(kept, inference, weighted=weighted, exact=bool(few.any()))
     name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)

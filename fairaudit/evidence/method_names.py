@@ -9,9 +9,9 @@ from fairaudit.metrics.folds import MAX, MEAN, MIN, REMAINDER
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 
-_FEW = f"where a count below {EXPECTED} is expected"
+FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected"
 _FEW_GROUPS = (
     "beside groups in which fewer than 5 are expected, that of the others and of every pair "
     "(z or Fisher), corrected for both"
@@ -30,7 +30,7 @@ _INTERVALS = {
 """Of a value by itself, by its kind; a formula names its own."""
 
 _TESTS = {
-    ValueKind.SHARE: (f"z, or Fisher {_FEW}", f"χ²; {_FEW_GROUPS}"),
+    ValueKind.SHARE: (f"z, or Fisher {FEW_EXPECTED}", f"χ²; {_FEW_GROUPS}"),
     ValueKind.MEAN: ("Welch (Student on request)", f"Welch's F; {_SMALL_GROUPS}"),
     ValueKind.RANKS: ("Mann–Whitney", "Mann–Whitney"),
     ValueKind.CLASSES: ("G", "G"),

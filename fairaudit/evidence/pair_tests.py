@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.evidence.significance import IsBeyond, PairFilter, Tests
+from fairaudit.evidence.records import IsBeyond, PairFilter, Tests
 from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest
 from fairaudit.stats import contingency, means, multiplicity, proportions, ranks
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 """The p-values of no difference between groups, by two arrays of indices; which are exact."""
@@ -120,7 +120,7 @@ def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints
 def _expects_few(a: Ints, n: Ints, c: Ints, m: Ints) -> Marks:
     """Where a count below 5 is expected, by integers: shares in floats put 5 itself below 5."""
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
-    return np.asarray(fewer * np.minimum(n, m) < EXPECTED * (n + m))
+    return np.asarray(fewer * np.minimum(n, m) < LEAST_EXPECTED * (n + m))
 
 
 def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:

@@ -18,7 +18,7 @@ from fairaudit.json_marks import Member
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 
 _NEAR = 1e-12
 
@@ -118,7 +118,7 @@ def count_people_affected(
         ratio=a * m / (c * n) if c else math.nan,
         below=to_limit is not None,
         flips=Fraction(a, n) < Fraction(c, m) and Fraction(a + 1, n) > Fraction(c - 1, m),
-        large=bool(contingency.smallest_expected(*shares) >= EXPECTED),
+        large=bool(contingency.smallest_expected(*shares) >= LEAST_EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
         limit_of=None if allowed is None else allowed.of,

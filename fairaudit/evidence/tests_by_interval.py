@@ -13,7 +13,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats
 from fairaudit.evidence.clustered_inference import is_clustered
-from fairaudit.evidence.significance import TestKey, Tests
+from fairaudit.evidence.records import TestKey, Tests
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, TableMetric
 from fairaudit.metrics.folds import MEAN

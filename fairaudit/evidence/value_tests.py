@@ -24,7 +24,7 @@ from fairaudit.evidence.pair_tests import (
     name_share_test,
     smallest_p_to_extreme,
 )
-from fairaudit.evidence.significance import (
+from fairaudit.evidence.records import (
     IsBeyond,
     PairFilter,
     SideTest,

@@ -14,6 +14,7 @@ import numpy as np
 from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.frozen import replace
 from fairaudit.metrics.aggregate import aggregate_groups
+from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import (
@@ -41,7 +42,6 @@ from fairaudit.metrics.people_counts import PeopleCount
 from fairaudit.metrics.rates import NOT_SELECTED_RATE
 from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.retabulate import cut_at, one_against_rest
-from fairaudit.metrics.standardization import average_to_reference, bare_average, common_average
 from fairaudit.metrics.table_metrics import TableMetric
 from fairaudit.metrics.terms import NO_GROUP, Reference, ReferencePolicy, Terms
 

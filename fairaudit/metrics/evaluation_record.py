@@ -11,7 +11,7 @@ import numpy as np
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.frozen import Frozen, replace
 from fairaudit.memoize import memoize
-from fairaudit.metrics.average import StratifiedAverages
+from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.formulas import Macro, Mean, Rate

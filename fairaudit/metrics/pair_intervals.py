@@ -100,7 +100,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     if interval is None or not (first.binomial and second.binomial):
         return interval
     sides = (*first.sample, *second.sample)
-    few = contingency.smallest_expected(*sides) < contingency.EXPECTED
+    few = contingency.smallest_expected(*sides) < contingency.LEAST_EXPECTED
     ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
     low, high = (np.where(few, score, log) for score, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")

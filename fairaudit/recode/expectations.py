@@ -13,7 +13,7 @@ from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mea
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.recode.axes import Axis
-from fairaudit.recode.levels import listing
+from fairaudit.recode.suspicious_levels import listing
 from fairaudit.spec import Expected, MissingPolicy, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")

@@ -16,7 +16,7 @@ from fairaudit.notice import Notice
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import canonical, listing, notice_oddities, notice_totals
+from fairaudit.recode.suspicious_levels import canonical, listing, notice_oddities, notice_totals
 from fairaudit.spec import (
     ABSENT,
     BETWEEN,

@@ -28,7 +28,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.metrics import describe_group
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
-from fairaudit.recode.levels import is_value, listing, lookalike
+from fairaudit.recode.suspicious_levels import is_value, listing, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 
 Codes = NDArray[np.int32]

@@ -16,7 +16,13 @@ from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
 from fairaudit.plan_builder import is_positive
 from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
-from fairaudit.recode.levels import canonical, is_like_missing, is_value, listing, lookalike
+from fairaudit.recode.suspicious_levels import (
+    canonical,
+    is_like_missing,
+    is_value,
+    listing,
+    lookalike,
+)
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 

@@ -1,4 +1,4 @@
-"""Formats numbers, p-values, intervals, groups and lists in words: all rounding."""
+"""Formats numbers, p-values, intervals, groups and lists in words: the rule of rounding."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress, groupby
 
 from fairaudit import names
+from fairaudit.evidence.method_names import FEW_EXPECTED
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
@@ -152,7 +153,7 @@ def legend(result: AuditResult) -> Paragraph:
         "denominator of the rate; diff. (points) and ratio: to the group marked as reference, the "
         f"declared one or else the largest; {level}: the interval (Wilson's for a share) of each "
         "group by itself; p: of no difference to the reference, by a z test, or by Fisher's exact "
-        "test (F) where a count below 5 is expected, with * where it is below "
+        f"test (F) {FEW_EXPECTED}, with * where it is below "
         f"{result.provenance.inference.alpha:g} corrected over its own table "
         f"({numbers.correction(result.provenance.inference)}); a check's p-value is corrected "
         "over the checks; "

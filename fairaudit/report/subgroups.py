@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit import names
+from fairaudit.evidence.method_names import FEW_EXPECTED
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
@@ -17,7 +18,7 @@ from fairaudit.verdict import SubgroupCheck
 _ABOUT = (
     "of all: share of everybody in the denominator, people of unknown group included; diff.: "
     "points more or less than everybody, the subgroup itself included; {p}: of the test against "
-    "all others (z, or Fisher's exact test, F, where a count below 5 is expected), {corrected}. "
+    f"all others (z, or Fisher's exact test, F, {FEW_EXPECTED}), {{corrected}}. "
     "Ordered by the end of the interval that is nearest to no difference. Below a subgroup stand "
     "the groups of one condition less, with their own differences: one that diverges in the same "
     "direction explains the subgroup if it diverges by as much, or if the subgroup does not differ "

@@ -1,4 +1,4 @@
-"""`AuditResult`: rows, findings, provenance; the rule of verdict and exit code."""
+"""`AuditResult`: rows, findings, provenance; verdict, exit code, and the version of its JSON."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from fairaudit import names
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.frozen import Frozen, field, replace
-from fairaudit.recode.levels import canonical
+from fairaudit.recode.suspicious_levels import canonical
 from fairaudit.scaffold.roles import (
     MOST_GROUPS,
     Candidate,

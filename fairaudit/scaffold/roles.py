@@ -9,7 +9,7 @@ from enum import StrEnum
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.frozen import Frozen
 from fairaudit.provenance import today
-from fairaudit.recode.levels import canonical, is_like_missing
+from fairaudit.recode.suspicious_levels import canonical, is_like_missing
 
 MOST_GROUPS = 50
 """More levels than that are hardly groups of people."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit import names
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.provenance import today
-from fairaudit.recode.levels import is_like_missing, is_like_unknown
+from fairaudit.recode.suspicious_levels import is_like_missing, is_like_unknown
 from fairaudit.scaffold.choices import OUTCOMES, Choices, find_column, find_positive
 from fairaudit.scaffold.roles import (
     Candidate,

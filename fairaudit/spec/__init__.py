@@ -33,6 +33,15 @@ from fairaudit.spec.column_model import (
 )
 from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.faults import validate
+from fairaudit.spec.from_data import (
+    Cut,
+    Quantile,
+    apply_cuts,
+    apply_models,
+    needed_quantiles,
+    search_spec,
+    spec_to_fit,
+)
 from fairaudit.spec.model import (
     RESERVED,
     CsvFormat,
@@ -44,15 +53,6 @@ from fairaudit.spec.model import (
 )
 from fairaudit.spec.overrides import apply_settings, refuse_settings
 from fairaudit.spec.profile_files import add_profile
-from fairaudit.spec.resolved import (
-    Cut,
-    Quantile,
-    apply_cuts,
-    apply_models,
-    needed_quantiles,
-    search_spec,
-    spec_to_fit,
-)
 from fairaudit.spec.text import Text
 
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")

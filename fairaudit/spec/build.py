@@ -22,7 +22,7 @@ from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
-from fairaudit.spec.scans import read_scan, read_search
+from fairaudit.spec.searches import read_scan, read_search
 from fairaudit.spec.text import (
     Document,
     Draft,

@@ -1,4 +1,4 @@
-"""The shares at which a count of people becomes improbable, by sums of binomial probabilities.
+"""Inverse binomial tails without SciPy, for the exact interval of a share (Clopper–Pearson).
 
 Those that are at most as far out as `h` of `n` make a sum of positive numbers, of the probability
 of `h` itself and a few ratios, so that its inverse is found to the last digits without SciPy, which

@@ -1,4 +1,4 @@
-"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutation.
+"""Tests of contingency tables: z, Fisher, χ², G, McNemar; `LEAST_EXPECTED`: below it, exact.
 
 As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
 p-value: it is NaN.
@@ -17,7 +17,7 @@ from fairaudit.stats import mover
 from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known
 
-EXPECTED = 5
+LEAST_EXPECTED = 5
 """Where a smaller count is expected in a cell, a test that counts tables takes the place of z."""
 
 DRAWS = 9999

@@ -1,4 +1,4 @@
-"""Suppression: rows and findings without hidden numbers. Redact a new field here."""
+"""Suppression: rows and findings without hidden numbers; fields are marked at their class."""
 
 from __future__ import annotations
 

@@ -21,8 +21,12 @@ from fairaudit.result import LatticeRow, Searched
 from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables import Searches
+from fairaudit.tables.check_notices import (
+    warn_of_few_people,
+    warn_of_impossible_gates,
+    warn_of_turned_gaps,
+)
 from fairaudit.tables.evaluation_cache import Tables, list_rates
-from fairaudit.tables.gates import warn_of_few_people, warn_of_impossible_gates, warn_of_turned_gaps
 from fairaudit.tables.request_limits import has_room_for_lattice, write_weight_notices
 from fairaudit.tables.row_notices import write_row_notices
 from fairaudit.verdict import AnyCheck, Check

@@ -27,7 +27,7 @@ from fairaudit.metrics import (
     find_group,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES
-from fairaudit.stats.contingency import EXPECTED
+from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.verdict.checks import NEAR, Check
 from fairaudit.verdict.findings import NotEvaluated
 
@@ -288,7 +288,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
-    large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), EXPECTED))
+    large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), LEAST_EXPECTED))
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)
         among_large = evaluate_against(evaluation.metric, first, large, second)
@@ -307,7 +307,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
                 f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "
-                f"where {EXPECTED} of every outcome are expected: smaller groups hide it"
+                f"where {LEAST_EXPECTED} of every outcome are expected: smaller groups hide it"
             )
             left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
     return left_open

@@ -12,7 +12,7 @@ from fairaudit import inputs, names
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
 from fairaudit.frozen import Frozen
-from fairaudit.recode.levels import is_like_missing, is_like_total, is_like_unknown
+from fairaudit.recode.suspicious_levels import is_like_missing, is_like_total, is_like_unknown
 
 MOST = 20_000_000
 """So many bytes a published table may have."""

@@ -13,7 +13,7 @@ Row = Mapping[str, str | None]
 Name = frozenset[tuple[str, str]]
 """A subgroup by its conditions."""
 
-EXPECTED = 5
+LEAST_EXPECTED = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def test(a: int, n: int, c: int, m: int) -> float:
     hits, misses = a + c, n + m - a - c
     if not hits or not misses:
         return 1.0
-    if Fraction(min(hits, misses) * min(n, m), n + m) < EXPECTED:
+    if Fraction(min(hits, misses) * min(n, m), n + m) < LEAST_EXPECTED:
         return float(stats.fisher_exact([[a, n - a], [c, m - c]]).pvalue)
     table = [[a, n - a], [c, m - c]]
     return float(stats.chi2_contingency(table, correction=False).pvalue)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.cube import Floats, GroupTable, Marks
 from fairaudit.frozen import Frozen, replace
-from fairaudit.metrics.average import (
+from fairaudit.metrics.average_arrays import (
     StratifiedAverages,
     average_exactly,
     average_strata,

@@ -1,4 +1,4 @@
-"""Averages over strata, computed on arrays: rates with the same weights for both sides.
+"""Arithmetic of averages over strata: rates with the same weights for both sides.
 
 Weights count people in the rate's own denominator (negatives for a false positive rate), and only
 in strata where both sides have somebody: there the comparison can be made at all.
