@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cache
 from inspect import cleandoc
 
 from fairaudit.codec.values import Schema
 from fairaudit.result import SCHEMA_VERSION
 
-DEFINITIONS: dict[str, Schema] = {}
-"""The schemas of rows by their names."""
+DEFINITIONS: dict[str, Callable[[], Schema]] = {}
+"""What describes the rows of a class, by the name of its schema."""
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 
@@ -93,17 +93,22 @@ def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
 
 def root(name: str, about: str, documents: Schema) -> Schema:
     """A whole schema with all that its documents refer to: its dialect, its id, what it is of."""
-    definitions: dict[str, Schema] = {}
-    while missing := _references([documents, definitions]) - definitions.keys():
-        definitions |= {name: DEFINITIONS[name] for name in sorted(missing)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairaudit:schema:{name}:{SCHEMA_VERSION}",
         "title": f"fairaudit {name}",
         "description": about,
         **documents,
-        "$defs": definitions,
+        "$defs": definitions_of(documents),
     }
+
+
+def definitions_of(schema: Schema) -> dict[str, Schema]:
+    """All that a schema refers to, by name."""
+    definitions: dict[str, Schema] = {}
+    while missing := _references([schema, definitions]) - definitions.keys():
+        definitions |= {name: DEFINITIONS[name]() for name in sorted(missing)}
+    return definitions
 
 
 def _references(schema: object) -> set[str]:
