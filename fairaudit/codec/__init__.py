@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -31,17 +32,11 @@ _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 
 
-class Head(Frozen):
+class Writer(Frozen):
     """What a document is: `schema_version` is the major and minor version of this format."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
-
-
-class Writer(Frozen):
-    """What a document is, and the version of the tool that wrote it; a result says that itself."""
-
-    head: Annotated[Head, FLAT] = Head()
     version: Annotated[str, Member("tool.version")] = field(default_factory=version)
 
 
@@ -57,7 +52,8 @@ class Result(Frozen):
 
     result: Annotated[AuditResult, FLAT]
     asked: Annotated[Asked | None, RARE] = None
-    head: Annotated[Head, FLAT] = Head()
+    # The version of the tool is in the provenance.
+    writer: Annotated[Writer, Member("*", without="version")] = field(default_factory=Writer)
 
 
 class Failure(Frozen):
@@ -138,8 +134,7 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
         return write(_document_of(answers[0].found, questions[0]))
-    codes = [answer.exit_code for answer in answers]
-    counted = {str(code): codes.count(code) for code in sorted(set(codes))}
+    counted = Counter(str(code) for code in sorted(answer.exit_code for answer in answers))
     listed = tuple(
         ListedAnswer(question, answer.exit_code, _document_of(answer.found))
         for question, answer in zip(questions, answers, strict=True)

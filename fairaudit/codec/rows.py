@@ -26,13 +26,15 @@ _NO_MARK = Member()
 
 
 class Members(NamedTuple):
-    """How a value is added to an object as some of its members, read from it, and described."""
+    """The members of a field: read from an object, described, and added by a Python statement.
 
-    add: Callable[[Tree, Any], None]
+    In that `{0}` is the name of the field, behind which those of the objects that it `uses` end.
+    """
+
     read: Callable[[Tree], Any]
     describe: Callable[[], Schema]
-    statement: str = "add_{0}(tree, row.{0})"
-    argument: object = None
+    uses: dict[str, Any]
+    statement: str = "add_{0}({tree}, row.{0})"
 
 
 class Row:
@@ -62,8 +64,8 @@ class Row:
         """Adds the members of a row to an object: a function of a statement for each, compiled."""
         lines, names = ["def add(tree, row):"], dict[str, Any]()
         for name, members in self.members.items():
-            names |= {f"add_{name}": members.add, f"argument_{name}": members.argument}
-            lines.append(members.statement.format(name))
+            names |= {f"{use}_{name}": value for use, value in members.uses.items()}
+            lines.append(members.statement.format(name, tree="tree"))
         exec("\n ".join(lines), names)  # noqa: S102  # of names of fields and members alone
         add: Callable[[Tree, Any], None] = names["add"]
         return add
@@ -77,22 +79,27 @@ class Row:
     def read(self, tree: Tree) -> Any:
         """The row in an object; raises `Unreadable` where it contradicts itself."""
         values.check_object(tree)
-        members, names = self.members, field_names(self.cls)
-        stored = {name: members[name].read(tree) for name in names if name in members}
+        fields_of, derived = self._readers
+        stored = {name: read(tree) for name, read in fields_of}
         try:
             row = self.cls(**stored)
-            for fault in row.contradictions() if hasattr(row, "contradictions") else ():
+            for fault in row.contradictions() if hasattr(self.cls, "contradictions") else ():
                 raise fault
         except AssertionError as error:  # a ledger
             raise Unreadable("does not add up") from error
         except Unreadable as fault:
             refuse(tree, fault.why, fault.path)
-        for name, member in members.items():
-            if name not in names:
-                follows: Tree = {}
-                member.add(follows, getattr(row, name))
-                _refuse_other(tree, follows)
+        if derived is not None:
+            _refuse_other(tree, derived.write(row))
         return row
+
+    @cached_property
+    def _readers(self) -> tuple[list[tuple[str, Callable[[Tree], Any]]], Row | None]:
+        """What reads the fields, and the row of the properties, which follow from them."""
+        names, members = field_names(self.cls), self.members
+        derived = " ".join(name for name in members if name not in names)
+        stored = [(name, members[name].read) for name in names if name in members]
+        return stored, row_of(self.cls, only=derived) if derived else None
 
     def describe(self) -> Schema:
         """The schema of such an object."""
@@ -158,22 +165,18 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
         return maybe(kind) if NoneType in arguments else kind
     if origin is not None:
         return values.named(kind_of(arguments[1]), pairs=False)
-    return _kind_of_class(hint, mark)
-
-
-def _kind_of_class(cls: Any, mark: Member) -> Kind:
-    if cls in values.KINDS:
-        return values.KINDS[cls]
-    if cls is int:
+    if hint is int:
         return values.integer(mark.least)
+    if mark.only:
+        row = row_of(hint, only=mark.only)
+        return Kind(row.write, row.read, row.describe())
+    return values.KINDS.get(hint) or _kind_of_class(hint)
+
+
+def _kind_of_class(cls: Any) -> Kind:
     if cls in {Decimal, Fraction}:
         return values.exact(cls)
-    if issubclass(cls, Enum):
-        return values.choice(cls)
-    if mark.only:
-        row = row_of(cls, only=mark.only)
-        return Kind(row.write, row.read, row.describe())
-    return reference_to(cls)
+    return values.choice(cls) if issubclass(cls, Enum) else reference_to(cls)
 
 
 def _kind_of_union(classes: list[Any]) -> Kind:
@@ -213,9 +216,10 @@ def _members_of(cls: Any, name: str, hint: Any, field: FieldInfo | None) -> Memb
 def _within(members: Members, name: str) -> Members:
     """The same in an object within."""
     return Members(
-        lambda tree, value: members.add(tree.setdefault(name, {}), value),
         lambda tree: read_member(tree, name, members.read),
         lambda: object_of({name: members.describe()}, {name}),
+        members.uses,
+        members.statement.replace("{tree}", f"{{tree}}.setdefault({name!r}, dict())"),
     )
 
 
@@ -230,17 +234,12 @@ def _plain(name: str, hint: Any, mark: Member) -> Members:
 
 def _member(name: str, kind: Kind) -> Members:
     """One member."""
-
-    def add(tree: Tree, value: Any) -> None:
-        tree[name] = kind.write(value)
-
-    written = "row.{0}" if kind.write is values.unchanged else "argument_{0}(row.{0})"
+    written = "row.{0}" if kind.write is values.unchanged else "write_{0}(row.{0})"
     return Members(
-        add,
         lambda tree: read_member(tree, name, kind.read),
         lambda: object_of({name: kind.schema}, {name}),
-        f"tree[{name!r}] = {written}",
-        kind.write,
+        {"write": kind.write},
+        f"{{tree}}[{name!r}] = {written}",
     )
 
 
@@ -251,7 +250,7 @@ def _flat(hint: Any, mark: Member) -> Members:
     classes = _without_none(hint)
     row = OneOf(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
     if NoneType not in get_args(hint):
-        return Members(row.add, row.read, row.describe)
+        return Members(row.read, row.describe, {"add": row.add})
 
     def read(tree: Tree) -> Any:
         state = read_member(tree, "state", STATE.read)
@@ -260,34 +259,34 @@ def _flat(hint: Any, mark: Member) -> Members:
     def add(tree: Tree, value: Any) -> None:
         row.add(tree, Estimate(math.nan) if value is None else value)
 
-    return Members(add, read, row.describe)
+    return Members(read, row.describe, {"add": add})
 
 
 def _record() -> Members:
     """The names of a record of the catalogue."""
     row = row_of(MetricName)
-    return Members(
-        lambda tree, record: row.add(tree, name_record(record)),
-        lambda tree: find_record(row.read(tree)),
-        row.describe,
-    )
+
+    def add(tree: Tree, record: Metric) -> None:
+        row.add(tree, name_record(record))
+
+    return Members(lambda tree: find_record(row.read(tree)), row.describe, {"add": add})
 
 
 def _rare(members: Members, field: FieldInfo) -> Members:
     """The same, left out where the field has its default."""
     names, default, make = members.describe()["properties"], field.default, field.default_factory
 
-    def add(tree: Tree, value: Any) -> None:
-        if value != default:
-            members.add(tree, value)
-
     def read(tree: Tree) -> Any:
         if not names.keys().isdisjoint(tree):
             return members.read(tree)
         return default if make is NODEFAULT else make()
 
-    statement = "if row.{0} is not argument_{0}: add_{0}(tree, row.{0})"
-    return Members(add, read, lambda: members.describe() | {"required": []}, statement, default)
+    return Members(
+        read,
+        lambda: members.describe() | {"required": []},
+        {**members.uses, "default": default},
+        "if row.{0} != default_{0}: " + members.statement,
+    )
 
 
 def _number(name: str, *, is_stated: bool, is_optional: bool) -> Members:
@@ -322,7 +321,7 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Members:
 
     states = [state.value for state in (State if is_stated else values.NUMBERS)]
     schemas = {name: maybe(NUMBER).schema, of_state: {"enum": states}}
-    return Members(add, read, lambda: object_of(schemas, {name, "state"}))
+    return Members(read, lambda: object_of(schemas, {name, "state"}), {"add": add})
 
 
 def _precise(name: str, kind: Kind) -> Members:
@@ -339,7 +338,7 @@ def _precise(name: str, kind: Kind) -> Members:
 
     text = {**kind.schema, "description": f"Exactly {name}, as text."}
     schemas = {name: maybe(NUMBER).schema, of_text: text}
-    return Members(add, read, lambda: object_of(schemas, schemas))
+    return Members(read, lambda: object_of(schemas, schemas), {"add": add})
 
 
 def _nearest(value: Decimal | Fraction | None) -> float | None:

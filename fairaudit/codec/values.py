@@ -105,16 +105,15 @@ def _scalar(
 
 def integer(least: int | None) -> Kind:
     """A whole number, of `least` or more where that is set."""
-    if least is None:
-        return _scalar({"type": "integer"}, "is no whole number", (int,), _checked)
-    schema = {"type": "integer", "minimum": least}
-    why = f"is no whole number from {least} on"
+    schema = {"type": "integer"} | ({} if least is None else {"minimum": least})
+    why = "is no whole number" + ("" if least is None else f" from {least} on")
     return _scalar(schema, why, (int,), lambda tree: _checked(tree, least))
 
 
-def _checked(tree: float, least: float = -math.inf) -> float:
+def _checked(tree: float, least: int | None = None) -> float:
     """The same number; raises `ValueError` where it is none, or out of bounds."""
-    if tree < least or (abs(tree) > _LARGEST if type(tree) is int else not math.isfinite(tree)):
+    is_large = abs(tree) > _LARGEST if type(tree) is int else not math.isfinite(tree)
+    if is_large or (least is not None and tree < least):
         raise ValueError(tree)
     return tree
 
