@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
-from fairaudit.codec.rows import Tree, one_of, reference_to
-from fairaudit.codec.schema import DEFINITIONS, root
-from fairaudit.codec.values import Schema
+from fairaudit.codec.rows import OneOf, reference_to
+from fairaudit.codec.schema import root
+from fairaudit.codec.values import Schema, Tree
 from fairaudit.compare import Changes
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.frozen import Frozen, field
@@ -31,17 +32,11 @@ _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """Each takes a message and a hint, but for `SpecError`, which takes its faults."""
 
 
-class Head(Frozen):
+class Writer(Frozen):
     """What a document is: `schema_version` is the major and minor version of this format."""
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
-
-
-class Writer(Frozen):
-    """What a document is, and the version of the tool that wrote it; a result says that itself."""
-
-    head: Annotated[Head, FLAT] = Head()
     version: Annotated[str, Member("tool.version")] = field(default_factory=version)
 
 
@@ -57,7 +52,8 @@ class Result(Frozen):
 
     result: Annotated[AuditResult, FLAT]
     asked: Annotated[Asked | None, RARE] = None
-    head: Annotated[Head, FLAT] = Head()
+    # The version of the tool is in the provenance.
+    writer: Annotated[Writer, Member("*", without="version")] = field(default_factory=Writer)
 
 
 class Failure(Frozen):
@@ -128,7 +124,7 @@ class VerifiedTables(Frozen):
 def write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
     """A document as plain data, first what it is and what came of it."""
     cls: type = type(document)
-    tree: Tree = one_of(cls).write(document)
+    tree: Tree = OneOf(cls).write(document)
     first = ("type", "schema_version", "tool", "asked", "summary")
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
@@ -138,8 +134,7 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
         return write(_document_of(answers[0].found, questions[0]))
-    codes = [answer.exit_code for answer in answers]
-    counted = {str(code): codes.count(code) for code in sorted(set(codes))}
+    counted = Counter(str(code) for code in sorted(answer.exit_code for answer in answers))
     listed = tuple(
         ListedAnswer(question, answer.exit_code, _document_of(answer.found))
         for question, answer in zip(questions, answers, strict=True)
@@ -159,12 +154,8 @@ def _document_of(
 
 def parse(text: str | bytes) -> Tree:
     """The document in a JSON text; raises `UsageError` for what is no JSON, or no object."""
-
-    def refuse_constant(name: str) -> NoReturn:
-        raise ValueError(name)
-
     try:
-        tree = json.loads(text, parse_constant=refuse_constant)
+        tree = json.loads(text, parse_constant=int)  # NaN is none: a `ValueError`
     except (ValueError, RecursionError) as error:
         raise UsageError("this is not JSON", AGAIN) from error
     if not isinstance(tree, dict):
@@ -205,7 +196,7 @@ def read_answers(
     for row in listed if isinstance(listed, list) else ():
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
     try:
-        read = one_of(Result, Failure, Answers).read(dict(document))
+        read = OneOf(Result, Failure, Answers).read(dict(document))
     except Unreadable as fault:
         raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
     if not isinstance(read, Answers):
@@ -262,6 +253,7 @@ _SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgro
 def schema(of: str) -> Schema:
     """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
     documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
+    tree = root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
     for name in _SPOKEN if of == "result" else ():
-        DEFINITIONS[name]["properties"]["sentence"] = _SENTENCE
-    return root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
+        tree["$defs"][name]["properties"]["sentence"] = _SENTENCE
+    return tree

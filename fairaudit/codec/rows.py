@@ -1,8 +1,4 @@
-"""How classes are written as JSON objects: a member for each field, as its type and mark say.
-
-The members of a field are a `Kind` as any other: written they are an object, and read from the
-object that has them.
-"""
+"""How classes are written as JSON objects: members for each field, as its type and mark say."""
 
 from __future__ import annotations
 
@@ -11,74 +7,106 @@ from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from msgspec.structs import FieldInfo
 
 from fairaudit.codec import values
 from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
-from fairaudit.codec.values import NUMBER, STATE, Kind, maybe, read_member, refuse
+from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, maybe, read_member, refuse
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.frozen import NODEFAULT, Frozen, fields
+from fairaudit.frozen import NODEFAULT, field_names, fields
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
-Tree: TypeAlias = dict[str, Any]
 _NO_MARK = Member()
 
 
-@cache
-def row_of(cls: Any, without: str = "", only: str = "") -> Kind:
-    """A class: the members of its fields and of its declared properties.
+class Members(NamedTuple):
+    """The members of a field: read from an object, described, and added by a Python statement.
 
-    `without` some fields, which have their defaults, or `only` with some of both.
+    In that `{0}` is the name of the field, behind which those of the objects that it `uses` end.
     """
-    hints, defaults = get_type_hints(cls, include_extras=True), _defaults_of(cls)
-    types = {name: hints[name] for name in defaults} | _written_properties(cls)
-    members = {
-        name: _members_of(cls, name, types[name], defaults.get(name, NODEFAULT))
-        for name in only.split() or types
-        if name not in without.split()
-    }
-    schema = reduce(join, (kind.schema for kind in members.values()))
-    writers = [(name, kind.write) for name, kind in members.items()]
-    readers = [(name, kind.read) for name, kind in members.items() if name in defaults]
-    derived = [(name, kind.write) for name, kind in members.items() if name not in defaults]
-    contradictions_of = getattr(cls, "contradictions", lambda _: ())
-    is_nested = any("properties" in member for member in schema["properties"].values())
-    add: Callable[[Tree, Tree], None] = _merge if is_nested else dict.update
 
-    def write(value: Any) -> Tree:
+    read: Callable[[Tree], Any]
+    describe: Callable[[], Schema]
+    uses: dict[str, Any]
+    statement: str = "add_{0}({tree}, row.{0})"
+
+
+class Row:
+    """The members of a class: those of its fields, and of its declared properties.
+
+    `without` some fields, which have their defaults, or `only` with some of both. They are looked
+    up when the first row is written or read: most runs have no row of most classes.
+    """
+
+    def __init__(self, cls: Any, without: str = "", only: str = "") -> None:
+        self.cls, self.without, self.only = cls, without.split(), only.split()
+
+    @cached_property
+    def members(self) -> dict[str, Members]:
+        """The members of each field and property."""
+        of_fields = {field.name: field for field in fields(self.cls)}
+        types = {name: field.type for name, field in of_fields.items()}
+        types |= _written_properties(self.cls)
+        return {
+            name: _members_of(self.cls, name, types[name], of_fields.get(name))
+            for name in self.only or types
+            if name not in self.without
+        }
+
+    @cached_property
+    def add(self) -> Callable[[Tree, Any], None]:
+        """Adds the members of a row to an object: a function of a statement for each, compiled."""
+        lines, names = ["def add(tree, row):"], dict[str, Any]()
+        for name, members in self.members.items():
+            names |= {f"{use}_{name}": value for use, value in members.uses.items()}
+            lines.append(members.statement.format(name, tree="tree"))
+        exec("\n ".join(lines), names)  # noqa: S102  # of names of fields and members alone
+        add: Callable[[Tree, Any], None] = names["add"]
+        return add
+
+    def write(self, row: Any) -> Tree:
+        """A row as an object of its own."""
         tree: Tree = {}
-        for name, write_members in writers:
-            add(tree, write_members(getattr(value, name)))
+        self.add(tree, row)
         return tree
 
-    def read(tree: Tree) -> Any:
-        if not isinstance(tree, dict):
-            refuse(tree, "is no object")
-        stored = {name: read_members(tree) for name, read_members in readers}
+    def read(self, tree: Tree) -> Any:
+        """The row in an object; raises `Unreadable` where it contradicts itself."""
+        values.check_object(tree)
+        fields_of, derived = self._readers
+        stored = {name: read(tree) for name, read in fields_of}
         try:
-            row = cls(**stored)
-            for fault in contradictions_of(row):
+            row = self.cls(**stored)
+            for fault in row.contradictions() if hasattr(self.cls, "contradictions") else ():
                 raise fault
         except AssertionError as error:  # a ledger
             raise Unreadable("does not add up") from error
         except Unreadable as fault:
             refuse(tree, fault.why, fault.path)
-        for name, write_members in derived:
-            _refuse_other(tree, write_members(getattr(row, name)))
+        if derived is not None:
+            _refuse_other(tree, derived.write(row))
         return row
 
-    return Kind(write, read, schema)
+    @cached_property
+    def _readers(self) -> tuple[list[tuple[str, Callable[[Tree], Any]]], Row | None]:
+        """What reads the fields, and the row of the properties, which follow from them."""
+        names, members = field_names(self.cls), self.members
+        derived = " ".join(name for name in members if name not in names)
+        stored = [(name, members[name].read) for name in names if name in members]
+        return stored, row_of(self.cls, only=derived) if derived else None
+
+    def describe(self) -> Schema:
+        """The schema of such an object."""
+        return reduce(join, (members.describe() for members in self.members.values()))
 
 
-def _defaults_of(cls: Any) -> dict[str, Any]:
-    """The default of each field of a data class or named tuple; `NODEFAULT` where it has none."""
-    if issubclass(cls, Frozen):
-        return {field.name: field.default for field in fields(cls)}
-    return {**dict.fromkeys(cls._fields, NODEFAULT), **cls._field_defaults}
+row_of = cache(Row)
 
 
 def _written_properties(cls: Any) -> dict[str, Any]:
@@ -91,35 +119,36 @@ def _written_properties(cls: Any) -> dict[str, Any]:
     }
 
 
-@cache
-def one_of(*classes: Any) -> Kind:
+class OneOf(Row):
     """A row of one of several classes, whose member `type` says which."""
-    rows = {cls.__name__: row_of(cls) for cls in classes}
-    words = {"enum": [*rows], "description": "Which of the types of a result it is."}
-    either = reduce(
-        lambda row, other: join(row, other, either=True), [row.schema for row in rows.values()]
-    )
 
-    def read_type(name: Any) -> Kind:
-        return rows.get(values.TEXT.read(name)) or refuse(name, f"is none of {', '.join(rows)}")
+    def __init__(self, *classes: type) -> None:
+        self.rows = {cls.__name__: row_of(cls) for cls in classes}
 
-    def write(value: Any) -> Tree:
-        name = type(value).__name__
-        return {"type": name, **rows[name].write(value)}
+    def add(self, tree: Tree, row: Any) -> None:
+        tree["type"] = name = type(row).__name__
+        self.rows[name].add(tree, row)
 
-    return Kind(
-        write,
-        lambda tree: read_member(tree, "type", read_type).read(tree),
-        join(object_of({"type": words}, "type"), either),
-    )
+    def read(self, tree: Tree) -> Any:
+        return read_member(tree, "type", self._read_type).read(tree)
+
+    def _read_type(self, name: Any) -> Row:
+        known = ", ".join(self.rows)
+        return self.rows.get(values.TEXT.read(name)) or refuse(name, f"is none of {known}")
+
+    def describe(self) -> Schema:
+        words = {"enum": [*self.rows], "description": "Which of the types of a result it is."}
+        schemas = [row.describe() for row in self.rows.values()]
+        either = reduce(lambda row, other: join(row, other, either=True), schemas)
+        return join(object_of({"type": words}, "type"), either)
 
 
 def reference_to(cls: type, *, typed: bool = False) -> Kind:
     """A row as a value of its own, defined once; `typed` where it is one of several classes."""
-    row = one_of(cls) if typed else row_of(cls)
+    row = OneOf(cls) if typed else row_of(cls)
     name = f"{'typed' if typed else cls.__module__.split('.')[1]}.{cls.__name__}"
-    DEFINITIONS[name] = {"description": " ".join(sentences(cls)), **row.schema}
-    return row._replace(schema={"$ref": f"#/$defs/{name}"})
+    DEFINITIONS[name] = lambda: {"description": " ".join(sentences(cls)), **row.describe()}
+    return Kind(row.write, row.read, {"$ref": f"#/$defs/{name}"})
 
 
 @cache
@@ -136,24 +165,24 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
         return maybe(kind) if NoneType in arguments else kind
     if origin is not None:
         return values.named(kind_of(arguments[1]), pairs=False)
-    return _kind_of_class(hint, mark)
-
-
-def _kind_of_class(cls: Any, mark: Member) -> Kind:
-    if cls in values.KINDS:
-        return values.KINDS[cls]
-    if cls is int:
+    if hint is int:
         return values.integer(mark.least)
+    if mark.only:
+        row = row_of(hint, only=mark.only)
+        return Kind(row.write, row.read, row.describe())
+    return values.KINDS.get(hint) or _kind_of_class(hint)
+
+
+def _kind_of_class(cls: Any) -> Kind:
     if cls in {Decimal, Fraction}:
         return values.exact(cls)
-    if issubclass(cls, Enum):
-        return values.choice(cls)
-    return row_of(cls, only=mark.only) if mark.only else reference_to(cls)
+    return values.choice(cls) if issubclass(cls, Enum) else reference_to(cls)
 
 
 def _kind_of_union(classes: list[Any]) -> Kind:
+    either = OneOf(*classes)
     schemas = [reference_to(cls, typed=True).schema for cls in classes]
-    return one_of(*classes)._replace(schema={"anyOf": schemas})
+    return Kind(either.write, either.read, {"anyOf": schemas})
 
 
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
@@ -171,29 +200,30 @@ def _without_none(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _members_of(cls: Any, field: str, hint: Any, default: object) -> Kind:
-    """The members of a field, described, in the objects that its mark names."""
+def _members_of(cls: Any, name: str, hint: Any, field: FieldInfo | None) -> Members:
+    """The members of a field or property, in the objects that its mark names."""
     mark = _NO_MARK
     if get_origin(hint) is Annotated:
         hint, mark = get_args(hint)[:2]
-    *outer, name = mark.name.split(".")
-    kind = _flat(hint, mark) if name == "*" else _plain(name or field, hint, mark)
-    if mark.rare:
-        kind = _rare(kind, default)
-    kind = kind._replace(schema=describe(cls, field, kind.schema))
-    return reduce(lambda inner, step: _member(step, inner), reversed(outer), kind)
+    *outer, member = mark.name.split(".")
+    members = _flat(hint, mark) if member == "*" else _plain(member or name, hint, mark)
+    if mark.rare and field is not None:
+        members = _rare(members, field)
+    described = members._replace(describe=lambda: describe(cls, name, members.describe()))
+    return reduce(_within, reversed(outer), described)
 
 
-def _member(name: str, kind: Kind) -> Kind:
-    """One member of an object."""
-    return Kind(
-        lambda value: {name: kind.write(value)},
-        lambda tree: read_member(tree, name, kind.read),
-        object_of({name: kind.schema}, {name}),
+def _within(members: Members, name: str) -> Members:
+    """The same in an object within."""
+    return Members(
+        lambda tree: read_member(tree, name, members.read),
+        lambda: object_of({name: members.describe()}, {name}),
+        members.uses,
+        members.statement.replace("{tree}", f"{{tree}}.setdefault({name!r}, dict())"),
     )
 
 
-def _plain(name: str, hint: Any, mark: Member) -> Kind:
+def _plain(name: str, hint: Any, mark: Member) -> Members:
     """One member; of a number JSON may not have, two."""
     bare = _without_none(hint)[0]
     if bare is float:
@@ -202,50 +232,64 @@ def _plain(name: str, hint: Any, mark: Member) -> Kind:
     return (_precise if is_exact else _member)(name, kind_of(hint, mark))
 
 
-def _flat(hint: Any, mark: Member) -> Kind:
+def _member(name: str, kind: Kind) -> Members:
+    """One member."""
+    written = "row.{0}" if kind.write is values.unchanged else "write_{0}(row.{0})"
+    return Members(
+        lambda tree: read_member(tree, name, kind.read),
+        lambda: object_of({name: kind.schema}, {name}),
+        {"write": kind.write},
+        f"{{tree}}[{name!r}] = {written}",
+    )
+
+
+def _flat(hint: Any, mark: Member) -> Members:
     """The members of a row beside those of the row that it is in; no estimate is undefined."""
     if hint == Metric:
         return _record()
     classes = _without_none(hint)
-    row = one_of(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
+    row = OneOf(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
     if NoneType not in get_args(hint):
-        return row
+        return Members(row.read, row.describe, {"add": row.add})
 
     def read(tree: Tree) -> Any:
         state = read_member(tree, "state", STATE.read)
         return None if state is State.UNDEFINED else row.read(tree)
 
-    def write(value: Any) -> Any:
-        return row.write(Estimate(math.nan) if value is None else value)
+    def add(tree: Tree, value: Any) -> None:
+        row.add(tree, Estimate(math.nan) if value is None else value)
 
-    return Kind(write, read, row.schema)
+    return Members(read, row.describe, {"add": add})
 
 
-def _record() -> Kind:
+def _record() -> Members:
     """The names of a record of the catalogue."""
     row = row_of(MetricName)
 
-    def read(tree: Tree) -> Any:
-        names = row.read(tree)
-        try:
-            return find_record(names)
-        except Unreadable as fault:
-            refuse(tree, fault.why, fault.path)
+    def add(tree: Tree, record: Metric) -> None:
+        row.add(tree, name_record(record))
 
-    return Kind(lambda record: row.write(name_record(record)), read, row.schema)
+    return Members(lambda tree: find_record(row.read(tree)), row.describe, {"add": add})
 
 
-def _rare(kind: Kind, default: object) -> Kind:
+def _rare(members: Members, field: FieldInfo) -> Members:
     """The same, left out where the field has its default."""
-    names = kind.schema["properties"].keys()
-    return Kind(
-        lambda value: {} if value == default else kind.write(value),
-        lambda tree: default if names.isdisjoint(tree) else kind.read(tree),
-        kind.schema | {"required": []},
+    names, default, make = members.describe()["properties"], field.default, field.default_factory
+
+    def read(tree: Tree) -> Any:
+        if not names.keys().isdisjoint(tree):
+            return members.read(tree)
+        return default if make is NODEFAULT else make()
+
+    return Members(
+        read,
+        lambda: members.describe() | {"required": []},
+        {**members.uses, "default": default},
+        "if row.{0} != default_{0}: " + members.statement,
     )
 
 
-def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
+def _number(name: str, *, is_stated: bool, is_optional: bool) -> Members:
     """A number; where JSON does not have it, it is null and `x_state` says which it is.
 
     A `stated` one always has its `state`, that of None is undefined.
@@ -253,13 +297,17 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
     of_state = "state" if is_stated else f"{name}_state"
     kind = maybe(NUMBER) if is_optional and not is_stated else NUMBER
 
-    def write(value: float | None) -> Tree:
-        if value is not None and math.isfinite(value):
-            number = {name: NUMBER.write(value)}
-            return number | {of_state: "defined"} if is_stated else number
-        state = State.UNDEFINED if value is None else state_of(value)
-        has_state = is_stated or value is not None
-        return {name: None} | ({of_state: state.value} if has_state else {})
+    isfinite = math.isfinite
+
+    def add(tree: Tree, value: float | None) -> None:
+        if value is None or not isfinite(value):
+            tree[name] = None
+            if is_stated or value is not None:
+                tree[of_state] = (State.UNDEFINED if value is None else state_of(value)).value
+            return
+        tree[name] = value
+        if is_stated:
+            tree[of_state] = "defined"
 
     def read(tree: Tree) -> Any:
         has_state = is_stated or of_state in tree
@@ -273,43 +321,33 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
 
     states = [state.value for state in (State if is_stated else values.NUMBERS)]
     schemas = {name: maybe(NUMBER).schema, of_state: {"enum": states}}
-    return Kind(write, read, object_of(schemas, {name, "state"}))
+    return Members(read, lambda: object_of(schemas, {name, "state"}), {"add": add})
 
 
-def _precise(name: str, kind: Kind) -> Kind:
+def _precise(name: str, kind: Kind) -> Members:
     """A decimal or a fraction: `x` is the nearest number, `x_text` the exact one."""
     of_text = f"{name}_text"
 
-    def write(value: Any) -> Tree:
-        return {name: _nearest(value), of_text: kind.write(value)}
+    def add(tree: Tree, value: Any) -> None:
+        tree[name], tree[of_text] = _nearest(value), kind.write(value)
 
     def read(tree: Tree) -> Any:
         value = read_member(tree, of_text, kind.read)
-        number = {name: _nearest(value)}
-        _refuse_other(tree, number, f"is not the number of `{of_text}`")
+        _refuse_other(tree, {name: _nearest(value)}, f"is not the number of `{of_text}`")
         return value
 
     text = {**kind.schema, "description": f"Exactly {name}, as text."}
     schemas = {name: maybe(NUMBER).schema, of_text: text}
-    return Kind(write, read, object_of(schemas, schemas))
+    return Members(read, lambda: object_of(schemas, schemas), {"add": add})
 
 
-def _nearest(value: Decimal | Fraction | None) -> Any:
+def _nearest(value: Decimal | Fraction | None) -> float | None:
     """The nearest number that JSON has; None where it has none."""
     try:
         number = math.inf if value is None else float(value)
     except OverflowError:
         return None
-    return NUMBER.write(number) if math.isfinite(number) else None
-
-
-def _merge(tree: Tree, members: Tree) -> None:
-    """Adds members to an object, and to the objects within."""
-    for name, value in members.items():
-        if name in tree and isinstance(value, dict) and isinstance(tree[name], dict):
-            _merge(tree[name], value)
-        else:
-            tree[name] = value
+    return number if math.isfinite(number) else None
 
 
 def _refuse_other(tree: Tree, follows: Tree, why: str = "does not follow from the rest") -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cache
 from inspect import cleandoc
 
 from fairaudit.codec.values import Schema
 from fairaudit.result import SCHEMA_VERSION
 
-DEFINITIONS: dict[str, Schema] = {}
-"""The schemas of rows by their names."""
+DEFINITIONS: dict[str, Callable[[], Schema]] = {}
+"""What describes the rows of a class, by the name of its schema."""
 
+_REFERENCE = re.compile(r'"#/\$defs/([\w.]+)"')
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 
 GLOSSARY: Mapping[str, str] = {
@@ -76,10 +77,9 @@ def join(row: Schema, other: Schema, *, either: bool = False) -> Schema:
     members, others = row["properties"], other["properties"]
     shared = members.keys() & others.keys()
     both = {name: _both(members[name], others[name], either=either) for name in shared}
-    needed, of_other = set(row["required"]), set(other["required"])
-    return row | object_of(
-        members | others | both, needed & of_other if either else needed | of_other
-    )
+    combine = set.intersection if either else set.union
+    required = combine(set(row["required"]), set(other["required"]))
+    return row | object_of(members | others | both, required)
 
 
 def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
@@ -93,19 +93,21 @@ def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
 
 def root(name: str, about: str, documents: Schema) -> Schema:
     """A whole schema with all that its documents refer to: its dialect, its id, what it is of."""
-    definitions: dict[str, Schema] = {}
-    while missing := _references([documents, definitions]) - definitions.keys():
-        definitions |= {name: DEFINITIONS[name] for name in sorted(missing)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairaudit:schema:{name}:{SCHEMA_VERSION}",
         "title": f"fairaudit {name}",
         "description": about,
         **documents,
-        "$defs": definitions,
+        "$defs": definitions_of(documents),
     }
 
 
-def _references(schema: object) -> set[str]:
-    """The definitions that a schema refers to."""
-    return set(re.findall(r'"#/\$defs/([\w.]+)"', json.dumps(schema)))
+def definitions_of(schema: Schema) -> dict[str, Schema]:
+    """All that a schema refers to, by name."""
+    definitions: dict[str, Schema] = {}
+    missing = _REFERENCE.findall(json.dumps(schema))
+    while missing:
+        definitions |= {name: DEFINITIONS[name]() for name in sorted({*missing})}
+        missing = [*{*_REFERENCE.findall(json.dumps(definitions))} - definitions.keys()]
+    return definitions

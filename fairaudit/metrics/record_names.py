@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from fairaudit.frozen import Frozen, replace
@@ -33,6 +34,13 @@ class MetricName(Frozen):
     macro: bool
     mean: bool
     aggregate: Annotated[OverGroups | None, RARE] = None
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """There is such a record in this version."""
+        try:
+            find_record(self)
+        except Unreadable as fault:
+            yield fault
 
 
 def name_record(record: Metric) -> MetricName:

@@ -11,15 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from fairaudit.codec import Result, write, write_answers
 from fairaudit.report import appearances, diagnostics, reversal_sentences, subgroups
 from fairaudit.result import Answer, AuditResult
 
 _UNSEEN = re.compile(
-    r"[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    r"[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""What is written as an escape: signs that are not seen or turn the direction of writing, and
-halves of characters, as paths that are no text have."""
+"""What is written as an escape: signs that are not seen or turn the direction of writing."""
+
+_ASCII = bytes(range(0x7F))
 
 
 def render(result: AuditResult) -> str:
@@ -57,7 +60,7 @@ def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str: 
 
 def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
     """A document in ASCII: all other signs are escapes of JSON."""
-    return written(json.loads(text), ascii_only=True)
+    return re.sub(r"[^\0-\x7f]", _escape, text)
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -73,20 +76,31 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
     return tree
 
 
-def written(tree: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+def written(tree: Mapping[str, Any]) -> str:
     """A document as text, one row of a list on each line: for people, for grep and for diffs.
 
     What a log would not show, or a build server would read as a command, is an escape of JSON.
     """
-    encode = json.JSONEncoder(
-        ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":")
-    ).encode
     members = []
     for name, value in tree.items():
-        rows = ",\n  ".join(map(encode, value)) if isinstance(value, list) else ""
-        members.append(f"{encode(name)}: " + (f"[\n  {rows}\n ]" if rows else encode(value)))
-    text = "{\n " + ",\n ".join(members) + "\n}\n"
-    # Such signs stand in strings alone.
-    text = _UNSEEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+        rows = b",\n  ".join(map(_encode, value)) if isinstance(value, list) else b""
+        members.append(_encode(name) + b": " + (b"[\n  %b\n ]" % rows if rows else _encode(value)))
+    encoded = b"{\n " + b",\n ".join(members) + b"\n}\n"
+    text = encoded.decode()
+    # Such signs stand in strings alone. Few texts have any, and most of their signs are ASCII.
+    if _UNSEEN.search(encoded.translate(None, _ASCII).decode()):
+        text = _UNSEEN.sub(_escape, text)
     # Of `##vso[…]` the second `#`: a build server would read a command.
     return re.sub(r"(?<=#)#", r"\\u0023", text) if "##" in text else text
+
+
+def _encode(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, UnicodeEncodeError):  # a number of NumPy; a path that is no text
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _escape(sign: re.Match[str]) -> str:
+    """The escapes of a sign: beyond 16 bits it has two."""
+    return re.sub("(....)", r"\\u\1", sign[0].encode("utf-16-be").hex())

@@ -122,7 +122,8 @@ def _of_side(side: Side, group: Group, groups: dict[Group, GroupRate | None]) ->
     known = [share for share in others if share is not None]
     if side.crowd not in {"rest", "overall"} or len(known) != len(others):
         return None
-    over, under, n = (sum(rate[index] for rate in known) for index in range(3))
+    counts = [(rate.over, rate.under, rate.n) for rate in known]
+    over, under, n = map(sum, zip(*counts, strict=True)) if counts else (0, 0, 0)
     return GroupRate(over, under, n)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, TypeAlias
 
 from fairaudit import names
 from fairaudit.cube import Group, Grouping
@@ -68,7 +68,8 @@ LeftOut: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
 
 
-class GroupRate(NamedTuple):
+@declare_subjects(row="over under n scale")
+class GroupRate(Frozen):
     """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
 
     over: Annotated[int, Member("numerator")]
