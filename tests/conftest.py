@@ -33,7 +33,7 @@ SHARED = ROOT.parent / "shared" / "data"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# pyspark takes a process whose main module has no file, as a worker of pytest-xdist, for its doctests.
+# A process whose main module has no file, as a worker has, pyspark takes for its doctests.
 vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
 collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
