@@ -38,14 +38,19 @@ if TYPE_CHECKING:
     def replace(value: Value, /, **changes: Any) -> Value:  # noqa: ANN401  # any field's value
         """A copy of a value with other values of some fields."""
 
-    def fields(value: Frozen | type[Frozen], /) -> tuple[FieldInfo, ...]:
-        """The fields of a value, or of a class of values, with their defaults."""
+    def fields(cls: type[Frozen], /) -> tuple[FieldInfo, ...]:
+        """The fields of a class of values, with their types and defaults; found once."""
 
     def force_setattr(value: Frozen, name: str, new: object, /) -> None:
         """Sets a field that `__post_init__` derives."""
 
 else:
-    from msgspec.structs import fields, force_setattr, replace
+    from functools import cache
+
+    from msgspec import structs
+    from msgspec.structs import force_setattr, replace
+
+    fields = cache(structs.fields)
 
     class Frozen(Struct, frozen=True, weakref=True):
         """A value: an instance of declared fields, which are set once."""

@@ -115,7 +115,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
         case Frozen():
             return {
                 member.name: _plain(getattr(value, member.name))
-                for member in fields(value)
+                for member in fields(type(value))
                 if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
             }
         case _:
