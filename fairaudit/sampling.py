@@ -1,4 +1,4 @@
-"""Reproducible samples, by a hash of places or rows."""
+"""Samples of people and pairs for row metrics, reproducible by a hash, and their seeds."""
 
 from __future__ import annotations
 

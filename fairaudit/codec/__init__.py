@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from fairaudit.codec.rows import OneOf, reference_to
+from fairaudit.codec.objects import OneOf, reference_to
 from fairaudit.codec.schema import root
 from fairaudit.codec.values import Schema, Tree
 from fairaudit.compare import Changes

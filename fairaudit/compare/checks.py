@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fairaudit.compare.directions import judge_by_limit
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
+from fairaudit.compare.measuring import ChangeTerms, measure_change
 from fairaudit.compare.rates import find_change_terms
 from fairaudit.compare.records import (
     Change,
@@ -20,7 +21,6 @@ from fairaudit.compare.records import (
     GroupChange,
     Scale,
 )
-from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group
 from fairaudit.estimate import Estimate
 from fairaudit.evidence.simultaneous import SIMULTANEOUS

@@ -15,6 +15,7 @@ from fairaudit.compare.conditions import (
     detect_sampling,
     list_conditions,
 )
+from fairaudit.compare.measuring import ChangeTerms
 from fairaudit.compare.rates import (
     compare_paired_rates,
     compare_people,
@@ -34,7 +35,6 @@ from fairaudit.compare.records import (
     Sampling,
     Scale,
 )
-from fairaudit.compare.testing import ChangeTerms
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.metrics.inference import Inference

@@ -1,4 +1,4 @@
-"""Whether a change is worse or better: by a limit, or by the direction of the metric.
+"""Whether a change that is one is worse or better: by a limit, or by the metric's direction.
 
 `testing.py` says whether it changed at all; without a limit, and of a metric whose sides are alike,
 it is only higher or lower.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from fairaudit.compare.measuring import ChangeTerms
 from fairaudit.compare.records import Change, Direction, Scale
-from fairaudit.compare.testing import ChangeTerms
 from fairaudit.metrics import Better, Disparity, GroupMetric
 from fairaudit.verdict import AnyCheck, Check, Limit
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.compare.directions import judge_by_metric
+from fairaudit.compare.measuring import ChangeTerms, measure_change
 from fairaudit.compare.records import (
     Change,
     Direction,
@@ -18,7 +19,6 @@ from fairaudit.compare.records import (
     Scale,
     ShareChange,
 )
-from fairaudit.compare.testing import ChangeTerms, measure_change
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.joint_tests import MOST_DEALT, MOST_PERMUTED

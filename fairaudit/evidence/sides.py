@@ -1,4 +1,4 @@
-"""The two sides of a comparison as a finding holds them: estimates with intervals."""
+"""Estimates of a group's rate, and the two sides of a comparison as a finding holds them."""
 
 from __future__ import annotations
 

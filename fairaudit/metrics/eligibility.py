@@ -1,4 +1,4 @@
-"""Which groups are compared (minimum sizes), the reference, highest and lowest group, ties."""
+"""Which groups are compared (minimum sizes), the place of the reference, extreme groups, ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of group metrics: `Rate`, `Mean`, `Formula`, and macro averages of classes."""
+"""The types of group metrics (`Rate`, `Mean`, `Formula`): their values and intervals of these."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from fairaudit import names
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import find_metric
-from fairaudit.report import asked_comparisons, disparities, first_screen, numbers, text_pictures
+from fairaudit.report import asked_comparisons, first_screen, numbers, text_pictures, widest_gaps
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.report.diagnostics import (
     TONES,
@@ -70,11 +70,11 @@ def _requested_comparisons(result: AuditResult) -> Iterator[Table | Paragraph]:
 
 def _widest(result: AuditResult) -> Iterator[Table]:
     """The widest gaps of a spec that sets no limit."""
-    gaps = disparities.widest(result)
+    gaps = widest_gaps.widest(result)
     if gaps:
         rows = [[Cell(gap.headline), Cell(gap.sure)] for gap in gaps]
         yield Table(
-            "", (f"{disparities.WIDEST}, significant ones first", "how sure"), rows, (False,) * 2
+            "", (f"{widest_gaps.WIDEST}, significant ones first", "how sure"), rows, (False,) * 2
         )
 
 

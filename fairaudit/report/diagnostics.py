@@ -1,4 +1,4 @@
-"""Diagnostics: the headline of an audit, and one diagnostic for each check not passed."""
+"""Diagnostics: the headline of an audit, and one diagnostic for each check, with its level."""
 
 from __future__ import annotations
 

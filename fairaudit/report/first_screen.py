@@ -17,12 +17,12 @@ from fairaudit.report import (
     asked_comparisons,
     baseline,
     diagnostics,
-    disparities,
     finding_facts,
     headlines,
     metric_titles,
     numbers,
     text_pictures,
+    widest_gaps,
 )
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.report.diagnostics import Diagnostic, Level
@@ -187,7 +187,7 @@ def _labelled(lines: Sequence[tuple[str, str]]) -> Iterator[Line]:
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     """Of a spec without limits the comparisons that it asks for, then the widest gaps."""
-    gaps = disparities.widest(result)
+    gaps = widest_gaps.widest(result)
     tables = [
         wrapped([*_table(table, page), BLANK], page)
         for table in asked_comparisons.of_everybody(result, MOST_ROWS)
@@ -224,11 +224,11 @@ def _table(table: Table, page: int) -> Iterator[Line]:
         yield line(Cell(table.more, Tone.MUTED))
 
 
-def _notes(notes: Sequence[disparities.WidestGap]) -> Iterator[Line]:
-    """The widest disparities of a spec that sets no limit."""
-    words = f"{disparities.WIDEST}, significant ones first" if notes else "no groups were compared"
+def _notes(notes: Sequence[widest_gaps.WidestGap]) -> Iterator[Line]:
+    """The widest gaps of a spec that sets no limit."""
+    words = f"{widest_gaps.WIDEST}, significant ones first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
-        words = f"{disparities.WIDEST}, none of them significant"
+        words = f"{widest_gaps.WIDEST}, none of them significant"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)

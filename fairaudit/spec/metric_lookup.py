@@ -1,4 +1,4 @@
-"""Finds the metric that an entry names, and refuses it where the spec lacks its data."""
+"""`Context`, `Entry`: the metric that an entry names, and its reference where it names none."""
 
 from __future__ import annotations
 

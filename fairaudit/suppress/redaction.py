@@ -1,4 +1,4 @@
-"""Suppression: rows and findings without hidden numbers; fields are marked at their class."""
+"""Suppression: replaces hidden numbers of rows and findings; marks at classes say which."""
 
 from __future__ import annotations
 

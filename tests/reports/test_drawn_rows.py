@@ -17,7 +17,7 @@ from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.codec.rows import row_of
+from fairaudit.codec.objects import row_of
 from fairaudit.codec.schema import definitions_of
 from fairaudit.compare.records import PeopleChange, ReversalChange
 from fairaudit.estimate import Significance

@@ -21,7 +21,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 from fairaudit import codec
-from fairaudit.codec.rows import row_of
+from fairaudit.codec.objects import row_of
 from fairaudit.errors import (
     AuditFailed,
     DataError,

@@ -1,4 +1,4 @@
-"""Interval and significance test of one change between two results.
+"""Measures one change: whether it is one at all (`SAME`), its interval and its test.
 
 Shares are tested by their counts, means by Welch; of everything else the variance of each number
 is recovered from its own interval (MOVER: Zou & Donner 2008), and the change is tested by z. So an
