@@ -35,7 +35,10 @@ MOST_GROUPS = 500
 """Of so many groups all pairs are compared; more are named, not scanned."""
 
 MOST_SUSPECTS = 5_000
-"""So many pairs that may turn one scan tests: each takes a few milliseconds."""
+"""So many pairs that may turn one scan tests: each takes about half a millisecond."""
+
+_BLOCK = 2**16
+"""So many strata of pairs are tested at once."""
 
 
 def scan_reversals(
@@ -151,9 +154,8 @@ class _PairScan:
     @cached_property
     def comparable(self) -> Marks:
         """Which of them share two strata or more in which both have the rate, [large, large]."""
-        _, under = count_rate(self.values)
-        present = under[self.strata][:, self.large] > 0
-        shared = present.astype(np.int64).T @ present.astype(np.int64)
+        present = self.present[:, self.large].astype(np.float64)
+        shared = present.T @ present
         # In one stratum alone nothing can turn: the gap there is the gap overall.
         return np.asarray(self.chosen & (shared > 1))
 
@@ -184,15 +186,33 @@ class _PairScan:
 
     def reversals(self) -> Iterator[Reversal]:
         """The reversals and notes among them."""
-        _, under = count_rate(self.values)
+        measured = []
         for g, h in self.suspects:
             # The declared reference stands second.
             pair = (h, g) if g == self.reference else (g, h)
-            support = self.strata[(under[self.strata][:, list(pair)] > 0).all(axis=1)]
+            support = np.flatnonzero(self.support([pair])[:, 0])
             reversal = measure_pair(self.values, self.within, support, pair, self.scan.floor)
             if reversal is not None:
-                tests = run_pair_tests(self.values, support, pair, self.scan.inference)
-                yield self._add_tests(reversal, pair, tests)
+                measured.append((reversal, pair))
+        step = max(_BLOCK // max(len(self.within.strata), 1), 1)
+        for start in range(0, len(measured), step):
+            block = measured[start : start + step]
+            pairs = [pair for _, pair in block]
+            tests = run_pair_tests(
+                self.values, self.support(pairs), np.array(pairs), self.scan.inference
+            )
+            for (reversal, pair), of_pair in zip(block, tests, strict=True):
+                yield self._add_tests(reversal, pair, of_pair)
+
+    def support(self, pairs: Sequence[tuple[int, int]]) -> Marks:
+        """The known strata in which both groups of a pair have the rate, [Z, P]."""
+        first, second = np.transpose(pairs)
+        return np.asarray(self.present[:, first] & self.present[:, second])
+
+    @cached_property
+    def present(self) -> Marks:
+        """Which groups have the rate in which known strata, [Z, G]."""
+        return (count_rate(self.values)[1] > 0) & self.within.known_strata[:, None]
 
     def _add_tests(self, reversal: Reversal, pair: tuple[int, int], tests: PairTests) -> Reversal:
         """A reversal with its tests, and with what lies outside the strata that both share."""

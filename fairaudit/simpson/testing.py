@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fairaudit.cube import Floats, Ints
+from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.estimate import Significance
 from fairaudit.evidence import Sample, compare_shares, name_share_test
 from fairaudit.frozen import Frozen, replace
@@ -40,61 +40,77 @@ class PairTests(Frozen):
 
 
 def run_pair_tests(
-    values: GroupValues, support: Ints, pair: tuple[int, int], inference: Inference
-) -> PairTests:
-    """The tests of one pair, in each of the strata and in all of them."""
-    _, under = count_rate(values)
-    first, second = (_sample_strata(values, support, group) for group in pair)
-    pooled, other = (_pool_strata(values, support, group) for group in pair)
-    sign = float(np.sign(pooled.share - other.share)[0])
+    values: GroupValues, support: Marks, pairs: Ints, inference: Inference
+) -> Iterator[PairTests]:
+    """The tests of each of the pairs [P, 2], in its strata and in all of them.
+
+    `support` marks the strata that both groups of a pair share, [Z, P].
+    """
+    sides = pairs.T
+    first, second = (_sample_strata(values, support, groups) for groups in sides)
+    pooled, other = (_pool_strata(values, support, groups) for groups in sides)
     crude, _ = compare_shares(pooled, other, inference)
-    weights = [under[support, group].astype(np.float64) for group in pair]
-    return PairTests(
-        None if np.isnan(crude[0]) else float(crude[0]),
-        tuple(_test_strata(first, second, inference)),
-        _combine_strata(first, second, sign, inference.alpha),
-        find_explained_share(first, second, (weights[0], weights[1]), inference.alpha),
+    joined = _combine_strata(first, second, np.sign(pooled.share - other.share), inference.alpha)
+    p, exact = compare_shares(first, second, inference)
+    weights = [count_rate(values)[1][:, groups].astype(np.float64) for groups in sides]
+    is_weighted = values.weight_sum is not None
+    for index, (raw, numbers) in enumerate(zip(crude.tolist(), joined.T.tolist(), strict=True)):
+        kept = np.flatnonzero(support[:, index]), index
+        own = [Sample(side.share[kept], side.size[kept], None, None) for side in (first, second)]
+        mixes = weights[0][kept], weights[1][kept]
+        yield PairTests(
+            _known(raw),
+            tuple(_list_tests(p[kept], exact[kept], inference, weighted=is_weighted)),
+            CombinedStrata(*map(_known, numbers)),
+            find_explained_share(own[0], own[1], mixes, inference.alpha),
+        )
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _sample_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
+    """One group of each pair in each stratum, [Z, P]; nobody where it shares none."""
+    share, size = (
+        np.where(support, numbers[:, groups], 0.0) for numbers in (values.value, values.effective_n)
     )
-
-
-def _sample_strata(values: GroupValues, support: Ints, group: int) -> Sample:
-    """One group in each stratum, [Z]."""
-    share, size = values.value[support, group], values.effective_n[support, group]
     if values.weight_sum is not None:
         return Sample(share, size, None, None)
-    over, under = (counts[support, group] for counts in count_rate(values))
+    over, under = (np.where(support, counts[:, groups], 0) for counts in count_rate(values))
     return Sample(share, size, over, under)
 
 
-def _pool_strata(values: GroupValues, support: Ints, group: int) -> Sample:
-    """One group with its strata as one, [1]; under survey weights by Kish's effective size."""
-    over, under = (counts[support, group] for counts in count_rate(values))
-    weights = under.astype(np.float64)
-    squares = (weights * weights / values.effective_n[support, group]).sum(keepdims=True)
-    over, under = over.sum(keepdims=True), under.sum(keepdims=True)
-    share, size = over / under, np.square(weights.sum(keepdims=True)) / squares
+def _pool_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
+    """One group of each pair with its strata as one, [P]; of weights by Kish's effective size."""
+    over, under = (np.where(support, counts[:, groups], 0) for counts in count_rate(values))
+    size = np.where(support, values.effective_n[:, groups], 1.0)
+    squares = (np.square(under.astype(np.float64)) / size).sum(axis=0)
+    over, under = over.sum(axis=0), under.sum(axis=0)
+    share, size = over / under, np.square(under.astype(np.float64)) / squares
     if values.weight_sum is None:
         return Sample(share, size, over, under)
     return Sample(share, size, None, None)
 
 
-def _test_strata(
-    first: Sample, second: Sample, inference: Inference
+def _list_tests(
+    p: Floats, exact: Marks, inference: Inference, *, weighted: bool
 ) -> Iterator[Significance | None]:
-    """The test of each stratum, in the family of all of them."""
-    p, exact = compare_shares(first, second, inference)
+    """The test of each stratum of a pair, in the family of all of them."""
     adjusted = inference.correction.adjust(p)
     family, words = int((~np.isnan(p)).sum()), inference.correction.words
-    weighted = first.over is None
+    names = [
+        name_share_test(exact=is_exact, inference=inference, weighted=weighted)
+        for is_exact in (False, True)
+    ]
     for raw, level, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
-        test = name_share_test(exact=is_exact, inference=inference, weighted=weighted)
-        yield None if math.isnan(raw) else Significance(test, raw, level, family, words)
+        yield None if math.isnan(raw) else Significance(names[is_exact], raw, level, family, words)
 
 
-def _combine_strata(first: Sample, second: Sample, sign: float, alpha: float) -> CombinedStrata:
-    """What all strata say together; under survey weights by the effective sizes.
+def _combine_strata(first: Sample, second: Sample, sign: Floats, alpha: float) -> Floats:
+    """What all strata of each pair say together, the fields of `CombinedStrata`, [., P].
 
-    `sign` is that of the gap overall.
+    Under survey weights by the effective sizes. `sign` is that of the gap overall, [P].
     """
     p, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * p, m * q
@@ -105,8 +121,7 @@ def _combine_strata(first: Sample, second: Sample, sign: float, alpha: float) ->
     _, opposite = strata.any_negative(sign * (p - q), variance)
     ends = (common.odds_low, common.odds_high)
     differences = (common.difference, common.difference_low, common.difference_high)
-    numbers = (common.p, *ends, *differences, homogeneity, interaction, opposite)
-    return CombinedStrata(*(None if np.isnan(number) else float(number) for number in numbers))
+    return np.stack([common.p, *ends, *differences, homogeneity, interaction, opposite])
 
 
 def find_explained_share(

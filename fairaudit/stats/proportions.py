@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks, map_blocks
 from fairaudit.stats import mover
-from fairaudit.stats.binomial_tails import MOST_HITS, are_counts, invert_tails
+from fairaudit.stats.binomial_tails import MOST_HITS, invert_tails
 from fairaudit.stats.distributions import normal_critical, normal_quantile
 
 _FEW = 2 / 3
@@ -105,8 +105,8 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         high = np.where((misses <= 0) | (tail <= 0), 1.0, -np.expm1(root))
         low, high = (np.where(np.isnan(hits), np.nan, end) for end in (low, high))
         mixed = (hits > 0) & (misses > 0) & (tail > 0)
-        counted = mixed & are_counts(hits, misses)
-        for marks, invert in ((counted, _invert_counts), (mixed & ~counted, _invert_beta)):
+        few = mixed & (np.minimum(hits, misses) <= MOST_HITS)
+        for marks, invert in ((few, _invert_few), (mixed & ~few, _invert_beta)):
             if marks.any():
                 ends = invert(hits[marks], misses[marks], tail[marks])
                 low[marks] = np.minimum(ends[0], share[marks])
@@ -114,14 +114,14 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return low, high
 
 
-def _invert_counts(hits: Floats, misses: Floats, tail: Floats) -> Ends:
+def _invert_few(hits: Floats, misses: Floats, tail: Floats) -> Ends:
     """Clopper & Pearson's ends of a few people."""
     low, high = map_blocks(invert_tails, hits, misses, tail, width=MOST_HITS)
     return low, high
 
 
 def _invert_beta(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The same of many people, or of effective numbers of them."""
+    """The same of many people."""
     from scipy.special import betainccinv, betaincinv
 
     low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
