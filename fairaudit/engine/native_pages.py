@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -150,10 +149,12 @@ def _by_arrow(codec: str, body: Buffer, size: int) -> Buffer:
 
 
 def _inflated(body: memoryview, size: int) -> bytes:
-    inflating = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    from isal import isal_zlib
+
+    inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
     try:
-        content = inflating.decompress(body, size + 1)
-    except zlib.error as error:
+        content: bytes = inflating.decompress(body, size + 1)
+    except isal_zlib.error as error:
         raise DamagedPage from error
     if inflating.unused_data:
         raise NotServed  # several streams, one after the other
