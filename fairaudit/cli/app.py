@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.core
+from msgspec import Struct, field
 
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.streams import Color
@@ -65,8 +65,7 @@ def show_examples(*commands: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  fairaudit {command}" for command in commands)])
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     """What a command line asks for, whether or not it can be carried out: where an error belongs.
 
     `arguments` are those without an option; `outputs` is set once the command may write there.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import Counts
@@ -20,8 +19,7 @@ DROP = -2
 """The code of a raw value whose rows leave the audit."""
 
 
-@dataclass(slots=True)
-class Axis:
+class Axis(Struct):
     """One recoded column: its key, a code for each cell, and which cells are missing.
 
     `rule` is what `missing:` calls its policy. `words` are the texts that mean missing in this
@@ -47,8 +45,7 @@ class Axis:
         return np.asarray(~self.missing & (self.codes == DROP))
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """What is found on the way: faults that refuse the data, notices that do not."""
 
     faults: list[Fault] = field(default_factory=list)
