@@ -1,4 +1,4 @@
-"""Audits several specs or several files in one call: an answer for each, in processes too."""
+"""What the commands ask: answers to one or several specs and files, in processes, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Estimate`: a number with its state, counts and interval, and which of them publication hides."""
+"""`Estimate`, `Significance`: a number, its interval and test; what publication hides of them."""
 
 from __future__ import annotations
 

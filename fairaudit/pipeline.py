@@ -1,4 +1,4 @@
-"""Runs an audit, stage by stage: spec, plan, counts, tables, findings, result.
+"""`audit`, `audit_each`, `audit_together`: from spec and data to the result, stage by stage.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
 says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;

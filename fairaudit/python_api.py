@@ -1,4 +1,4 @@
-"""Python API beside the commands: `audit_arrays` and `assert_audit`."""
+"""`audit_arrays`, `assert_audit`: an audit of arrays, and as an assertion, by `pipeline.audit`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whether a change that is one is worse or better: by a limit, or by the metric's direction.
 
-`testing.py` says whether it changed at all; without a limit, and of a metric whose sides are alike,
+`measuring.py` says whether it changed at all; without a limit, and of a metric whose sides are alike,
 it is only higher or lower.
 """
 

@@ -89,7 +89,7 @@ class DetectableGap(Frozen):
     up: float
     n: int
     m: Annotated[int, Member("reference_n")]
-    power: float = 0.8
+    power: float = proportions.POWER
     level: float | None = None
 
 

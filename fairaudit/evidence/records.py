@@ -1,4 +1,4 @@
-"""The types of tests (`Tests`, `SideTest`, `JointTest`): p-values, statistics, test keys."""
+"""Tests while they are computed, as arrays (`Tests`, `SideTest`, `JointTest`), and their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assembles the prose report: the order of its sections."""
+"""Assembles the prose report: order of sections; those of checks, waivers, definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics: the headline of an audit, and one diagnostic for each check, with its level."""
+"""Diagnostics: the headline of an audit; of each check its level, lines and picture."""
 
 from __future__ import annotations
 

@@ -358,13 +358,17 @@ def paired_difference(a: Floats, b: Floats, c: Floats, d: Floats, alpha: Alpha =
         )
 
 
+POWER = 0.8
+"""The chance with which a gap is found that a report calls detectable: four samples of five."""
+
+
 def smallest_detectable(
     share: Floats,
     n: Floats,
     m: Floats,
     alpha: Alpha = 0.05,
     comparisons: float | Floats = 1,
-    power: float = 0.8,
+    power: float = POWER,
 ) -> Ends:
     """The smallest gaps to a reference of this `share` that are found with the given power.
 

@@ -31,7 +31,7 @@ from fairaudit.tables.evaluation_cache import Tables, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
-from fairaudit.tables.request_limits import check_requests, has_room_for_lattice
+from fairaudit.tables.request_refusals import check_requests, has_room_for_lattice
 from fairaudit.tables.scores import curves, features, local_rates, scores
 from fairaudit.verdict import AnyCheck, Check
 

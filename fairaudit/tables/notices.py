@@ -27,7 +27,7 @@ from fairaudit.tables.check_notices import (
     warn_of_turned_gaps,
 )
 from fairaudit.tables.evaluation_cache import Tables, list_rates
-from fairaudit.tables.request_limits import has_room_for_lattice, write_weight_notices
+from fairaudit.tables.request_refusals import has_room_for_lattice, write_weight_notices
 from fairaudit.tables.row_notices import write_row_notices
 from fairaudit.verdict import AnyCheck, Check
 

@@ -1,4 +1,4 @@
-"""Refuses requests of unknown levels or of too many groups, before evaluation.
+"""Refuses requests of unknown levels or too many groups; notices on weights of strata.
 
 Attributes explode: each one more doubles the groupings, and multiplies the groups.
 """
