@@ -1,7 +1,7 @@
 """Whether a change that is one is worse or better: by a limit, or by the metric's direction.
 
-`measuring.py` says whether it changed at all; without a limit, and of a metric whose sides are alike,
-it is only higher or lower.
+`measuring.py` says whether it changed at all; without a limit, and of a metric whose sides are
+alike, it is only higher or lower.
 """
 
 from __future__ import annotations
