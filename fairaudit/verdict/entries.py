@@ -56,7 +56,7 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
     if evaluation.strata is not None:
         missing += _list_off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
-    near = _near_a_limit(check, evaluation.value)
+    near = _near_a_limit(check, evaluation.value).tolist()
     settled, groups = _mark_settled(evaluation), () if evaluation.spread else table.groups
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
@@ -68,17 +68,17 @@ def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], 
             missing.append(alone)
             continue
         missing += _list_too_small(evaluation, z)
-        for w in np.flatnonzero(evaluation.judged[z]).tolist():
-            value = values[z][w]
-            unsettled = None
-            if not settled[z, w]:
-                group = groups[w] if groups else ()
-                unsettled = _explain_unsettled(check, evaluation, group, z, w)
-            if unsettled is not None:
-                missing.append(unsettled)
-                continue
-            exact = evaluation.exact(z, w) if near[z, w] else None
-            entries.append(Entry(z, w, value, exact, people[z][w]))
+        judged = evaluation.judged[z]
+        unsettled = {
+            w: _explain_unsettled(check, evaluation, groups[w] if groups else (), z, w)
+            for w in np.flatnonzero(judged & ~settled[z]).tolist()
+        }
+        missing += filter(None, unsettled.values())
+        entries += [
+            Entry(z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w])
+            for w in np.flatnonzero(judged).tolist()
+            if unsettled.get(w) is None
+        ]
     if not entries and not any(item.blocks for item in missing):
         reason = explain_undefined(evaluation, 0, 0) if table.strata and not check.given else ""
         reason = reason or "no group could be judged"

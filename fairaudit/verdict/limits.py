@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairaudit.arrays import Marks
 from fairaudit.evidence import Evidence
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import Evaluation
@@ -41,12 +40,7 @@ def apply_limits(
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
-        reached = limit.mark_reached(np.array([entry.value for entry in entries])).tolist()
-        beyond = [
-            entry
-            for entry, is_reached in zip(entries, reached, strict=True)
-            if is_reached and limit.is_crossed(entry.value, entry.exact)
-        ]
+        beyond = _list_beyond(limit, entries)
         backings = _find_backings(beyond, limit, evidence)
         pairs = list(zip(beyond, backings, strict=True))
         supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
@@ -60,6 +54,16 @@ def apply_limits(
         if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
             unproven_outcome = outcome
     return unproven_outcome
+
+
+def _list_beyond(limit: Limit, entries: Sequence[Entry]) -> list[Entry]:
+    """The values beyond a limit; near it fractions tell."""
+    excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
+    return [
+        entry
+        for entry, far in zip(entries, excess, strict=True)
+        if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
+    ]
 
 
 def _apply_in_doubt(
@@ -111,25 +115,29 @@ def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -
     """What the evidence says of the values beyond a limit."""
     if not limit.asks or not entries:
         return [Backing.UNASKED] * len(entries)
-    significant = (
-        evidence.mark_significant_beyond(limit.mark_reached) if limit.significant else None
-    )
-    return [_find_backing(entry, limit, evidence, significant) for entry in entries]
+    places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
+    tested = significant = np.ones(len(entries), dtype=np.bool_)
+    if limit.significant:
+        tested = ~np.isnan(evidence.adjusted[places])
+        significant = evidence.mark_significant_beyond(limit.mark_reached)[places]
+    marks = zip(tested.tolist(), significant.tolist(), strict=True)
+    return [
+        _find_backing(entry, limit, evidence, is_tested=is_tested, is_significant=is_significant)
+        for entry, (is_tested, is_significant) in zip(entries, marks, strict=True)
+    ]
 
 
 def _find_backing(
-    entry: Entry, limit: Limit, evidence: Evidence, significant: Marks | None
+    entry: Entry, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
 ) -> Backing:
     """What the evidence says of one value beyond a limit."""
-    z, w = entry.z, entry.w
-    ends = evidence.intervals.all_at(z, w) if limit.conclusive else []
-    no_test = significant is not None and math.isnan(float(evidence.adjusted[z, w]))
-    if no_test or (limit.conclusive and not ends):
+    ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
+    if not is_tested or (limit.conclusive and not ends):
         return Backing.UNTESTED
-    if significant is not None and not significant[z, w]:
+    if not is_significant:
         return (
             Backing.ONLY_TOGETHER
-            if evidence.side_test_leaves_open(z, w)
+            if evidence.side_test_leaves_open(entry.z, entry.w)
             else Backing.NOT_SIGNIFICANT
         )
     if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):

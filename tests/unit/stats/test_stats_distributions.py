@@ -11,7 +11,7 @@ import scipy.special
 import scipy.stats
 from numpy.testing import assert_allclose
 
-from fairaudit.stats.distributions import chi_square_tail
+from fairaudit.stats.distributions import chi_square_tail, normal_critical
 
 STATISTICS = np.concatenate([[0.0], np.geomspace(1e-12, 1300, 2000)])
 
@@ -51,3 +51,9 @@ def test_a_chi_square_tail_of_nothing_is_undefined_and_of_infinity_is_zero() -> 
         tails = chi_square_tail(np.array([np.nan, np.inf, 0.0]), np.array([1.0, 4.0, 3.0]))
     assert_allclose(tails, [np.nan, 0.0, 1.0])
     assert float(chi_square_tail(2.0, 2.5)) == pytest.approx(scipy.stats.chi2.sf(2.0, 2.5))
+
+
+def test_many_critical_values_are_those_of_scipy() -> None:
+    alpha = np.concatenate([np.geomspace(1e-307, 1, 3000), np.linspace(1e-3, 1, 1000)])
+    z = normal_critical(np.append(alpha, [0.0, np.nan]))
+    assert_allclose(z, np.append(-scipy.special.ndtri(alpha / 2), [np.inf, np.nan]), rtol=1e-13)

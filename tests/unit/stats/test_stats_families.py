@@ -220,3 +220,29 @@ def test_sidak_of_a_few_is_the_polynomial() -> None:
     back = multiplicity.sidak_level(np.array(exact), np.array([1, 2, 3, 45]))
     np.testing.assert_allclose(back, 0.05)
     assert multiplicity.sidak(np.array([0.0, 1]), 7).tolist() == [0, 1]
+
+
+RANGES = (
+    (0.3, 3, 0.55382425853307024),
+    (0.0192, 3, 0.050263221941122103),
+    (1e-06, 3, 2.9894944621258779e-6),
+    (0.004, 7, 0.060998448138731571),
+    (0.0001, 50, 0.071258265049606008),
+    (2e-08, 50, 2.3647907932751965e-5),
+    (1e-09, 3000, 0.0033321582428077567),
+    (1e-12, 3000, 4.2947008811027012e-6),
+    (1e-09, 31664, 0.16241219887760007),
+    (1e-14, 31664, 4.6912670118227453e-6),
+)
+"""A p-value, groups, and the chance that the smallest over all their pairs is below it.
+
+By mpmath 1.4.1 with mp.dps = 40: w = √2 z with erfc(z/√2) = p, and from -9 to 14 `quad` of
+k φ(x) (Φ(x)^(k-1) - (Φ(x) - Φ(x-w))^(k-1)).
+"""
+
+
+@pytest.mark.parametrize(("p", "groups", "expected"), RANGES)
+def test_the_clearest_of_all_pairs_has_the_chance_of_forty_digits(
+    p: float, groups: int, expected: float
+) -> None:
+    assert float(multiplicity.tukey_kramer(p, groups)) == pytest.approx(expected, rel=2e-12)
