@@ -112,11 +112,13 @@ def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: in
     tail.
     """
     assert values.ends is not None
-    ends = values.ends(alpha)
     if not values.binomial:
-        return ends
+        return values.ends(alpha)
     low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
+    if not alone.any():
+        return low, high
+    ends = values.ends(alpha)
     return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
 
 
