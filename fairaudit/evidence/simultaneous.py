@@ -13,6 +13,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.clustered_inference import NoInterval
+from fairaudit.memoize import memoize
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale
@@ -65,8 +66,26 @@ def _find_over_all_pairs(
     values = clusters.adjust_for_pairs(values, among)
     if values.ends is None:
         raise NoInterval(values.metric.no_interval)
-    level = _per_pair(among, alpha, parts)
     is_ratio = comparison.scale is Scale.RATIO
+    if isinstance(alpha, float):
+        return _find_once(values, among.tobytes(), alpha, parts, is_ratio=is_ratio)
+    return _find_among(values, among, alpha, parts, is_ratio=is_ratio)
+
+
+@memoize
+def _find_once(
+    values: GroupValues, among: bytes, alpha: float, parts: int, *, is_ratio: bool
+) -> Interval:
+    """Several measures are made of the same rates."""
+    marks = np.frombuffer(among, dtype=np.bool_).reshape(values.value.shape)
+    return _find_among(values, marks, alpha, parts, is_ratio=is_ratio)
+
+
+def _find_among(
+    values: GroupValues, among: Marks, alpha: Alpha, parts: int, *, is_ratio: bool
+) -> Interval:
+    assert values.ends is not None
+    level = _per_pair(among, alpha, parts)
     if is_ratio and values.binomial:
         alone = (among.sum(axis=1) == 2) & (parts == 1)
         strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
@@ -93,11 +112,13 @@ def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: in
     tail.
     """
     assert values.ends is not None
-    ends = values.ends(alpha)
     if not values.binomial:
-        return ends
+        return values.ends(alpha)
     low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
+    if not alone.any():
+        return low, high
+    ends = values.ends(alpha)
     return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
 
 

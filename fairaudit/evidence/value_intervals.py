@@ -187,7 +187,10 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         raise NoInterval(comparison.no_interval)
     if comparison.is_spread:
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
-    alpha = multiplicity.sidak_level(alpha, parts) if parts > 1 else alpha
+    if parts > 1:
+        level = multiplicity.sidak_level(alpha, parts)
+        # What is found at a plain number is remembered.
+        alpha = float(level) if level.ndim == 0 else level
     if reference is None:
         raise NoInterval("there is no other side")
     policy = evaluation.terms.policy

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 
 import numpy as np
 
@@ -90,12 +91,17 @@ class Inference(Frozen):
     @property
     def alpha(self) -> float:
         """The error rate α of every interval and test."""
-        return float(1 - self.confidence)
+        return _find_alpha(self.confidence)
 
     def contradictions(self) -> Iterator[Unreadable]:
         """A confidence is that of an interval."""
         if not Decimal("0.5") <= self.confidence < 1:
             yield Unreadable("does not lie from 0.5 to below 1", "confidence_text")
+
+
+@cache
+def _find_alpha(confidence: Decimal) -> float:
+    return float(1 - confidence)
 
 
 DEFAULT_INFERENCE = Inference()

@@ -310,8 +310,14 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     some = np.arange(0, len(first), len(first) // _SOME)
     # Whom one beats who is beaten himself is in neither front, and almost all are such.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
-    reached = np.append(second[beaten], -np.inf)[np.searchsorted(-first[beaten], -first) - 1]
-    kept = np.flatnonzero(second > reached)
+    last = np.searchsorted(-first[beaten], -first, side="right") - 1
+    reached = np.append(second[beaten], -np.inf)[last]
+    marks = second >= reached
+    # Of equals the first two stand in the fronts.
+    tied = np.flatnonzero(second == reached)
+    rival = beaten[last[tied]]
+    marks[tied[(first[tied] < first[rival]) | (tied > rival)]] = False
+    kept = np.flatnonzero(marks)
     fronts = _sort_fronts(first[kept], second[kept])
     return kept[fronts[0]], kept[fronts[1]]
 
