@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -69,6 +70,12 @@ class Header(Frozen):
     digest: str = ""
 
 
+_SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
+_NOT_STORED = (
+    msgspec.MsgspecError, LookupError, TypeError, AttributeError, StopIteration, RecursionError,
+)  # fmt: skip
+
+
 def spell_stored(value: Frozen) -> bytes:
     """What a file stores, as JSON."""
     return msgspec.json.encode(value, enc_hook=str)  # a fraction
@@ -94,11 +101,14 @@ def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
                 name = next(name for member, name in _CLASS_WITH.items() if member in part)
                 part.setdefault("type", name)
         return msgspec.convert(tree, cls, dec_hook=_read_fraction)
-    except (msgspec.MsgspecError, LookupError, TypeError, AttributeError, StopIteration) as error:
+    except _NOT_STORED as error:
         raise ValueError(f"no {cls.__name__.lower()}: {error}") from error
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
+    """A share, as it is written: no power of ten, whose digits might fill the memory."""
+    if not (isinstance(value, str) and _SHARE.fullmatch(value)):
+        raise ValueError("no fraction")
     return cls(value)
 
 

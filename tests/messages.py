@@ -12,7 +12,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -168,15 +169,16 @@ class Recorder:
             note(sys._getframe(1))
             own(instance, *arguments, **named)
 
-        class Noted(Fault):
-            def __post_init__(self) -> None:
-                note(sys._getframe(1))
+        def make_fault(make: Callable[..., Fault], *arguments: Any, **named: Any) -> Fault:
+            note(sys._getframe(1))
+            return make(*arguments, **named)
 
-        Noted.__name__, Noted.__module__ = Fault.__name__, Fault.__module__
         put(FairauditError, "__init__", init)
-        for name, module in [*sys.modules.items()]:
-            if name.startswith("fairaudit") and getattr(module, "Fault", None) is Fault:
-                put(module, "Fault", Noted)
+        # A value of msgspec has no `__init__` to watch: its makers are, by their name for it.
+        for file in {site.file for site in find_sites()} - {"errors.py"}:
+            module = import_module(".".join(["fairaudit", *Path(file).with_suffix("").parts]))
+            if make := vars(module).get("Fault"):
+                put(module, "Fault", partial(make_fault, make))
 
     def _note(self, frame: FrameType | None) -> None:
         while frame is not None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header, read_at
 from fairaudit.engine.partial_counts import NotServed
+from fairaudit.engine.sources import has_known_flags
 
 Buffer: TypeAlias = Any
 """Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""
@@ -151,10 +152,12 @@ def _by_arrow(codec: str, body: Buffer, size: int) -> Buffer:
 def _inflated(body: memoryview, size: int) -> bytes:
     from isal import isal_zlib
 
+    if not has_known_flags(body):
+        raise DamagedPage
     inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
     try:
         content: bytes = inflating.decompress(body, size + 1)
-    except isal_zlib.error as error:
+    except (isal_zlib.error, OverflowError) as error:
         raise DamagedPage from error
     if inflating.unused_data:
         raise NotServed  # several streams, one after the other

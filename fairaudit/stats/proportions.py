@@ -96,7 +96,7 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     """
     share, size, alpha = np.broadcast_arrays(share, size, alpha)
     with np.errstate(all="ignore"):
-        size = np.where(np.greater(size, 0), size, np.nan)
+        size = np.where(np.greater(size, 0) & np.isfinite(size), size, np.nan)
         hits = np.asarray(share * size, dtype=np.float64)
         misses, tail = size - hits, np.divide(alpha, 2)
         # Without hits, or without misses, an end is a root of the tail.

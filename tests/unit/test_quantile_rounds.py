@@ -261,7 +261,9 @@ def test_a_damaged_round_is_refused(tmp_path: Path) -> None:
         except DataError:
             refused += 1
     assert refused > 150
-    for part in range(16):
-        path.write_bytes(whole[: len(whole) * part // 16])
-        with pytest.raises(DataError):
+    shares = (whole.replace(b'"1/2"', share) for share in (b'"1/0"', b'"1e9999999"', b"0.5"))
+    for other in (b"[" * 3000, *shares, *(whole[: len(whole) * part // 16] for part in range(16))):
+        assert other != whole
+        path.write_bytes(other)
+        with pytest.raises(DataError, match=r"damaged, or holds no cuts"):
             rounds_file.read(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -138,7 +139,7 @@ def test_quantiles_cut_where_sorting_does(
     for row in result.groups:
         if not row.by and row.stratum and row.stratum[0][1] != "(unknown)":
             sizes[row.stratum[0][1]] = row.n
-    numbers = [repr(edge + 0.0).removesuffix(".0") for edge in edges]
+    numbers = [str(Decimal(repr(edge + 0.0))).lower().removesuffix(".0") for edge in edges]
     labels = [f"{low} to {high}" for low, high in pairwise(numbers)]
     labels = [f"under {numbers[0]}", *labels, f"{numbers[-1]} and over"]
     expected = [
