@@ -31,7 +31,7 @@ from fairaudit.plan import Plan, united
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
 
-_BLOCK = 2**18
+_BLOCK = 2**19
 """Bytes at a time: what is read stays in the cache of a core until it is counted."""
 
 _PADDING = 64
@@ -150,7 +150,7 @@ _Blocks: TypeAlias = Callable[[bytearray], Iterator[int]]
 class _PackedLines:
     """The lines of a packed file below its header: threads take block by block, each the next."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
         self._lock = threading.Lock()
         self._rest = b""
@@ -162,15 +162,17 @@ class _PackedLines:
 
     def _read(self, buffer: bytearray) -> int | None:
         with self._lock:
-            text = self._rest + self._stream.read(_BLOCK - len(self._rest))
-            if not text:
+            end = len(self._rest)
+            buffer[:end] = self._rest
+            end += self._stream.readinto(memoryview(buffer)[end:_BLOCK])
+            if not end:
                 return None
-            if len(text) < _BLOCK and not text.endswith(b"\n"):
-                text += b"\n"  # the last line need not have an end
-            end = text.rfind(b"\n") + 1
-            self._rest = text[end:]
-        buffer[:end] = text[:end]
-        return end
+            if end < _BLOCK and not buffer.endswith(b"\n", 0, end):
+                buffer[end : end + 1] = b"\n"  # the last line need not have an end
+                end += 1
+            lines = buffer.rfind(b"\n", 0, end) + 1
+            self._rest = bytes(buffer[lines:end])
+        return lines
 
 
 class _Work:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _THREADS = "POLARS_MAX_THREADS"
 
-_PACKED = 2**16
+_PACKED = 2**18
 """So many bytes of a packed file are read at a time."""
 
 _FLAGS = 3
