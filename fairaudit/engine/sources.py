@@ -119,7 +119,7 @@ def inspect_file(path: Path, name: str) -> SourceFile:
     return SourceFile(file, path, form)
 
 
-def open_bytes(path: Path) -> IO[bytes]:
+def open_bytes(path: Path) -> io.BufferedReader:
     """The bytes of a file, unpacked."""
     packing = find_compression(path)
     if packing is None:

@@ -3,13 +3,9 @@
 from fairaudit.verdict.checks import (
     About,
     AnyCheck,
-    Backing,
     Check,
-    Limit,
-    LimitQuotes,
     OnUndefined,
     ReversalCheck,
-    ReversalLimit,
     Status,
     SubgroupCheck,
     match_ids,
@@ -24,6 +20,7 @@ from fairaudit.verdict.findings import (
     Waived,
 )
 from fairaudit.verdict.judging import compares_shares, judge
+from fairaudit.verdict.limits import Backing, Limit, LimitQuotes, ReversalLimit
 from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
 __all__ = [

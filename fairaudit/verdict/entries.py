@@ -28,8 +28,9 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.verdict.checks import NEAR, Check
+from fairaudit.verdict.checks import Check
 from fairaudit.verdict.findings import NotEvaluated
+from fairaudit.verdict.limits import NEAR
 
 _MOST_OFF = 0.5
 """Where more of the people are not compared, what is left is no answer for all."""

@@ -26,15 +26,8 @@ from fairaudit.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Eligibility
 from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroup
-from fairaudit.verdict.checks import (
-    AnyCheck,
-    Backing,
-    Check,
-    Limit,
-    ReversalCheck,
-    ReversalLimit,
-    Status,
-)
+from fairaudit.verdict.checks import AnyCheck, Check, ReversalCheck, Status
+from fairaudit.verdict.limits import Backing, Limit, ReversalLimit
 
 
 @declare_subjects(row="group stratum value exact between backing lower")

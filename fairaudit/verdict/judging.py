@@ -33,17 +33,11 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import INCLUDING_GROUP
-from fairaudit.verdict.checks import (
-    AnyCheck,
-    Backing,
-    Check,
-    Limit,
-    OnUndefined,
-    Status,
-)
+from fairaudit.verdict.checks import AnyCheck, Check, OnUndefined, Status
 from fairaudit.verdict.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
 from fairaudit.verdict.findings import Breach, Finding, NotEvaluated
-from fairaudit.verdict.limits import LimitOutcome, apply_limits, explain_untested, farthest
+from fairaudit.verdict.limit_outcomes import LimitOutcome, apply_limits, explain_untested, farthest
+from fairaudit.verdict.limits import Backing, Limit
 
 _MOST_EXACT = 1000
 """Of more values beyond a limit, none is told as a fraction."""

@@ -1,180 +1,121 @@
-"""Applies the limits of a check to values and evidence: breaches, and the status."""
+"""`Limit`: when a value is beyond its bounds, or exactly at them; the limit on reversals.
+
+A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
+48/100 against 60/100 is not below 0.8.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Any
 
 import numpy as np
 
-from fairaudit.evidence import Evidence
+from fairaudit.arrays import Floats, Marks
+from fairaudit.errors import Quote
 from fairaudit.frozen import Frozen
-from fairaudit.metrics import Evaluation
-from fairaudit.verdict.checks import Backing, Limit, Status
-from fairaudit.verdict.entries import Entry
-from fairaudit.verdict.findings import NotEvaluated
+from fairaudit.json_marks import RARE, Unreadable
+from fairaudit.simpson import ReversalKind
+
+NEAR = 1e-9
+"""Closer than this to a bound, fractions decide instead of floats."""
 
 
-class LimitOutcome(Frozen):
-    """What the limits of a check make of its values, and of the evidence for them.
+class Limit(Frozen):
+    """What a value may reach: `below` and `above` are strict, both together mean outside.
 
-    `breaches` are all values beyond the `limit` (None: none is), `deciding` those that the status
-    rests on, `untested` those beyond it that no test can be made of; `backings` are what the
-    evidence says of each breach.
+    `significant`: only a disparity whose test rejects may cross it. `conclusive`: only one
+    whose whole interval lies beyond; and to pass, the whole interval must lie within.
     """
 
-    status: Status = Status.PASS
-    limit: Limit | None = None
-    breaches: Sequence[Entry] = ()
-    deciding: Sequence[Entry] = ()
-    untested: Sequence[Entry] = ()
-    backing: Backing = Backing.UNASKED
-    backings: Sequence[Backing] = ()
+    below: Annotated[Decimal | None, RARE] = None
+    above: Annotated[Decimal | None, RARE] = None
+    significant: Annotated[bool, RARE] = False
+    conclusive: Annotated[bool, RARE] = False
+
+    def __str__(self) -> str:
+        bounds = f"below {self.below}" if self.below is not None else f"above {self.above}"
+        if self.below is not None and self.above is not None:
+            bounds = f"outside [{self.below}, {self.above}]"
+        evidence = {"significant": self.significant, "conclusive": self.conclusive}
+        evidence_words = " and ".join(word for word, is_asked in evidence.items() if is_asked)
+        return f"{bounds}, if {evidence_words}" if evidence_words else bounds
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """A limit has a bound."""
+        if self.below is self.above is None:
+            yield Unreadable("has neither `below` nor `above`")
+
+    def excess(self, value: float) -> float:
+        """How far beyond the nearer bound a value is; negative within."""
+        return float(max(self._list_excess(value)))
+
+    def find_excess(self, values: Floats) -> Floats:
+        """The same of many values."""
+        return np.asarray(np.maximum.reduce(self._list_excess(values)))
+
+    def _list_excess(self, value: Any) -> list[Any]:  # noqa: ANN401  # a number, or an array
+        """How far a value is beyond each bound."""
+        below = [] if self.below is None else [float(self.below) - value]
+        return below if self.above is None else [*below, value - float(self.above)]
+
+    def mark_reached(self, values: Floats) -> Marks:
+        """Which values are beyond a bound, or at it as nearly as floats tell."""
+        least = -np.inf if self.below is None else float(self.below)
+        most = np.inf if self.above is None else float(self.above)
+        return np.asarray((values < least + NEAR) | (values > most - NEAR))
+
+    def is_crossed(self, value: float, exact: Fraction | None) -> bool:
+        """Whether the value is beyond a bound; `exact` decides where floats cannot."""
+        excess = self.excess(value)
+        if exact is None or abs(excess) > NEAR:
+            return excess > 0
+        too_low = self.below is not None and exact < Fraction(self.below)
+        return too_low or (self.above is not None and exact > Fraction(self.above))
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for evidence."""
+        return self.significant or self.conclusive
+
+    def excludes(self, low: float, high: float) -> bool:
+        """Whether a whole interval lies beyond one bound."""
+        too_low = self.below is not None and high < self.below
+        return too_low or (self.above is not None and low > self.above)
+
+    def includes(self, low: float, high: float) -> bool:
+        """Whether no part of an interval lies beyond a bound."""
+        high_enough = self.below is None or low >= self.below
+        return high_enough and (self.above is None or high <= self.above)
 
 
-def apply_limits(
-    fail: Limit | None, warn: Limit | None, entries: Sequence[Entry], evidence: Evidence
-) -> LimitOutcome:
-    """The worst that holds: a limit crossed with its evidence, one crossed without, or none."""
-    unproven_outcome = LimitOutcome()
-    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
-        if limit is None:
-            continue
-        beyond = _list_beyond(limit, entries)
-        backings = _find_backings(beyond, limit, evidence)
-        pairs = list(zip(beyond, backings, strict=True))
-        supported = [entry for entry, kind in pairs if kind in {Backing.SUPPORTED, Backing.UNASKED}]
-        if supported:
-            backing = Backing.SUPPORTED if limit.asks else Backing.UNASKED
-            untested = [entry for entry, kind in pairs if kind is Backing.UNTESTED]
-            return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
-        outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
-        if any(kind is Backing.ONLY_TOGETHER for _, kind in pairs):
-            return outcome
-        if unproven_outcome.backing in {Backing.UNASKED, Backing.SUPPORTED}:
-            unproven_outcome = outcome
-    return unproven_outcome
+class ReversalLimit(Frozen):
+    """The weakest kind of reversal that crosses; if `significant`, only a proven one does."""
+
+    kind: ReversalKind
+    significant: Annotated[bool, RARE] = False
+
+    def __str__(self) -> str:
+        return f"{self.kind}, if significant" if self.significant else str(self.kind)
 
 
-def _list_beyond(limit: Limit, entries: Sequence[Entry]) -> list[Entry]:
-    """The values beyond a limit; near it fractions tell."""
-    excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
-    return [
-        entry
-        for entry, far in zip(entries, excess, strict=True)
-        if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
-    ]
+class LimitQuotes(Frozen):
+    """The lines of the spec that set the limits of a check, as they are written."""
+
+    warn: Annotated[Quote | None, RARE] = None
+    fail: Annotated[Quote | None, RARE] = None
 
 
-def _apply_in_doubt(
-    status: Status,
-    limit: Limit,
-    entries: Sequence[Entry],
-    beyond: Sequence[tuple[Entry, Backing]],
-    evidence: Evidence,
-) -> LimitOutcome:
-    """What a limit makes of values none of which is proven to lie beyond it.
+class Backing(StrEnum):
+    """What the evidence says of a value, where a limit asks for evidence."""
 
-    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
-    """
-    lesser_status = Status.WARN if status is Status.FAIL else Status.PASS
-    if beyond:
-        untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
-        only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
-        deciding = untested or only or [entry for entry, _ in beyond]
-        decider = farthest(deciding, limit) or deciding[0]
-        backing = next(kind for entry, kind in beyond if entry is decider)
-        listed = beyond if lesser_status is Status.WARN else []
-        breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
-        return LimitOutcome(
-            lesser_status, limit, breaches, deciding, [*untested, *only], backing, backings
-        )
-    if limit.conclusive:
-        unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
-        if unbounded:
-            return LimitOutcome(lesser_status, limit, (), unbounded, unbounded, Backing.UNTESTED)
-        unproven = [entry for entry in entries if not _lies_within(entry, limit, evidence)]
-        if unproven:
-            return LimitOutcome(lesser_status, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
-    significant = [
-        entry
-        for entry in entries
-        if limit.significant and evidence.is_significant(entry.z, entry.w)
-    ]
-    if significant:
-        return LimitOutcome(lesser_status, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
-    return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
-
-
-def _lies_within(entry: Entry, limit: Limit, evidence: Evidence) -> bool:
-    ends = evidence.intervals.all_at(entry.z, entry.w)
-    return bool(ends) and all(limit.includes(*pair) for pair in ends)
-
-
-def _find_backings(entries: Sequence[Entry], limit: Limit, evidence: Evidence) -> list[Backing]:
-    """What the evidence says of the values beyond a limit."""
-    if not limit.asks or not entries:
-        return [Backing.UNASKED] * len(entries)
-    places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
-    tested = significant = np.ones(len(entries), dtype=np.bool_)
-    if limit.significant:
-        tested = ~np.isnan(evidence.adjusted[places])
-        significant = evidence.mark_significant_beyond(limit.mark_reached)[places]
-    marks = zip(tested.tolist(), significant.tolist(), strict=True)
-    return [
-        _find_backing(entry, limit, evidence, is_tested=is_tested, is_significant=is_significant)
-        for entry, (is_tested, is_significant) in zip(entries, marks, strict=True)
-    ]
-
-
-def _find_backing(
-    entry: Entry, limit: Limit, evidence: Evidence, *, is_tested: bool, is_significant: bool
-) -> Backing:
-    """What the evidence says of one value beyond a limit."""
-    ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
-    if not is_tested or (limit.conclusive and not ends):
-        return Backing.UNTESTED
-    if not is_significant:
-        return (
-            Backing.ONLY_TOGETHER
-            if evidence.side_test_leaves_open(entry.z, entry.w)
-            else Backing.NOT_SIGNIFICANT
-        )
-    if limit.conclusive and not all(limit.excludes(*pair) for pair in ends):
-        return Backing.NOT_CONCLUSIVE
-    return Backing.SUPPORTED
-
-
-def explain_untested(
-    evaluation: Evaluation, entry: Entry, limit: Limit | None, evidence: Evidence
-) -> NotEvaluated:
-    """A value that is not judged: the evidence that its side of the limit requires is missing."""
-    group = () if evaluation.spread else evaluation.table.groups[entry.w]
-    if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
-        evidence.adjusted[entry.z, entry.w]
-    ):
-        assert evidence.tests.side_test is not None
-        reason = (
-            f"beyond the limit, and not significant, although groups are not "
-            f"{evidence.tests.side_test.hypothesis} ({evidence.tests.side_test.name}): "
-            "too few people decide the printed number"
-        )
-        return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
-    within = limit is not None and not limit.is_crossed(entry.value, entry.exact)
-    # A missing test is the reason only where a test is asked for: of values beyond the limit.
-    is_tested = not within and (limit is None or limit.significant)
-    why = (evidence.tests.why if is_tested else "") or evidence.intervals.explain(entry.z, entry.w)
-    side = "beyond the limit, but the required evidence"
-    if within:
-        side = "within the limit, but the interval that a pass requires"
-    reason = f"{side} is unavailable: {why.removeprefix('none: ')}"
-    return NotEvaluated(group, evaluation.table.strata[entry.z], reason, blocks=True)
-
-
-def farthest(entries: Sequence[Entry], limit: Limit) -> Entry | None:
-    """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
-    if not entries:
-        return None
-    excess = limit.find_excess(np.array([entry.value for entry in entries]))
-    most = [entries[index] for index in np.flatnonzero(excess == excess.max()).tolist()]
-    return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))
+    UNASKED = "unasked"
+    SUPPORTED = "supported"
+    NOT_SIGNIFICANT = "not_significant"
+    NOT_CONCLUSIVE = "not_conclusive"
+    SIGNIFICANT_WITHIN = "significant_within"
+    UNTESTED = "untested"
+    ONLY_TOGETHER = "only_together"

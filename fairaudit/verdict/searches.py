@@ -12,17 +12,10 @@ from fairaudit.estimate import Estimate, Significance
 from fairaudit.frozen import replace
 from fairaudit.simpson import Reversal, ScanResult
 from fairaudit.subgroups import Discovery, TestedSubgroups
-from fairaudit.verdict.checks import (
-    NEAR,
-    Backing,
-    Limit,
-    ReversalCheck,
-    ReversalLimit,
-    Status,
-    SubgroupCheck,
-)
+from fairaudit.verdict.checks import ReversalCheck, Status, SubgroupCheck
 from fairaudit.verdict.entries import exclude_group
 from fairaudit.verdict.findings import Breach, Finding, NotEvaluated
+from fairaudit.verdict.limits import NEAR, Backing, Limit, ReversalLimit
 
 L = TypeVar("L", Limit, ReversalLimit)
 
