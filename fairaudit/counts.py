@@ -10,6 +10,7 @@ import numpy as np
 from fairaudit.arrays import Ints
 from fairaudit.cube import Sum, add_up
 from fairaudit.disclosure_marks import Subjects
+from fairaudit.fixed_point import SQUARE_SCALES, TINY, WEIGHT_SCALES
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
@@ -25,15 +26,6 @@ from fairaudit.raw_keys import (
 from fairaudit.raw_rows import RawRows
 from fairaudit.raw_scores import MOST_ENTRIES, RawScores, add_scores
 from fairaudit.result import DataFile
-
-WEIGHT_SCALES = (10**9, 10**18)
-"""The fixed point of weights: as a rule, and where all weights are tiny."""
-
-SQUARE_SCALES = (10**12, 10**30)
-"""The fixed point of their squares."""
-
-TINY = 1e-3
-"""Weights such as those that add up to 1 need the finer fixed point."""
 
 
 class CountedFile(Frozen):

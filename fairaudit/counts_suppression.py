@@ -14,9 +14,10 @@ from typing import TypeVar
 import numpy as np
 
 from fairaudit.arrays import Ints, Marks
-from fairaudit.counts import TINY, Counts, HiddenCells, RawWeights
+from fairaudit.counts import Counts, HiddenCells, RawWeights
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, UsageError
+from fairaudit.fixed_point import TINY
 from fairaudit.frozen import replace
 from fairaudit.plan import Plan
 from fairaudit.small_counts import are_small, is_small

@@ -1,4 +1,4 @@
-"""Suppression marks on the fields of a result: whose counts each field would reveal.
+"""Marks on the fields of result classes: of which people each is, for suppression to obey.
 
 Each class whose values stand in a result declares all of its fields by `declare_subjects`. A field
 that is not declared is refused when the class is made, and what is not declared to be safe is

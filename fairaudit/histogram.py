@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks, map_blocks
+from fairaudit.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
 from fairaudit.frozen import Frozen
 
 _INSIDE = 2**16
@@ -25,10 +26,6 @@ _OCTAVE = 40
 TOO_SMALL = 1e-3
 TOO_LARGE = 2**31 / 10**6
 """Where all scores are smaller, or one is larger, the fixed point of their sums does not serve."""
-
-SUM_SCALE = 10**9
-ROOT_SCALE = 10**6
-"""The fixed point of sums of scores, and of what is squared."""
 
 
 def bins_of(scores: Floats) -> Ints:
@@ -86,7 +83,7 @@ class Moments(Frozen):
     @property
     def mean(self) -> Fraction | None:
         """The mean; None without people."""
-        return Fraction(self.total, self.n * SUM_SCALE) if self.n else None
+        return Fraction(self.total, self.n * SCORE_SCALE) if self.n else None
 
     @property
     def deviation(self) -> float | None:
@@ -94,7 +91,7 @@ class Moments(Frozen):
         if self.n < 2:
             return None
         squares = Fraction(self.n * self.squares - self.roots**2, self.n * (self.n - 1))
-        return math.sqrt(squares) / ROOT_SCALE
+        return math.sqrt(squares) / SCORE_ROOT_SCALE
 
 
 class Histogram(Frozen, eq=False):

@@ -22,9 +22,6 @@ from fairaudit.strata_models import FittedStrata
 
 Value = TypeVar("Value")
 
-ADDED_SCALE = 10**9
-"""The fixed point of numbers that are added up."""
-
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
 

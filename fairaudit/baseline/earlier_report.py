@@ -1,4 +1,4 @@
-"""Reads a baseline: the checks and reversals of an earlier JSON report; refuses unlike ones."""
+"""Reads a baseline and its tolerance: checks of an earlier JSON report; refuses unlike ones."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from fairaudit.counts import Counts, RawSearch, RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.candidates import why_dropped
 from fairaudit.engine.partial_counts import (
-    MOST_PEOPLE,
     HistogramPart,
     Level,
     Measures,
@@ -20,6 +19,7 @@ from fairaudit.engine.partial_counts import (
 )
 from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
+from fairaudit.fixed_point import MOST_PEOPLE
 from fairaudit.histogram import Bins
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, Key, Plan, SumName

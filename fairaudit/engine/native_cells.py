@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import WEIGHT_SCALES, RawWeights
+from fairaudit.counts import RawWeights
 from fairaudit.engine.partial_counts import Measures, NotServed, TableCounts, check_people
+from fairaudit.fixed_point import WEIGHT_SCALES
 from fairaudit.plan import Plan
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import TINY
 from fairaudit.cube import distinct_rows
 from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.native_cells import CellTable
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import FairauditError
+from fairaudit.fixed_point import TINY
 from fairaudit.frozen import replace
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_keys import RawKey, unite_keys

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.counts import TINY
 from fairaudit.engine.native_cells import Cells, CellTable, side_tables
 from fairaudit.engine.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
 from fairaudit.engine.native_pages import (
@@ -30,6 +29,7 @@ from fairaudit.engine.parquet import Header, RowGroup
 from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.errors import DataError
+from fairaudit.fixed_point import TINY
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 

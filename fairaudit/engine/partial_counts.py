@@ -1,7 +1,4 @@
-"""`PartialCounts`: what each route gives; weights in fixed point.
-
-A weight becomes an integer before it is added, so sums are equal for any order, split or route.
-"""
+"""`PartialCounts`: what each route gives of some files; refuses more people than 64 bits hold."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import RawWeights
 from fairaudit.errors import DataError
+from fairaudit.fixed_point import MOST_PEOPLE
 from fairaudit.frozen import Frozen, field
 from fairaudit.histogram import Bins
 from fairaudit.plan import Key, SumName
@@ -26,17 +24,6 @@ Codes = NDArray[np.integer]
 
 Column = tuple[Codes, tuple[Level, ...]]
 """The codes of a batch, and the level that each stands for."""
-
-SQUARE_ROOTS = (10**6, 10**15)
-"""Weights are squared at a coarser fixed point; the squares have its square."""
-
-LARGE = 1e6
-"""From here on a double has no nine decimals left: weights are taken at six."""
-
-LARGEST_WEIGHT = 1e9
-LARGEST_NUMBER = 1e9
-LARGEST_COUNT = 2.0**53 - 1
-MOST_PEOPLE = 2**62
 
 
 class NotServed(Exception):

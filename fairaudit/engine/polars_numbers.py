@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from fairaudit.engine.partial_counts import LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.errors import DataError, Seek
+from fairaudit.fixed_point import ADDED_SCALE, LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.frozen import Frozen
-from fairaudit.plan import ADDED_SCALE, Plan
+from fairaudit.plan import Plan
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""

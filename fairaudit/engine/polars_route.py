@@ -9,18 +9,11 @@ import numpy as np
 import polars as pl
 
 from fairaudit.arrays import Ints
-from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
+from fairaudit.counts import RawWeights
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.cross_tables import TableCounter
 from fairaudit.engine.filter import Filter
-from fairaudit.engine.partial_counts import (
-    LARGE,
-    SQUARE_ROOTS,
-    Level,
-    Measures,
-    PartialCounts,
-    check_people,
-)
+from fairaudit.engine.partial_counts import Level, Measures, PartialCounts, check_people
 from fairaudit.engine.polars_numbers import (
     Batch,
     Numbers,
@@ -32,6 +25,7 @@ from fairaudit.engine.polars_numbers import (
 )
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.errors import DataError, SpecError
+from fairaudit.fixed_point import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES
 from fairaudit.frozen import replace
 from fairaudit.plan import MISSING, Key, Plan, SumName
 from fairaudit.progress import Progress

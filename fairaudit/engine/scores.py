@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
 from fairaudit.errors import DataError
+from fairaudit.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
 from fairaudit.frozen import replace
-from fairaudit.histogram import ROOT_SCALE, SUM_SCALE, Bins, bins_of
+from fairaudit.histogram import Bins, bins_of
 from fairaudit.plan import Key, Plan
 from fairaudit.raw_scores import MOST_ENTRIES
 
@@ -148,13 +149,13 @@ class ScoreCounter:
         """The terms of the sums, and the most that they add; None once a score is too large."""
         largest = float(np.abs(scores).max())
         largest_count = 1 if people is None else int(people.max())
-        load = max(largest * SUM_SCALE, 2.0**_HALF) * largest_count * len(scores)
-        if not (largest * ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
+        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
+        if not (largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
             self._fits = False
             return None, 0.0
-        roots = np.rint(scores * ROOT_SCALE).astype(np.int64)
+        roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
         squares = roots * roots
-        terms = np.rint(scores * SUM_SCALE).astype(np.int64)
+        terms = np.rint(scores * SCORE_SCALE).astype(np.int64)
         times = 1 if people is None else people
         halves = (squares >> _HALF) * times, (squares & (2**_HALF - 1)) * times
         return (terms * times, roots * times, *halves), load

@@ -14,16 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fairaudit.counts import TINY, WEIGHT_SCALES, RawWeights
+from fairaudit.counts import RawWeights
 from fairaudit.cube import Ints
 from fairaudit.engine.dictionary_codes import floats
-from fairaudit.engine.partial_counts import (
-    LARGE,
-    LARGEST_COUNT,
-    SQUARE_ROOTS,
-    Measures,
-    NotServed,
-)
+from fairaudit.engine.partial_counts import Measures, NotServed
+from fairaudit.fixed_point import LARGE, LARGEST_COUNT, SQUARE_ROOTS, TINY, WEIGHT_SCALES
 from fairaudit.plan import Plan
 
 _MOST = 2**62

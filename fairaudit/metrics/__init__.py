@@ -1,4 +1,4 @@
-"""Catalogue of metrics: collects every record; looks metrics up by id and alias."""
+"""Catalogue of metrics: collects every record; finds them by id or alias, suggests near ones."""
 
 from __future__ import annotations
 

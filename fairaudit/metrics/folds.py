@@ -1,4 +1,4 @@
-"""How several numbers become one (max, mean): `Fold` of parts, `OverGroups` of groups."""
+"""Folds: how several rates of a criterion, or the gaps of all groups, become one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of group metrics (`Rate`, `Mean`, `Formula`): their values and intervals of these."""
+"""The types of group metrics (`Rate`, `Mean`, `Formula`): computes values and their intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods a spec can choose: confidence, intervals, tests, corrections. Add a correction here."""
+"""Statistical methods a spec can choose, and their defaults. Add a correction here."""
 
 from __future__ import annotations
 

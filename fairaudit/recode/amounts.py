@@ -13,8 +13,9 @@ import numpy as np
 from fairaudit.counts import Counts
 from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
 from fairaudit.disclosure_marks import Subjects
+from fairaudit.fixed_point import ADDED_SCALE
 from fairaudit.notice import Notice
-from fairaudit.plan import ADDED_SCALE, MISSING, SumName
+from fairaudit.plan import MISSING, SumName
 from fairaudit.spec import Outcome, OutcomeKind, Spec
 
 

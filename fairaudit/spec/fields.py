@@ -1,4 +1,4 @@
-"""Types of values in a spec (numbers, limits, lists): parsing and JSON Schema of each."""
+"""Types of values in a spec (numbers, limits, metric names): parsing, refusals, JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suppression: which counts each row of a report would reveal."""
+"""Suppression: which counts each row of a report rests on, and so would reveal."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""Fixed points in which weights, numbers and scores are added up: their scales and bounds.
+
+Whatever is added is an integer first, so sums are equal for any order, split or route. The kernel
+has its own scale and bound of weights, in `kernel/sums.h`.
+"""
+
+from __future__ import annotations
+
+WEIGHT_SCALES = (10**9, 10**18)
+"""The fixed point of weights: as a rule, and where all weights are tiny."""
+
+SQUARE_ROOTS = (10**6, 10**15)
+"""Weights are squared at a coarser fixed point."""
+
+SQUARE_SCALES = (SQUARE_ROOTS[0] ** 2, SQUARE_ROOTS[1] ** 2)
+"""The fixed point of their squares."""
+
+TINY = 1e-3
+"""Weights such as those that add up to 1 need the finer fixed point."""
+
+LARGE = 1e6
+"""From here on a double has no nine decimals left: weights and numbers are taken at six."""
+
+ADDED_SCALE = 10**9
+"""The fixed point of numbers that are added up."""
+
+SCORE_SCALE = 10**9
+SCORE_ROOT_SCALE = 10**6
+"""The fixed point of sums of scores, and of what is squared."""
+
+LARGEST_WEIGHT = 1e9
+LARGEST_NUMBER = 1e9
+LARGEST_COUNT = 2.0**53 - 1
+"""What a row may have of a weight, a number, a count of people."""
+
+MOST_PEOPLE = 2**62
+"""What counts may add up to."""
