@@ -27,7 +27,7 @@ from fairaudit.progress import SILENT, Progress
 from fairaudit.question import Question
 from fairaudit.raw_keys import RawKey
 from fairaudit.recode import build_axes
-from fairaudit.recode.axes import DROP, Axis, Findings
+from fairaudit.recode.axes import DROP, Axis, Problems
 from fairaudit.result import (
     AuditResult,
     CheckPreview,
@@ -95,7 +95,7 @@ def _preview_counts(question: Question, counts: Counts) -> DryRun:
     own = {*spec.notices, *counts.notices, *recoded.cubes.notices}
     levels = {
         axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
-        for axis in build_axes(counts, spec, Findings())
+        for axis in build_axes(counts, spec, Problems())
     }
     groupings = tuple(_preview_groupings(result, recoded))
     return DryRun(

@@ -32,7 +32,7 @@ from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.notice import Notice
 from fairaudit.recode.amounts import amounts
 from fairaudit.recode.amounts import notices as added_notices
-from fairaudit.recode.axes import Axis, Findings, cluster_codes
+from fairaudit.recode.axes import Axis, Problems, cluster_codes
 from fairaudit.recode.expectations import (
     find_absent_levels,
     refuse_missing,
@@ -87,15 +87,15 @@ class Cubes(Frozen):
 def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     refuse_nothing(counts)
-    findings = Findings()
-    axes = build_axes(counts, spec, findings)
-    refuse_absent_references(spec, axes, findings)
+    problems = Problems()
+    axes = build_axes(counts, spec, problems)
+    refuse_absent_references(spec, axes, problems)
     axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
-    features = feature_recodings(counts, spec, findings)
-    findings.faults += find_absent_levels(spec.expected, axis_of, counts)
-    if findings.faults:
-        raise SpecError(findings.faults)
+    features = feature_recodings(counts, spec, problems)
+    problems.faults += find_absent_levels(spec.expected, axis_of, counts)
+    if problems.faults:
+        raise SpecError(problems.faults)
     for attribute in (*spec.protected, *spec.strata):
         refuse_undeclared(attribute, counts, spec.missing)
     for axis in axes:
@@ -109,7 +109,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
         *row_notices(counts, spec),
-        *findings.notices,
+        *problems.notices,
         *left_out_notices(left_out, counts, spec),
         *score_notices(spec, scores),
         *added_notices(added),
@@ -132,17 +132,17 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     )
 
 
-def build_axes(counts: Counts, spec: Spec, findings: Findings) -> list[Axis]:
+def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
     """The groups, strata and classes of a spec."""
     axes = [
-        group_axis(attribute, Role.PROTECTED, counts, spec, findings)
+        group_axis(attribute, Role.PROTECTED, counts, spec, problems)
         for attribute in spec.protected
     ]
     axes += [
-        group_axis(attribute, Role.STRATUM, counts, spec, findings) for attribute in spec.strata
+        group_axis(attribute, Role.STRATUM, counts, spec, problems) for attribute in spec.strata
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
-    return axes + [outcome_axis(outcome, counts, spec, findings) for outcome in outcomes]
+    return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
 
 
 def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
@@ -155,7 +155,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
         return {}
     cubes = {}
     for name, table in counts.searched.tables.items():
-        axes = build_axes(table, needed, Findings())
+        axes = build_axes(table, needed, Problems())
         axes += number_axes(table, needed)
         candidate = candidate_axis(table.keys[-1])
         # In the order of the whole cube, so that each row leaves for the same reason.

@@ -45,8 +45,8 @@ class Axis(Struct):
         return np.asarray(~self.missing & (self.codes == DROP))
 
 
-class Findings(Struct):
-    """What is found on the way: faults that refuse the data, notices that do not."""
+class Problems(Struct):
+    """What is wrong with the data: faults, which refuse it, and notices, which do not."""
 
     faults: list[Fault] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)

@@ -15,7 +15,7 @@ from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
-from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.recode.suspicious_levels import canonical, listing, notice_oddities, notice_totals
 from fairaudit.spec import (
     ABSENT,
@@ -35,7 +35,7 @@ def group_axis(
     role: Role,
     counts: Counts,
     spec: Spec,
-    findings: Findings,
+    problems: Problems,
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
     is_protected = role is Role.PROTECTED
@@ -48,13 +48,13 @@ def group_axis(
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        names = _Levels(attribute, spec.missing, findings).name(raw_key)
+        names = _Levels(attribute, spec.missing, problems).name(raw_key)
         levels = tuple(sorted({name for name in names if name is not None}))
-        findings.notices += notice_oddities(attribute, levels, spec.missing)
+        problems.notices += notice_oddities(attribute, levels, spec.missing)
         if spec.filter is None:
-            findings.notices += notice_totals(attribute, levels)
+            problems.notices += notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
-            findings.faults.append(
+            problems.faults.append(
                 attribute.column.fault(
                     f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
                     f"{MOST_LEVELS:,} can be audited: is it an id? "
@@ -71,7 +71,7 @@ def group_axis(
     place[None] = place.get(nobody, left_out)
     unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
-    _check_reference(attribute, levels, findings)
+    _check_reference(attribute, levels, problems)
     absent = tuple(_absent_levels(attribute, counts, levels))
     key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
     rule = "protected" if is_protected else "strata"
@@ -99,16 +99,16 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
     yield from names
 
 
-def _check_reference(attribute: Protected, levels: Sequence[str], findings: Findings) -> None:
+def _check_reference(attribute: Protected, levels: Sequence[str], problems: Problems) -> None:
     """Adds a fault where the declared reference is no level of the data."""
     reference = attribute.reference
     if reference is not None and not attribute.bins and reference.value not in levels:
         hint = did_you_mean(reference.value, levels) or f"; there are {listing(levels)}"
         message = f"the reference {quoted(reference.value)} is no level of {attribute.name}{hint}"
-        findings.faults.append(reference.fault(message))
+        problems.faults.append(reference.fault(message))
 
 
-def refuse_absent_references(spec: Spec, axes: Iterable[Axis], findings: Findings) -> None:
+def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
     """Adds a fault for each level that an entry compares with and nobody has."""
     keys = {axis.key.name: axis.key for axis in axes}
     for names, text in spec.references:
@@ -116,7 +116,7 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], findings: Finding
         if text.value not in levels:
             hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
             what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
-            findings.faults.append(text.fault(what))
+            problems.faults.append(text.fault(what))
 
 
 def candidate_axis(raw_key: RawKey) -> Axis:
@@ -147,28 +147,28 @@ class _Levels(Frozen):
 
     attribute: Protected
     missing: Missing
-    findings: Findings
+    problems: Problems
 
     def name(self, raw_key: RawKey) -> list[str | None]:
         """The audited level of each raw level; None where it is not known."""
-        attribute, findings = self.attribute, self.findings
+        attribute, problems = self.attribute, self.problems
         levels_read = self.read(raw_key)
         known = [level for level in levels_read if level is not None]
         unknown = self._missing_words(known)
         if UNKNOWN in known and UNKNOWN not in unknown:
-            findings.faults.append(
+            problems.faults.append(
                 attribute.column.fault(
                     f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
                     f"of those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the "
                     "data"
                 )
             )
-        findings.notices += self._describe_labels(known)
+        problems.notices += self._describe_labels(known)
         for word in attribute.unknown:
             hint = did_you_mean(word, known)
             if hint and _stored(word, known) not in known:
                 what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
-                findings.notices.append(Notice(what, Subjects.NOBODY))
+                problems.notices.append(Notice(what, Subjects.NOBODY))
         known = [level for level in known if level not in unknown]
         stored = {_stored(code, known): label for code, label in attribute.labels.items()}
         label_of = {level: stored.get(level, level) for level in known}
@@ -261,10 +261,10 @@ class _Levels(Frozen):
             what = f"no level {quoted(text.value)} in {column}{hint}"
             if self.attribute.codebook is None:
                 what += " (`levels:` lists levels that may be absent)"
-                self.findings.faults.append(text.fault(what))
+                self.problems.faults.append(text.fault(what))
             else:
                 what = f"{self.attribute.name}: {what}"
-                self.findings.notices.append(Notice(what, Subjects.NOBODY))
+                self.problems.notices.append(Notice(what, Subjects.NOBODY))
         return stored
 
     def _resolve(self, text: Text, label_of: Mapping[str, str]) -> str:
@@ -278,7 +278,7 @@ class _Levels(Frozen):
             hint = did_you_mean(text.value, labels) or f"; there are {listing(sorted(labels))}"
             what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
             more = "`levels:` lists levels that may be absent"
-            self.findings.faults.append(text.fault(f"{what} ({more})"))
+            self.problems.faults.append(text.fault(f"{what} ({more})"))
         return label
 
     def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
@@ -293,7 +293,7 @@ class _Levels(Frozen):
         for codes in codes_of.values():
             if len({attribute.labels[code] for code in codes}) > 1:
                 what = f"{listing(codes)} of `labels` are one level of {attribute.name}: "
-                self.findings.faults.append(attribute.column.fault(f"{what}name it once"))
+                self.problems.faults.append(attribute.column.fault(f"{what}name it once"))
         for code, label in attribute.labels.items():
             stored = _stored(code, known)
             if label != stored in known and label in known and label not in codes_of:
@@ -311,7 +311,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
-    levels = _Levels(attribute, missing, Findings()).read(raw_key)
+    levels = _Levels(attribute, missing, Problems()).read(raw_key)
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
     declared = {"", None, *(_stored(word, known) for word in words)}

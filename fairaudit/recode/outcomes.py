@@ -15,7 +15,7 @@ from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
 from fairaudit.plan_builder import is_positive
-from fairaudit.recode.axes import DROP, Axis, Findings, with_missing_last
+from fairaudit.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.recode.suspicious_levels import (
     canonical,
     is_like_missing,
@@ -26,12 +26,12 @@ from fairaudit.recode.suspicious_levels import (
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
 
 
-def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Findings) -> Axis:
+def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
     """The axis of a label, prediction or decision; an undeclared third value is a fault."""
     role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if outcome.threshold is not None:
-        return _cut_axis(outcome, role, policy, counts, findings)
+        return _cut_axis(outcome, role, policy, counts, problems)
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
     levels_read = [None if level in missing_words else level for level in raw_key.levels]
@@ -43,8 +43,8 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
         if level is not None and code in present
     }
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
-    dropped = _dropped(outcome, classes, occurring, findings)
-    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, findings)
+    dropped = _dropped(outcome, classes, occurring, problems)
+    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, problems)
     place = {level: code for code, level in enumerate(levels)}
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
@@ -71,7 +71,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, findings: Finding
 
 
 def _in_order(
-    outcome: Outcome, classes: _Classes, levels: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, levels: set[str], problems: Problems
 ) -> tuple[str, ...]:
     """The classes as the spec orders them, else by their names; one that it leaves out is a fault.
 
@@ -81,48 +81,48 @@ def _in_order(
     if outcome.order and levels - {*ordered}:
         missing = listing(sorted(levels - {*ordered}))
         what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
-        findings.faults.append(outcome.order[0].fault(what))
+        problems.faults.append(outcome.order[0].fault(what))
     return tuple(ordered) if outcome.order else tuple(sorted(levels))
 
 
 def _dropped(
-    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> set[str]:
     """The classes that `others: drop` leaves out; classes the spec says nothing of are a fault."""
     if not outcome.binary:
         return set()
     positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
     if outcome.is_assumed:
-        return _check_assumed(outcome, occurring, findings)
-    is_well_named = _check_positive(outcome, classes, occurring, findings)
-    is_well_named &= _check_negative(outcome, classes, occurring, findings)
+        return _check_assumed(outcome, occurring, problems)
+    is_well_named = _check_positive(outcome, classes, occurring, problems)
+    is_well_named &= _check_negative(outcome, classes, occurring, problems)
     rest = occurring - positive - negative if is_well_named else set()
     if outcome.negative and rest and outcome.others is OtherValues.DROP:
         return rest
     if outcome.negative and rest:
-        findings.faults.append(_others_fault(outcome, rest))
+        problems.faults.append(_others_fault(outcome, rest))
     elif not outcome.negative and len(rest) > 1:
-        findings.faults.append(_too_many_fault(outcome, rest))
+        problems.faults.append(_too_many_fault(outcome, rest))
     elif not outcome.negative:
-        findings.notices += _doubts(outcome, positive, rest)
+        problems.notices += _doubts(outcome, positive, rest)
     return set()
 
 
-def _check_assumed(outcome: Outcome, occurring: set[str], findings: Findings) -> set[str]:
+def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> set[str]:
     """A notice where the positive is taken for 1 or true; a fault where the values are others."""
     column = quoted(outcome.column.value)
     others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
     if others:
         what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
-        findings.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
+        problems.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
         return set()
     one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
     what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
-    findings.notices.append(Notice(what, Subjects.NOBODY))
+    problems.notices.append(Notice(what, Subjects.NOBODY))
     values = {canonical(level) for level in occurring}
     for value in [value for value in ("0", "1") if value not in values]:
         what = f"{outcome.name}: no row has a {value} in {column}"
-        findings.notices.append(Notice(what, Subjects.ANYBODY))
+        problems.notices.append(Notice(what, Subjects.ANYBODY))
     return set()
 
 
@@ -150,13 +150,13 @@ class _Classes(Frozen):
 
 
 def _check_positive(
-    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> bool:
     """Whether the positives are well named: one that never occurs is a fault.
 
     Unless a declared negative does occur: a month without any is a rate of 0.
     """
-    before = len(findings.faults)
+    before = len(problems.faults)
     negative_occurs = bool(classes.named(outcome.negative) & occurring)
     for text in outcome.positive:
         (name,) = classes.named([text])
@@ -167,7 +167,7 @@ def _check_positive(
             continue
         if any(classes.named([other]) & occurring for other in outcome.positive) and not hint:
             what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
-            findings.notices.append(Notice(what, Subjects.NOBODY))
+            problems.notices.append(Notice(what, Subjects.NOBODY))
             continue
         known = listing(sorted(occurring)) or "no value at all"
         message = (
@@ -178,15 +178,15 @@ def _check_positive(
         )
         if len(occurring) > 2 and all(map(is_value, occurring)):
             tail += "; a cut is written `positive: {at_least: 0.5}`"
-        findings.faults.append(text.fault(message + tail))
-    return len(findings.faults) == before
+        problems.faults.append(text.fault(message + tail))
+    return len(problems.faults) == before
 
 
 def _check_negative(
-    outcome: Outcome, classes: _Classes, occurring: set[str], findings: Findings
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
 ) -> bool:
     """Whether the negatives are well named: one that never occurs may be a typo."""
-    before = len(findings.faults)
+    before = len(problems.faults)
     others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
     for text in outcome.negative:
         if classes.named([text]) & occurring or not others:
@@ -196,8 +196,8 @@ def _check_negative(
             message = (
                 f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
             )
-            findings.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
-    return len(findings.faults) == before
+            problems.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
+    return len(problems.faults) == before
 
 
 def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
@@ -234,7 +234,7 @@ def _cut_axis(
     role: Role,
     policy: MissingPolicy,
     counts: Counts,
-    findings: Findings,
+    problems: Problems,
 ) -> Axis:
     """An outcome that is a cut on a number: classes `negative` and `positive`."""
     raw_key = counts.cut_key(outcome.column.value)
@@ -254,7 +254,7 @@ def _cut_axis(
     for code, word in ((1, "positive"), (0, "negative")):
         if not ((reached == code) & (counts.kept == 1)).any():
             what = f"{outcome.name}: by its cut no row is {word}"
-            findings.notices.append(Notice(what, Subjects.ANYBODY))
+            problems.notices.append(Notice(what, Subjects.ANYBODY))
     return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 

@@ -17,7 +17,7 @@ from fairaudit.notice import Notice
 from fairaudit.plan import Key
 from fairaudit.plan_builder import described_key, feature_key
 from fairaudit.raw_keys import RawKey, RawTable
-from fairaudit.recode.axes import DROP, Axis, Findings
+from fairaudit.recode.axes import DROP, Axis, Problems
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
 from fairaudit.spec import MissingPolicy, Outcome, Protected, Spec, Text
@@ -27,7 +27,7 @@ Recodings = Mapping[str, tuple[Key, Recoding]]
 
 
 def feature_recodings(
-    counts: Counts, spec: Spec, findings: Findings
+    counts: Counts, spec: Spec, problems: Problems
 ) -> dict[str, tuple[Key, Recoding]]:
     """How each feature is recoded; no cell has it, so each of its levels stands for one."""
     recodings = {}
@@ -49,7 +49,7 @@ def feature_recodings(
             rows=people,
             people=people,
         )
-        axis = group_axis(attribute, Role.STRATUM, alone, spec, findings)
+        axis = group_axis(attribute, Role.STRATUM, alone, spec, problems)
         recodings[attribute.name] = key, Recoding.of(axis, 0, alone)
     return recodings
 

@@ -75,7 +75,7 @@ def _range(ends: tuple[float, float] | None) -> str:
 def _auc(row: ScoreRow) -> str:
     if row.auc is None:
         return "undefined"
-    error = f" ± {row.auc_error:.1g}" if row.auc_error else ""
+    error = f" {numbers.doubt(row.auc_error)}" if row.auc_error else ""
     return f"{numbers.number(row.auc)}{error}"
 
 

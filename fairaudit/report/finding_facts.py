@@ -267,7 +267,7 @@ def few_people(finding: Finding) -> str:
     if gap is None:
         return ""
     sides = [
-        f"{numbers.points(abs(distance)).removeprefix('+')} points {side}"
+        f"{numbers.gap(distance)} {side}"
         for distance, side in ((gap.down, "below"), (gap.up, "above"))
         if not math.isnan(distance)
     ]

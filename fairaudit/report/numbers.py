@@ -59,6 +59,19 @@ def points(value: float) -> str:
     return number(value) if not math.isfinite(value) else f"{100 * value:+.1f}"
 
 
+def gap(value: float) -> str:
+    """How far shares lie apart, `14.2 points`, at as many decimals as it takes to see it."""
+    if not math.isfinite(value):
+        return f"{number(abs(value))} points"
+    shown = f"{100 * abs(value):.1f}"
+    return f"{100 * abs(value):.2g} points" if value and shown == "0.0" else f"{shown} points"
+
+
+def doubt(error: float) -> str:
+    """By how much a number may be off: `± 0.002`."""
+    return f"± {error:.1g}"
+
+
 def whole(value: int | None) -> str:
     """A count with thousands separated; `suppressed` where it is not told."""
     return SUPPRESSED if value is None else f"{value:,}"

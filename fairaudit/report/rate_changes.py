@@ -303,7 +303,7 @@ def _is_otherwise(change: PeopleChange) -> bool:
 def _entry(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
     """Whether people are spread as before, and who is new or gone."""
     test, word, tone = change.significance, "untested", Tone.MUTED
-    largest = f"the largest change of a share is {100 * change.most_moved:.1f} points"
+    largest = f"the largest change of a share is {numbers.gap(change.most_moved)}"
     text = f"by {numbers.subset(change.by)}: "
     if test is None:
         text += change.why + (f"; {largest}" if change.most_moved else "")

@@ -203,7 +203,7 @@ def _value(row: RateRow) -> str:
         return numbers.SUPPRESSED
     if row.estimate.error:
         error = row.estimate.error
-        doubt = f"± {error:.1g}" if math.isfinite(error) else "or undefined"
+        doubt = numbers.doubt(error) if math.isfinite(error) else "or undefined"
         return f"{numbers.number(value, 3)} {doubt}"
     return metric_titles.value(row.metric, value)
 

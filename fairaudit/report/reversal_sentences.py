@@ -17,8 +17,6 @@ KIND_WORDS = {
 }
 NOT_LEFT = "gone after adjustment"
 NOT_ESTABLISHED = "not established"
-_SEEN = 0.0005
-"""A gap of less would read as 0.0 points."""
 _WHOSE = {
     ReversalKind.MASKED: "the gap after adjustment",
     ReversalKind.EXPLAINED: "the gap overall",
@@ -107,14 +105,7 @@ def _gap(value: float) -> str:
     """`14.2 points lower`, `no gap`."""
     if not value:
         return "no gap"
-    return f"{_size(value)} points {'higher' if value > 0 else 'lower'}"
-
-
-def _size(value: float) -> str:
-    """A gap in points, at as many decimals as it takes to see one."""
-    if abs(value) < _SEEN:
-        return f"{100 * abs(value):.2g}"
-    return numbers.points(abs(value)).removeprefix("+")
+    return f"{numbers.gap(value)} {'higher' if value > 0 else 'lower'}"
 
 
 def _pattern(reversal: Reversal) -> str:

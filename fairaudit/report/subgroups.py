@@ -140,7 +140,7 @@ def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
     return (
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
         f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
-        f"people times {100 * abs(worst.divergence):.1f} points{chance}."
+        f"people times {numbers.gap(worst.divergence)}{chance}."
     )
 
 
@@ -187,7 +187,7 @@ def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -
         f"{numbers.named_group(subgroup.group)}: {metric_titles.title(searched.rate, searched.of)} "
         f"{numbers.percent(subgroup.value)} ({_counts(subgroup)}), "
         f"{numbers.percent(subgroup.share)} of the denominator; "
-        f"{100 * abs(subgroup.divergence):.1f} points {more} than everybody "
+        f"{numbers.gap(subgroup.divergence)} {more} than everybody "
         f"({numbers.percent(subgroup.everybody)}) {ends}, {adjusted} "
         f"{numbers.probability(subgroup.adjusted, inference.alpha)} ({subgroup.test}{uncorrected})"
     )
