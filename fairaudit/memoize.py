@@ -25,7 +25,9 @@ def memoize(
 
     @wraps(function)
     def remembered(value: Value, /, *args: Further.args, **kwargs: Further.kwargs) -> Result:
-        results = known.setdefault(value, {})
+        results = known.get(value)
+        if results is None:  # to set one costs more than to look
+            results = known[value] = {}
         key = (args, *kwargs.items())
         if key not in results:
             results[key] = function(value, *args, **kwargs)

@@ -90,11 +90,11 @@ class Tests(Frozen, eq=False):
         """The test of one value, with its statistic where it has one."""
         letter, value = "", None
         freedom: tuple[float, ...] = ()
-        if self.statistic is not None and np.isfinite(self.statistic.value[z, w]):
+        if self.statistic is not None and math.isfinite(self.statistic.value[z, w]):
             letter, value = self.statistic.letter, float(self.statistic.value[z, w])
             freedom = tuple(float(df[z, w]) for df in self.statistic.freedom)
         side, beside = self.side_test, None
-        if side is not None and not np.isnan(side.p[z, w]):
+        if side is not None and not math.isnan(side.p[z, w]):
             beside = Beside(side.name, side.hypothesis, float(side.p[z, w]))
         name = self.names[0 if self.index is None else int(self.index[z, w])]
         return Significance(

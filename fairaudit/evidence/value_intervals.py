@@ -6,6 +6,7 @@ One value has the interval of its comparison; a maximum over pairs those of all 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -85,7 +86,7 @@ class Intervals(Frozen, eq=False):
     def at(self, z: int, w: int) -> tuple[float, float] | None:
         """The interval of one value; None where there is none."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
-        return None if np.isnan(low) or np.isnan(high) else (low, high)
+        return None if math.isnan(low) or math.isnan(high) else (low, high)
 
     def explain(self, z: int, w: int) -> str:
         """Why one value has no interval."""
@@ -97,7 +98,7 @@ class Intervals(Frozen, eq=False):
         """A value with its interval, or why it has none; one that is undefined has no reason."""
         ends = self.at(z, w)
         if ends is None:
-            why = "" if np.isnan(value) else self.explain(z, w)
+            why = "" if math.isnan(value) else self.explain(z, w)
             return Estimate(value, no_interval=why)
         return Estimate(value, low=ends[0], high=ends[1], method=self.method)
 
@@ -107,7 +108,7 @@ class Intervals(Frozen, eq=False):
         if first is None or self.other is None:
             return [] if first is None else [first]
         low, high = (float(end[z, w]) for end in self.other)
-        return [first] if np.isnan(low) or np.isnan(high) else [first, (low, high)]
+        return [first] if math.isnan(low) or math.isnan(high) else [first, (low, high)]
 
 
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:

@@ -43,7 +43,7 @@ def find_eligibility(
         return Eligibility.UNKNOWN
     if not table.eligible[g]:
         return Eligibility.EXCLUDED
-    if not minimum.admits(np.array(n)):
+    if minimum.size is not None and n < minimum.size:
         return Eligibility.SMALL
     return Eligibility.ELIGIBLE if takes_part or minimum.events is None else Eligibility.FEW_EVENTS
 

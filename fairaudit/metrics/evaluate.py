@@ -35,6 +35,7 @@ from fairaudit.metrics.evaluation_record import (
     error_of_spread,
     evaluate_to_reference,
     exact_values,
+    number_groups,
     reference_counts,
 )
 from fairaudit.metrics.group_metrics import GroupMetric
@@ -166,7 +167,7 @@ def _evaluate_group_metric(metric: GroupMetric, table: GroupTable, terms: Terms)
     exact_at = exact_values(values.metric, counts, terms.parameters)
     if terms.average is not None:
         return bare_average(values, table, terms, terms.average, exact_at)
-    own = np.broadcast_to(np.arange(len(table.groups)), values.value.shape)
+    own = number_groups(values.value)
     return Evaluation(
         metric=metric,
         table=table,

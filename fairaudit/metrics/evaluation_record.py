@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
@@ -88,7 +89,7 @@ class Evaluation(Frozen, eq=False):
 
     def exact(self, z: int, w: int) -> Fraction | None:
         """The value as a fraction; None where it is no rational number."""
-        if not isinstance(self.metric, GroupMetric) and not np.isfinite(self.value[z, w]):
+        if not isinstance(self.metric, GroupMetric) and not math.isfinite(self.value[z, w]):
             return None
         if self.exact_at is not None:
             return self.exact_at(z, w)
@@ -97,6 +98,13 @@ class Evaluation(Frozen, eq=False):
         parts = [part.exact(z, w) for part in self.parts]
         known = [part for part in parts if part is not None]
         return self.metric.fold.exact(known) if len(known) == len(parts) else None
+
+
+def number_groups(value: Floats) -> Ints:
+    """The index of each group, in every stratum of values [Z, G]."""
+    numbers = np.empty(value.shape, dtype=np.int64)
+    numbers[:] = np.arange(value.shape[1])
+    return numbers
 
 
 def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
@@ -113,9 +121,9 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     index, usable = place
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index
-    own = np.broadcast_to(np.arange(len(table.groups)), value.shape)
+    own = number_groups(value)
     # Where there is no reference to use, nobody is it: every group is left without a value.
-    second = np.where(usable, np.broadcast_to(index, value.shape), NO_GROUP)
+    second = np.where(usable, index, np.full_like(own, NO_GROUP))
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     return Evaluation(
         metric=disparity,

@@ -336,6 +336,6 @@ def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
 
 def _crossed(first: Ints, second: Ints) -> _Pairs:
     """Every ordered pair of two different groups."""
-    i, j = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
+    i, j = np.repeat(first, len(second)), np.tile(second, len(first))
     apart = i != j
     return i[apart], j[apart]

@@ -174,7 +174,14 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     >>> round(float(low), 6), round(float(high), 6)
     (0.293345, 0.793865)
     """
-    return koopman_low(p, n, q, m, alpha), koopman_high(p, n, q, m, alpha)
+    p, n, q, m, _ = np.broadcast_arrays(p, n, q, m, alpha)
+    # One search for both ends is quicker than two.
+    first, first_size, second, second_size = map(np.stack, ((q, p), (m, n), (p, q), (n, m)))
+    with np.errstate(all="ignore"):
+        z = normal_critical(alpha)
+        inverse, high = _koopman_high(first, first_size, second, second_size, z)
+        known = _known_ratio(p, n, q, m)
+        return np.fmin(1 / inverse, known), np.fmax(high, known)
 
 
 def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
@@ -216,13 +223,12 @@ def _known_ratio(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
 
 def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats) -> Floats:
     """The ratio above p / q at which the score statistic is -z."""
-    p, n, q, m, z = (
-        np.asarray(array, dtype=np.float64) for array in np.broadcast_arrays(p, n, q, m, z)
-    )
-    high = np.where(is_known(p, n, q, m), np.inf, np.nan)
-    solved = np.isfinite(z) & (q > 0) & (high > 0)
+    known = is_known(p, n, q, m)
+    solved = known & np.isfinite(z) & np.greater(q, 0)
+    zeros = np.zeros(solved.shape)
+    high = np.where(known, np.inf, np.nan) + zeros
     if solved.any():
-        arrays = (array[solved] for array in (p, n, q, m, z))
+        arrays = ((zeros + array)[solved] for array in (p, n, q, m, z))
         high[solved] = np.exp(map_blocks(_root, *arrays, width=4))
     return high
 

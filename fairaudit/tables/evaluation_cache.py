@@ -97,7 +97,8 @@ class Tables:
     ) -> Evaluation:
         """A metric on the table of a grouping, strata and an outcome, less that of another one."""
         key = (metric, table, against, terms)
-        if key not in self._evaluations:
+        known = self._evaluations.get(key)
+        if known is None:
             by, strata, of = table
             other = None if against is None else self.table(by, strata, against, of)
             cut = self.table(by, strata, of, against)
@@ -107,8 +108,8 @@ class Tables:
                 absent = self._absent_groups(by)
                 cut = cut.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
-            self._evaluations[key] = evaluate_against(metric, cut, terms, other)
-        return self._evaluations[key]
+            known = self._evaluations[key] = evaluate_against(metric, cut, terms, other)
+        return known
 
     def evaluate_request(
         self, request: MetricRequest, by: Grouping, given: Grouping
