@@ -1,4 +1,4 @@
-"""Findings of all checks of a spec: evidence together, then each check, waivers, baseline."""
+"""Findings of all checks; `others: drop` or hidden people leave them open; waivers, baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands ask: answers to one or several specs and files, in processes, too."""
+"""Answers to several specs and data files, in processes; options that are for one result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Counts`: what a pass over the data gives, by raw levels, and how two of them add up."""
+"""`Counts`: what a pass gives by raw levels; adding two up; notices on blank lines, empty files."""
 
 from __future__ import annotations
 

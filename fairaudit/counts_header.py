@@ -1,4 +1,4 @@
-"""The JSON header in a file of counts or of quantile rounds; `docs/counts.md` describes it."""
+"""The JSON header of files of counts, and its version (`docs/counts.md`); JSON of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dry run (`fairaudit check`): columns, groups, judgeable checks and cost, from the counts.
+"""Dry run (`fairaudit check`) from counts: columns, judgeable checks, cost; which groups are rare.
 
 It goes the whole way of a run, so that whatever it accepts a run accepts.
 """

@@ -1,4 +1,4 @@
-"""`Histogram` of a score by group: bins that keep order, AUC and quantiles with error bounds.
+"""`Histogram` of a score: widths of bins, AUC, quantiles, error bounds; scores too large to add.
 
 A bin is a range of values; with it stand the smallest and the largest value that were seen in it.
 Where they are equal the bin holds one value, so a column of few distinct values is counted exactly,

@@ -1,4 +1,4 @@
-"""Reads small files and stdin; list of compressions; where fetched and spooled bytes are kept.
+"""Small files and stdin: reading, largest spec and report; compressions; fetched, spooled bytes.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.

@@ -1,4 +1,4 @@
-"""Ctrl-C: notices it from the start of the process; its exit code.
+"""Ctrl-C: notices it from the start of the process; its exit code and its last line.
 
 Python raises `KeyboardInterrupt` wherever it happens to be. In the middle of an import, or of a
 library's own code, that may be swallowed, or come out as any other error; what was noticed stays.

@@ -1,4 +1,4 @@
-"""`Plan`: what a pass over the data must count; joining the plans of several specs."""
+"""`Plan`: what a pass must count; joining plans of several specs; the most cells and levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the `Plan` of a spec: which columns are read, and what is counted by them."""
+"""Builds the `Plan` of a spec: columns read, what is counted by them, edges of thresholds."""
 
 from __future__ import annotations
 

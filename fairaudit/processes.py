@@ -1,4 +1,4 @@
-"""`--jobs`: spreads work over processes, with results in the order of the work."""
+"""`--jobs`: its default; spreads work over processes, with results in the order of the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Progress`: the interface to which an audit reports its phases and its progress."""
+"""`Progress`: the interface to which an audit reports progress; names of its phases."""
 
 from __future__ import annotations
 

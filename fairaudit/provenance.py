@@ -1,4 +1,4 @@
-"""Provenance of a result: files, hashes, route, settings, fingerprint of counts, clock."""
+"""Provenance of a result: files, hashes, settings, fingerprint, `SOURCE_DATE_EPOCH`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`audit_arrays`, `assert_audit`: an audit of arrays, and as an assertion, by `pipeline.audit`."""
+"""`audit_arrays` and its default metrics, `assert_audit`: audits by `pipeline.audit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles of data in several places, found by rounds of counts (`count --cuts`).
+"""Quantiles of data in several places, by rounds of counts (`count --cuts`); version of a round.
 
 A round of parts says in which of them a quantile lies. Where all of its people have one number,
 that is the quantile, exactly; else the next round cuts this part into finer ones. docs/counts.md

@@ -1,4 +1,4 @@
-"""`Question`: one audit with its options: spec, `--only`, baseline, tolerance, draws, plan."""
+"""`Question`: a spec with options: `--only`, baseline, `fail_on`, draws, `--timeout`; its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts by raw levels: key columns, and tables of a few keys, as a pass gives them."""
+"""`RawKey`, `RawTable`: keys of counts by raw levels; how the levels of two parts unite."""
 
 from __future__ import annotations
 

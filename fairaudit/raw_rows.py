@@ -1,4 +1,4 @@
-"""Row metrics: people as a pass counts them, grouped by what they are alike in, sampled.
+"""Row metrics: people as counted, equal ones as one entry, sampled within a memory budget.
 
 An entry are the people of a raw cell who are equal in every feature and score. Where there are more
 entries than the memory holds, a share of the *profiles* is kept, each with all its people: those

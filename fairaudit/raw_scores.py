@@ -1,4 +1,4 @@
-"""Histograms of scores as a pass counts them, and how two of them add up."""
+"""Histograms of scores as a pass counts them: adding two up, the memory that sets their bins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitted models of strata as values: a propensity score in bins, or cluster centres.
+"""Fitted models of strata (propensity, clusters) as values: names of levels, decimals of scores.
 
 Both are made of linear scores of the features, so that any engine can compute them row by row.
 """

@@ -1,4 +1,4 @@
-"""Compares findings with the baseline: which are new, or worse than tolerated."""
+"""Compares findings with the baseline: what is new or worse fails, what is as before warns."""
 
 from __future__ import annotations
 

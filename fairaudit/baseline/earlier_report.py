@@ -1,4 +1,4 @@
-"""Reads a baseline and its tolerance: checks of an earlier JSON report; refuses unlike ones."""
+"""Reads a baseline (an earlier JSON report), or refuses it; parses the tolerance, default 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints of checks, by which a check is found again in a baseline.
+"""Fingerprints: hashes of what checks ask, which tell whether a baseline answers the same.
 
 A comment, or another spelling of a limit, changes nothing; another column, cut or formula does.
 """

@@ -1,4 +1,4 @@
-"""Changes of checks between two results: the value of each group, and the worst one.
+"""Changes of checks: which two ask the same, the value of each group, the worst value.
 
 Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
 """

@@ -1,4 +1,4 @@
-"""The comparison as a whole: all changes, tested as families, in the order of a report."""
+"""`compare`, `compare_models`: what bars every test, corrected p-values, the order of changes."""
 
 from __future__ import annotations
 

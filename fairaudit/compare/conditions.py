@@ -1,4 +1,4 @@
-"""Changes beside the numbers: other data, other settings, reversals, notices."""
+"""Conditions of two audits: whether of the same people, other settings; reversals, notices."""
 
 from __future__ import annotations
 

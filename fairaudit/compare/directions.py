@@ -1,4 +1,4 @@
-"""Whether a change that is one is worse or better: by a limit, or by the metric's direction.
+"""Direction of a change: worse or better, by a check's limit or by the metric's direction.
 
 `measuring.py` says whether it changed at all; without a limit, and of a metric whose sides are
 alike, it is only higher or lower.

@@ -1,4 +1,4 @@
-"""Which columns of the data are candidates of the reversal search: those of few levels.
+"""Candidate columns of the reversal search: those of few levels; why others are left out.
 
 The first rows choose them, read by pyarrow alone where all files are Parquet: that spares the start
 of Polars, a third of a small audit. Who has more levels later is left out then.

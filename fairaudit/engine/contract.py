@@ -1,4 +1,4 @@
-"""The interface of an engine (`Engine`), and of the data it reads: files, frames, databases."""
+"""Interface `Engine`; data: `Files`, `Frame`, `Database` (parses addresses, refuses passwords)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads tables of databases: the SQL of a plan, sent there, and its result as counts.
+"""Tables of databases: SQL of a plan, its result as counts; most combinations; words for errors.
 
 `GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
 So what leaves a database is a row for each combination of values, with how many rows it stands for,

@@ -1,4 +1,4 @@
-"""Merges the counts of several files: unites their levels, checks the control total."""
+"""Merges counts of several files: unites levels, control total; refuses too many combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine on Polars and Arrow (entry point): counts, quantiles, error locations.
+"""The engine on Polars and Arrow (entry point): shared passes, counts, quantiles, error locations.
 
 Which route that is, `routes` decides.
 """

@@ -1,4 +1,4 @@
-"""Polars route: parses numeric columns; each value is sound, or counted as bad.
+"""Polars route: parses numeric columns; refuses values that are no number, weight or count.
 
 CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
 """

@@ -1,4 +1,4 @@
-"""Route 3, Polars route: a lazy, streaming group-by; serves all data."""
+"""Route 3, Polars route: a lazy, streaming group-by; serves all data; applies the `filter`."""
 
 from __future__ import annotations
 

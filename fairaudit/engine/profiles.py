@@ -1,4 +1,4 @@
-"""Profiles the columns of a data file for `fairaudit init`: types, levels, samples.
+"""Profile of a data file for `fairaudit init`: separator and encoding guessed; types, levels.
 
 Memory does not grow with the rows: distinct values are counted by HyperLogLog, texts and their
 counts are of the first rows.

@@ -1,4 +1,4 @@
-"""Polars route over files: counts batches of one schema in one scan, finds the first bad row."""
+"""Polars route over files: one scan for each schema; first bad row; columns of too many levels."""
 
 from __future__ import annotations
 

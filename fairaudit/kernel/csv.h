@@ -1,4 +1,4 @@
-/* CSV in plain C, without Python: so a fuzzer calls what the module calls.
+/* CSV: types, limits and functions in plain C, without Python: so a fuzzer calls them, too.
 
    Nothing here trusts the bytes of a block; where it ends, and that 64 more bytes may be read
    behind its end, it is told by its caller. */

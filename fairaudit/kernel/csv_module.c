@@ -1,4 +1,5 @@
-/* What Python calls of CSV: it trusts its own tables alone, which no one else can make. */
+/* Functions that Python calls for CSV: checks of arguments, errors. They trust their own tables
+   alone, which no one else can make. */
 #include "csv.h"
 #include "kernel.h"
 

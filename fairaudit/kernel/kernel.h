@@ -1,4 +1,4 @@
-/* What the files of the native kernel know of each other. */
+/* Declares the functions that Python calls, for `module.c`, `csv_module.c`, `parquet_module.c`. */
 #ifndef FAIRAUDIT_KERNEL_H
 #define FAIRAUDIT_KERNEL_H
 

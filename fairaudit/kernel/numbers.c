@@ -1,5 +1,5 @@
-/* Numbers as texts write them. Other ways to write one, with a sign or with blanks, are for a reader
-   that takes its time: so nothing is taken here that it would refuse. */
+/* Parses numbers in the fields of CSV. Other ways to write one, with a sign or with blanks, are for
+   a reader that takes its time: so nothing is taken here that it would refuse. */
 #include "csv.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The headers of pages, in Thrift's compact protocol.
+/* Parses the headers of Parquet pages, in Thrift's compact protocol.
    https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md */
 #include "parquet.h"
 

@@ -1,4 +1,4 @@
-/* Parquet pages in plain C, without Python: so a fuzzer calls what the module calls.
+/* Parquet: types, limits and functions in plain C, without Python: so a fuzzer calls them, too.
 
    Nothing here trusts a length, a count or a value that stands in the bytes. What it is given by
    its caller, such as where a buffer ends, it trusts. */

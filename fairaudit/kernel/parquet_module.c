@@ -1,4 +1,5 @@
-/* What Python calls of Parquet: pages as buffers, columns as tuples, counts in an array. */
+/* Functions that Python calls for Parquet: checks of arguments, errors; pages as buffers, columns
+   as tuples, counts in an array. */
 #include "kernel.h"
 #include "parquet.h"
 

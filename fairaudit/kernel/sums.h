@@ -1,5 +1,5 @@
-/* What rows add to the sums of their cell beside their number: weights in fixed point, or people. A
-   cell has four words: two sums of 128 bits, the lower half first. */
+/* Weights (fixed point, largest weight) or people that rows add to the sums of their cell. A cell
+   has four words: two sums of 128 bits, the lower half first. */
 #ifndef FAIRAUDIT_SUMS_H
 #define FAIRAUDIT_SUMS_H
 

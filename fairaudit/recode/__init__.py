@@ -1,4 +1,4 @@
-"""Recoding: from raw levels to audited levels; builds the cube and the ledger.
+"""Recoding: raw levels to audited levels; builds the cube, and the ledger with its reasons.
 
 Nothing disappears here without a line in the ledger.
 """

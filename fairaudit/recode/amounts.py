@@ -1,4 +1,4 @@
-"""Names the sums of scores, numeric outcomes and labels in a cube, with notices on them.
+"""Sums of scores, numbers and labels in raw cells, by name; notices on numbers too small to add.
 
 A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
 people who have two numbers is one over the cells in which both are known.

@@ -1,4 +1,4 @@
-"""`Axis`: one recoded column: the code of each cell, and which cells are missing or dropped."""
+"""`Axis`: one recoded column: codes, cells missing or dropped; refuses rows without a `cluster`."""
 
 from __future__ import annotations
 

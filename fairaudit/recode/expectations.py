@@ -1,4 +1,4 @@
-"""`expect` of a spec: refuses data without rows, levels or required values; notices."""
+"""Refuses data by `expect`, by `missing: error`, without rows; notices on an idle `filter`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of attributes and strata: trim, missing, labels, merge, keep and other, bins."""
+"""Applies `trim`, `labels`, `merge`, `keep`, bins to levels; refuses undeclared, too many ones."""
 
 from __future__ import annotations
 

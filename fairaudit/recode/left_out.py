@@ -1,4 +1,4 @@
-"""Rows left out by missing values or dropped levels: whose they are; notices on them."""
+"""Rows left out by `missing` or `others: drop`: of which groups; outcomes tried; notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels, predictions and decisions: their classes, and which are positive."""
+"""Classes of outcomes in the data: which are positive; values neither positive nor negative."""
 
 from __future__ import annotations
 

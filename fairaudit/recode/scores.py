@@ -1,4 +1,4 @@
-"""Histograms of scores and numeric attributes by audited levels, from raw ones."""
+"""Histograms of scores, numeric attributes by audited levels; notices on scores outside [0, 1]."""
 
 from __future__ import annotations
 

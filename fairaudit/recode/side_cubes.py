@@ -1,4 +1,4 @@
-"""The small cubes of tables counted beside the cells; data tables of features."""
+"""Small cubes of tables beside the cells; features: missing values, `describe`."""
 
 from __future__ import annotations
 

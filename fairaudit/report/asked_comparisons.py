@@ -1,4 +1,4 @@
-"""Prose report: the table of the comparison that a check asks for, group by group."""
+"""Prose report: tables of the comparisons that a spec asks for, a value for each group."""
 
 from __future__ import annotations
 

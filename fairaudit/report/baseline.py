@@ -1,4 +1,4 @@
-"""A check beside its baseline and its waivers, in words."""
+"""A check's baseline and waivers in words: `worse than before`, age, until when, approved by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of `fairaudit compare`: what got worse, what better, how surely."""
+"""The report of `fairaudit compare`: order of sections; those on checks, reversals, notices."""
 
 from __future__ import annotations
 

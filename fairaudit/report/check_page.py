@@ -1,4 +1,4 @@
-"""The page of one check in `fairaudit show`: who, formula, evidence, who was not judged."""
+"""The pages of `fairaudit show`: list of checks by number; one check with formula, evidence."""
 
 from __future__ import annotations
 

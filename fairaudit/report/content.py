@@ -1,4 +1,4 @@
-"""Assembles the prose report: order of sections; those of checks, waivers, definitions."""
+"""Prose report (entry point): order of sections, cut of tables; checks, waivers, definitions."""
 
 from __future__ import annotations
 

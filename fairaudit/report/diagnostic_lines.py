@@ -1,4 +1,4 @@
-"""Diagnostics on the first screen: the short labelled lines below a headline."""
+"""Labelled lines of a check on the first screen: `means`, `who`, `sure`, `people`, `note`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics: the headline of an audit; of each check its level, lines and picture."""
+"""`Diagnostic`: a check's level (`error`, `note`), place, picture; audit headline; pytest text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finding's labelled lines in long reports: value, evidence, test, bounds, left out."""
+"""Labelled lines of a check in long reports: `value`, `test`, `missing`, `few`; `not cleared`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats `csv` and `parquet`: a row for each group and rate.
+"""Formats `csv`, `parquet`: columns, a row for each group and rate; cells safe in spreadsheets.
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`

@@ -1,4 +1,4 @@
-"""Titles of metrics in running text, with their options, outcomes and worst pairs."""
+"""Metrics in running text: titles, options, worst pairs; which are in per cent; decimals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of pictures (`Intervals`, `Bars`, `Lines`, `Lattice`), without drawing."""
+"""Types of pictures (`Intervals`, `Bars`, `Lines`, `Lattice`); how many rows, lines, pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prose report: the section on rates, a table for each rate and grouping, worst first."""
+"""Prose report: the section on rates: columns, captions, legend and stars of its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terminal text: line breaks, padding, columns side by side, plain signs."""
+"""Terminal text: line breaks, padding, columns side by side, ASCII in place of signs."""
 
 from __future__ import annotations
 

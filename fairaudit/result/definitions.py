@@ -1,4 +1,4 @@
-"""`Definition`: a metric in words, for `explain` and for reports."""
+"""`Definition`: a metric's words for `explain` and reports: values, direction, what it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`DryRun`: the type of what `fairaudit check` tells of a spec and its data.
+"""`DryRun`: the type of what `fairaudit check` tells of a spec and its data; its exit code.
 
 It tells no rate, no value and no verdict. Of a report to publish it holds what that publishes.
 """

@@ -1,4 +1,4 @@
-"""`Verification`: the type of what `fairaudit verify` finds."""
+"""`Verification`: the type of what `fairaudit verify` finds, and its exit code."""
 
 from __future__ import annotations
 

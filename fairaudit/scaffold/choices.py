@@ -1,4 +1,4 @@
-"""First spec: the columns that are named, completed by guesses; refusals."""
+"""First spec: the columns that are named, completed by guesses; `--positive`; refusals."""
 
 from __future__ import annotations
 

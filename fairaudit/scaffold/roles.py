@@ -1,4 +1,4 @@
-"""First spec: guesses the roles of columns by name and values, each with a reason."""
+"""First spec: words and values by which roles and positives are guessed, each with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First spec: its text, commented YAML."""
+"""First spec: its text, commented YAML; proposed bins, metrics and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads attributes, strata and features: levels, bins, columns made of others."""
+"""Reads attributes, strata, features: `levels`, `labels`, `merge`, `bins`, `quantiles`, `from`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds a `Spec` from its validated shape: sections, `defaults`, refused combinations."""
+"""Builds `Spec`: `format`, `missing`, `expect`, `inference`, `defaults`; refused pairs of keys."""
 
 from __future__ import annotations
 

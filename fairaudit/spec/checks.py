@@ -1,4 +1,4 @@
-"""Reads the `metrics` of a spec: each entry as a request, and its limits as checks."""
+"""Reads `metrics`: `warn`, `fail` as checks, ids of checks; refused limits, notices on limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of columns in a `Spec` (`Protected`, `Outcome`); labels of bins; made columns."""
+"""Types of columns in a `Spec` (`Protected`, `Outcome`); labels of bins and derived columns."""
 
 from __future__ import annotations
 

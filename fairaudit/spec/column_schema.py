@@ -1,4 +1,4 @@
-"""Keys of `columns` in a spec, with types and defaults (pydantic). Add such a key here."""
+"""Keys of `columns`, `propensity`, `clusters`, with defaults (pydantic). Add such a key here."""
 
 from __future__ import annotations
 

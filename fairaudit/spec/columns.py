@@ -1,4 +1,4 @@
-"""Reads the `columns` of a spec, each in its role; groupings and intersections."""
+"""Reads the `columns` of a spec: refused names; expands `by`, `given` (`each`, `full`, `all`)."""
 
 from __future__ import annotations
 

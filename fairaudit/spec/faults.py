@@ -1,4 +1,4 @@
-"""Validates a spec against its keys, and words each fault: unknown key, wrong type.
+"""Validates a spec against its keys; messages: unknown key, wrong type, keys of other tools.
 
 What pydantic reports is put in words here.
 """

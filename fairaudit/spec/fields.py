@@ -1,4 +1,4 @@
-"""Types of values in a spec (numbers, limits, metric names): parsing, refusals, JSON Schema."""
+"""Values in a spec (numbers, limits, metric names): parsing, short forms, refusals, JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Context`, `Entry`: the metric that an entry names, and its reference where it names none."""
+"""`Entry` of `metrics`: metric, `compare`, default `of`; refused if label or score is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of `metrics`, `simpson` and `subgroups` in a spec (pydantic). Add such a key here."""
+"""Keys of `metrics`, `simpson`, `subgroups`, with defaults (pydantic). Add such a key here."""
 
 from __future__ import annotations
 

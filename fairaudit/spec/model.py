@@ -1,4 +1,4 @@
-"""`Spec`: the types of a spec that is read, with every name resolved."""
+"""`Spec`: types of a spec that is read; reserved words; histograms and sums that it needs."""
 
 from __future__ import annotations
 

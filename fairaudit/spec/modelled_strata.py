@@ -1,4 +1,4 @@
-"""Reads strata that models make: propensity scores, clusters."""
+"""Reads strata that models make (`propensity`, `clusters`): features, number, refused keys."""
 
 from __future__ import annotations
 

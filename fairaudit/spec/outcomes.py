@@ -1,4 +1,4 @@
-"""Reads label, predictions, decisions and numbers: positive levels, thresholds."""
+"""Reads label, predictions, decisions, numbers: `positive`, cuts, `counts`, `order`; refusals."""
 
 from __future__ import annotations
 

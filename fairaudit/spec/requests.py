@@ -1,4 +1,4 @@
-"""Reads the options of a `metrics` entry: groups, reference, average, class, parameters."""
+"""Reads `metrics` options: `by`, `reference`, `average`, `class`, `controls`, `utilities`."""
 
 from __future__ import annotations
 

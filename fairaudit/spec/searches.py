@@ -1,4 +1,4 @@
-"""Reads the `simpson` and `subgroups` searches of a spec, with their limits."""
+"""Reads `simpson` and `subgroups` of a spec: columns, rates, largest `depth`, limits."""
 
 from __future__ import annotations
 

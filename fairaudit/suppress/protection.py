@@ -1,4 +1,4 @@
-"""Suppression: proves which counts must be hidden (complementary, linear programming).
+"""Suppression: proves by linear programs which more counts must be hidden; bounds on its size.
 
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,

@@ -1,4 +1,4 @@
-"""Suppression (entry point): decides what is hidden; the ledger."""
+"""Suppression (entry point): passes over a result; its notices and reason; the ledger's lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suppression: rows and curves of scores."""
+"""Suppression: rows and curves of scores; where `at` and thresholds cut between few people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Tables`: caches group tables and evaluations, so that each is computed once."""
+"""`Tables`: caches group tables, evaluations; refuses `draws` that lack a group of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lattice: worst value of each metric in every subset of attributes; ε."""
+"""Rows of the lattice: worst value of each metric in every subset of attributes, titles; ε."""
 
 from __future__ import annotations
 

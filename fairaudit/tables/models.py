@@ -1,4 +1,4 @@
-"""Compares every two models of a spec on the same rows, group by group."""
+"""Rows of two models (`ModelChange`): rates of the same people by group, tested by McNemar."""
 
 from __future__ import annotations
 

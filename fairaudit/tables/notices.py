@@ -1,4 +1,4 @@
-"""Collects the notices of every stage in order; notices on the data and the spec."""
+"""Order of all notices; those on models, repeated rows, matched sets, clusters, searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of groups, rates and comparisons in a result."""
+"""Rows of groups, rates and comparisons: their order (worst first), reference, fair ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses requests of unknown levels or too many groups; notices on weights of strata.
+"""Refuses unknown classes and strata, too many groups; bound of unasked subsets; weight notices.
 
 Attributes explode: each one more doubles the groupings, and multiplies the groups.
 """

@@ -1,4 +1,4 @@
-"""The rows of scores, features, curves and local rates in a result."""
+"""Rows of scores, features; curves, local rates: how many thresholds and places they have."""
 
 from __future__ import annotations
 

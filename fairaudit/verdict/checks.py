@@ -1,4 +1,4 @@
-"""The types of checks (`Check`, `Status`, `OnUndefined`), and selection by id (`--only`)."""
+"""Types of checks: `Check`, `OnUndefined`, `Status` (the worst last); ids that `--only` names."""
 
 from __future__ import annotations
 

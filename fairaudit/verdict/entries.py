@@ -1,4 +1,4 @@
-"""Which values of an evaluation are judged, and which are not, with the reason."""
+"""Values that a check judges; reasons that leave others open: strata of one group, few people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges one check: builds its finding, with status, doubts and breaches."""
+"""Judges one check: its status (`undefined`, doubts, `not_cleared`), breaches, who is worse off."""
 
 from __future__ import annotations
 

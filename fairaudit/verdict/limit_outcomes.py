@@ -1,4 +1,4 @@
-"""The outcome of limits: which values are breaches, what evidence backs them, the status."""
+"""Outcome of limits, also `significant`, `conclusive` ones: status, breaches, deciding value."""
 
 from __future__ import annotations
 

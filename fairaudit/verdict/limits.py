@@ -1,4 +1,4 @@
-"""`Limit`: when a value is beyond its bounds, or exactly at them; the limit on reversals.
+"""`Limit`: when a value is beyond its bounds or exactly at them, in words; limit on reversals.
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.

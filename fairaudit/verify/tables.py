@@ -1,4 +1,4 @@
-"""Verification: reads a published table as printed, with the digits of each number."""
+"""Verification: reads a published table: columns guessed by name, numbers with their digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page: blocks as nested sections, pictures and folds, for the templates."""
+"""Page: sections and folds of blocks, and how many rows and entries of each are shown."""
 
 from __future__ import annotations
 
