@@ -1,6 +1,6 @@
 """Keys of `columns` in a spec, with types and defaults (pydantic). Add such a key here."""
 
-from __future__ import annotations
+# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
 
 from typing import Annotated, Literal, TypeAlias
 
