@@ -30,7 +30,7 @@ from fairaudit.cli import (
 from fairaudit.cli.app import Request, app, command_line, read_request
 from fairaudit.cli.exit_messages import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
@@ -137,7 +137,7 @@ def _root(
     ] = False,
 ) -> None:
     if show_version:
-        typer.echo(f"fairaudit {version()}")
+        typer.echo(f"fairaudit {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         streams.write_line(context.get_help())

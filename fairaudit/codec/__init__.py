@@ -20,7 +20,7 @@ from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
@@ -37,7 +37,7 @@ class Writer(Frozen):
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
-    version: Annotated[str, Member("tool.version")] = field(default_factory=version)
+    version: Annotated[str, Member("tool.version")] = __version__
 
 
 class Asked(Frozen):
