@@ -15,7 +15,7 @@ from schemas import validate
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.cli.app import command_line, read_request
+from fairaudit.cli.commands import command_line, read_request
 from fairaudit.codec import document_schemas
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
@@ -256,7 +256,12 @@ def test_version_and_help() -> None:
         (["run", str(SPECS / "florida_1976.yaml")], ["numpy.ma", "pyarrow", "scipy"]),
         (
             ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
-            ["concurrent.futures", "fairaudit.compare", "fairaudit.engine.parquet"],
+            [
+                "concurrent.futures",
+                "fairaudit.cli.comparing",
+                "fairaudit.compare",
+                "fairaudit.engine.parquet",
+            ],
         ),
     ],
     ids=["help", "small audit", "smaller audit", "JSON of a CSV file"],
