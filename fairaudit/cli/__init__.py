@@ -108,16 +108,23 @@ def _as_ours(error: BaseException, request: Request) -> FairauditError:
     return FairauditError.crashed(error)
 
 
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    show_version: Annotated[
-        bool, typer.Option("-V", "--version", help="Print the version.")
-    ] = False,
-) -> None:
-    if show_version:
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001  # as Typer calls it
+    if is_asked:
         typer.echo(f"fairaudit {__version__}")
         raise typer.Exit
+
+
+_Version = Annotated[
+    bool,
+    # Eager: Typer loads pydantic for the options that come after it.
+    typer.Option(
+        "-V", "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context, _version: _Version = False) -> None:
     if context.invoked_subcommand is None:
         streams.write_line(context.get_help())
         raise typer.Exit(UsageError.exit_code)

@@ -249,6 +249,7 @@ def test_version_and_help() -> None:
     ("arguments", "heavy"),
     [
         (["--help"], ["numpy", "polars", "pyarrow", "pydantic", "scipy"]),
+        (["--version"], ["numpy", "polars", "pyarrow", "pydantic", "scipy"]),
         (
             ["run", str(SPECS / "titanic.yaml")],
             ["altair", "jinja2", "pandas", "pyarrow", "scipy.stats", "sklearn", "vl_convert"],
@@ -264,7 +265,7 @@ def test_version_and_help() -> None:
             ],
         ),
     ],
-    ids=["help", "small audit", "smaller audit", "JSON of a CSV file"],
+    ids=["help", "version", "small audit", "smaller audit", "JSON of a CSV file"],
 )
 def test_a_command_loads_nothing_that_it_does_not_need(
     arguments: list[str], heavy: list[str]
