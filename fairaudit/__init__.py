@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fairaudit.version import __version__
+
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from fairaudit.result import AuditResult, Verdict
     from fairaudit.result_files import load
     from fairaudit.verdict import Finding, Status
-
-    __version__: str
 
 _MODULES = {
     "python_api": ("assert_audit", "audit_arrays"),
@@ -71,10 +71,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # loads what is asked for, and only then
     """Loads a public name when it is used, so that `fairaudit --help` is quick."""
-    if name == "__version__":
-        from fairaudit.version import version
-
-        return version()
     from importlib import import_module
 
     for module, names in _MODULES.items():

@@ -14,7 +14,7 @@ from fairaudit.frozen import Frozen, replace
 from fairaudit.notice import NoticeRate
 from fairaudit.plan import Key, Plan
 from fairaudit.spec import Cut
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 VERSION = 3
 """Of the file; 2 is read, too, and any other is refused."""
@@ -117,7 +117,7 @@ def describe_counts(counts: Counts) -> Header:
     searched = counts.searched
     return Header(
         version=VERSION,
-        made_by=f"fairaudit {version()}",
+        made_by=f"fairaudit {__version__}",
         plan=replace(counts.plan.counted(), cuts={}),
         cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
         side=_describe_side(counts),

@@ -12,7 +12,7 @@ from fairaudit.errors import UsageError
 from fairaudit.posterior_draws import Draws
 from fairaudit.result import Provenance
 from fairaudit.spec import Spec, value_of
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 
 def describe_provenance(
@@ -20,7 +20,7 @@ def describe_provenance(
 ) -> Provenance:
     """What a reader needs to run the audit again."""
     return Provenance(
-        version=version(),
+        version=__version__,
         spec_path=spec.path,
         spec_sha256=spec.sha256,
         title=spec.title,

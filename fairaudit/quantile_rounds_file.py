@@ -17,13 +17,13 @@ from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.names import copied
 from fairaudit.quantile_rounds import VERSION, CutsRound
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 
 def write(cuts: CutsRound) -> bytes:
     """A round as a file: JSON with a fingerprint of all that it says."""
     plan = replace(cuts.plan.counted(), cuts={})
-    cuts = replace(cuts, plan=plan, made_by=f"fairaudit {version()}", digest="")
+    cuts = replace(cuts, plan=plan, made_by=f"fairaudit {__version__}", digest="")
     return spell_stored(replace(cuts, digest=_digest(spell_stored(cuts))))
 
 

@@ -1,4 +1,4 @@
-"""The command line: lists the commands, runs one, catches errors, returns the exit code.
+"""The command line: runs a command, catches errors, returns the exit code.
 
 That of a result is its own (`result.AuditResult.exit_code`), that of an error its class's
 (`errors`); here only an interrupt or a report that did not arrive takes the place of either.
@@ -16,35 +16,14 @@ import typer
 from typer.completion import shell_complete
 
 from fairaudit import inputs, interrupts, memory
-from fairaudit.cli import (
-    auditing,
-    checking,
-    comparing,
-    counting,
-    explaining,
-    results,
-    scaffolding,
-    streams,
-    verifying,
-)
-from fairaudit.cli.app import Request, app, command_line, read_request
+from fairaudit.cli import streams
+from fairaudit.cli.app import Request, app
+from fairaudit.cli.commands import command_line, read_request
 from fairaudit.cli.exit_messages import end_by_error
 from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
-
-__all__ = [
-    "auditing",
-    "checking",
-    "comparing",
-    "counting",
-    "explaining",
-    "main",
-    "results",
-    "scaffolding",
-    "verifying",
-]
 
 
 def main(arguments: list[str], began: float) -> int:
@@ -129,16 +108,23 @@ def _as_ours(error: BaseException, request: Request) -> FairauditError:
     return FairauditError.crashed(error)
 
 
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    show_version: Annotated[
-        bool, typer.Option("-V", "--version", help="Print the version.")
-    ] = False,
-) -> None:
-    if show_version:
-        typer.echo(f"fairaudit {version()}")
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001  # as Typer calls it
+    if is_asked:
+        typer.echo(f"fairaudit {__version__}")
         raise typer.Exit
+
+
+_Version = Annotated[
+    bool,
+    # Eager: Typer loads pydantic for the options that come after it.
+    typer.Option(
+        "-V", "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context, _version: _Version = False) -> None:
     if context.invoked_subcommand is None:
         streams.write_line(context.get_help())
         raise typer.Exit(UsageError.exit_code)

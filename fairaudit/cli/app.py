@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import time
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import typer.core
 from msgspec import Struct, field
 
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.streams import Color
 
-_HELP = ["-h", "--help"]
+HELP = ["-h", "--help"]
 
 app = typer.Typer(
     name="fairaudit",
     help="Audits how a decision treats groups of people.",
     rich_markup_mode=None,
-    context_settings={"help_option_names": _HELP},
+    context_settings={"help_option_names": HELP},
     pretty_exceptions_enable=False,
 )
 
@@ -105,74 +101,3 @@ class Request(Struct):
 
         yield from map(Path, self.written)
         yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
-
-
-@functools.cache
-def command_line(first_word: str = "") -> typer.core.TyperGroup:
-    """The commands with their options; one alone where the first word of the line names it.
-
-    Typer takes a hundredth of a second to make them all.
-    """
-    part = copy(app)
-    named = [info for info in app.registered_commands if _name_of(info) == first_word]
-    part.registered_commands = named or app.registered_commands
-    group = typer.main.get_command(part)
-    assert isinstance(group, typer.core.TyperGroup)
-    return group
-
-
-def _name_of(info: typer.models.CommandInfo) -> str | None:
-    """The name of a command, as Typer would have it."""
-    return info.name or (info.callback and info.callback.__name__.replace("_", "-"))
-
-
-def read_request(words: Sequence[str]) -> Request:
-    """What a command line asks for; what cannot be understood in it is passed over.
-
-    Without the name of a command it is read as one of `run`.
-    """
-    commands = command_line(*words[:1]).commands
-    name = next((word for word in words if not word.startswith("-")), "")
-    command = commands.get(name) or command_line("run").commands["run"]
-    context = command.context_class(
-        command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=_HELP
-    )
-    rest = list(words)
-    if name in commands:
-        rest.remove(name)
-    options, rest, order = command.make_parser(context).parse_args(rest)
-    arguments = [
-        word
-        for parameter in command.params
-        if parameter.param_type_name == "argument"
-        for word in _listed(options.get(parameter.name))
-    ]
-    return Request(
-        command=name if name in commands else "",
-        arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
-        data=options.get("data"),
-        baseline=options.get("baseline"),
-        format_name=options.get("format_name") or _format_of_environment(name),
-        written=tuple(_listed(options.get("output"))),
-        repeated=tuple(_list_repeated(order)),
-        debug="--debug" in words,
-    )
-
-
-def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
-    """The options that take one value, and stand more than once among the parameters of a line."""
-    for parameter in dict.fromkeys(order):
-        is_option = isinstance(parameter, typer.core.TyperOption)
-        may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
-        if is_option and not may_repeat and order.count(parameter) > 1:
-            yield parameter.opts[-1]
-
-
-def _format_of_environment(command: str) -> str:
-    """The format where the command line names none."""
-    return (os.environ.get(FORMAT_VARIABLE) if command == "run" else None) or "terminal"
-
-
-def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
-    """The words of an option, or of an argument, that may be repeated."""
-    return [value] if isinstance(value, str) else value or ()

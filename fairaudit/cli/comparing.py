@@ -175,12 +175,12 @@ def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
 
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
     """The changes, and below them the measures of all models where there is a grid of them."""
-    from fairaudit import codec
+    from fairaudit.codec.comparison import Comparison
     from fairaudit.report import changes as pages
 
     return Page(
         lambda: (*pages.document(changes, all_rows=all_rows), *grid),
-        lambda: write_json(codec.Comparison(code, changes)),
+        lambda: write_json(Comparison(code, changes)),
     )
 
 

@@ -104,7 +104,7 @@ def schema(
     ),
 ) -> None:
     """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
-    from fairaudit import codec
+    from fairaudit.codec import document_schemas
     from fairaudit.spec import editor_schema, json_schema
 
     if form is _Form.MARKDOWN:
@@ -115,5 +115,5 @@ def schema(
             )
         sys.stdout.write(editor_schema.markdown())
         return
-    tree = json_schema() if of is _Schema.SPEC else codec.schema(of)
+    tree = json_schema() if of is _Schema.SPEC else document_schemas.schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -22,7 +22,8 @@ from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.codec import Comparison, Preview, VerifiedTables
+    from fairaudit.codec import Preview, VerifiedTables
+    from fairaudit.codec.comparison import Comparison
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 

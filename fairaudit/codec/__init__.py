@@ -1,7 +1,8 @@
 """Results as JSON, and back: what is written follows from the types of the result.
 
-Here are whole documents: results, errors, answers, comparisons, checks. What is read back is all
-that was written: only fractions whose digits would fill pages are not. A comparison is not read.
+Here are whole documents: results, errors, answers, checks; those of comparisons, which are not read
+back, are in `comparison.py`. What is read back is all that was written: only fractions whose digits
+would fill pages are not.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fairaudit.codec.objects import OneOf, reference_to
-from fairaudit.codec.schema import root
-from fairaudit.codec.values import Schema, Tree
-from fairaudit.compare import Changes
+from fairaudit.codec.objects import OneOf
+from fairaudit.codec.values import Tree
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
-from fairaudit.version import version
+from fairaudit.version import __version__
+
+if TYPE_CHECKING:
+    from fairaudit.codec.comparison import Comparison
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
@@ -37,7 +39,7 @@ class Writer(Frozen):
 
     schema_version: str = SCHEMA_VERSION
     tool: Annotated[str, Member("tool.name")] = "fairaudit"
-    version: Annotated[str, Member("tool.version")] = field(default_factory=version)
+    version: Annotated[str, Member("tool.version")] = __version__
 
 
 class Asked(Frozen):
@@ -97,14 +99,6 @@ class Answers(Frozen):
         """There are some."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
-
-
-class Comparison(Frozen):
-    """A comparison of two results; `exit_code` is that of the command."""
-
-    exit_code: Annotated[int, Member("summary.exit_code")]
-    changes: Annotated[Changes, FLAT]
-    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
 class Preview(Frozen):
@@ -228,32 +222,3 @@ def _refuse_foreign(tree: Any) -> None:
         writer = str(tool.get("version"))[:_LONGEST]
         hint = f"read it with the fairaudit that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)
-
-
-_DOCUMENTS = {
-    "result": (Result, Failure, Answers),
-    "comparison": (Comparison,),
-    "check": (Preview,),
-}
-_ABOUT = {
-    "result": "What `fairaudit run --format json` prints: a result, an error, or several answers "
-    "in one document. Within one major `schema_version` members are only added: a reader ignores "
-    "the members it does not know. No number is NaN or infinite: it is null, and a `state` or "
-    "`x_state` says why. `x_text` beside a number `x` is the same number exactly.",
-    "comparison": "What `fairaudit compare --format json` prints. Where there is no comparison it "
-    "prints the error of the schema of results.",
-    "check": "What `fairaudit check --format json` prints. Where there is a fault it prints the "
-    "error of the schema of results.",
-}
-_SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
-_SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
-"""The rows to which a report adds a `sentence`."""
-
-
-def schema(of: str) -> Schema:
-    """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
-    documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
-    tree = root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
-    for name in _SPOKEN if of == "result" else ():
-        tree["$defs"][name]["properties"]["sentence"] = _SENTENCE
-    return tree

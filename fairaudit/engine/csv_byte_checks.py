@@ -10,7 +10,6 @@ names the line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
@@ -52,6 +51,8 @@ def plain_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> int | 
 def _count_in_threads(
     path: Path, separator: str, fields: int, size: int, progress: Progress
 ) -> int | None:
+    from concurrent.futures import ThreadPoolExecutor
+
     ranges = parts(path, size, THREADS)
     if ranges is None:
         return None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from io import BufferedReader
@@ -270,6 +269,8 @@ class _Work:
             if len(readers) <= 1:  # a thread takes longer to begin than a block to be counted
                 parts = [*map(count, readers)]
             else:
+                from concurrent.futures import ThreadPoolExecutor
+
                 with ThreadPoolExecutor(len(readers)) as pool:
                     try:
                         parts = [*pool.map(count, readers)]

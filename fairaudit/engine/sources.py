@@ -21,7 +21,6 @@ from fairaudit import memory
 from fairaudit.counts import CountedFile
 from fairaudit.engine.files import name_file
 from fairaudit.engine.formats import InputFormat, Reader, format_of, list_formats
-from fairaudit.engine.parquet import Layout
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field
@@ -34,6 +33,8 @@ from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from fairaudit.engine.parquet import Layout
 
 _THREADS = "POLARS_MAX_THREADS"
 

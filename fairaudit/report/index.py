@@ -16,7 +16,7 @@ from fairaudit.report import diagnostics, numbers, summary
 from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested, written_csv
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.verdict import Check, Finding, Limit, Status
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 _SUMMARY = {
     "spec": Kind.TEXT,
@@ -79,7 +79,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
     words = [summary.verdict_of(answer) for answer in answers]
     return {
         "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "fairaudit", "version": version()},
+        "tool": {"name": "fairaudit", "version": __version__},
         "summary": {
             "exit_code": exit_code(answers),
             "verdicts": {word: words.count(word) for word in sorted({*words})},

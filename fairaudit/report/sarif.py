@@ -22,7 +22,7 @@ from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
 from fairaudit.verdict import Finding, Status
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -62,7 +62,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
     if len(results) > MOST_RESULTS:
         more = f"{len(results) - MOST_RESULTS:,} more checks are not passed: see the JSON report"
         invocations[0]["toolExecutionNotifications"].append(_notification(more, "warning"))
-    driver = {"name": "fairaudit", "version": version(), "rules": rules}
+    driver = {"name": "fairaudit", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": _category(answers)},

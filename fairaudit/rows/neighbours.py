@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -44,7 +43,6 @@ class _Step(NamedTuple):
         )
 
 
-@dataclass(slots=True, eq=False)
 class NearestPoints:
     """Points that can be searched for the nearest, by the combinations of their categories.
 
@@ -54,19 +52,13 @@ class NearestPoints:
     `order` lists them by combination, and so do their `numbers`; combinations begin at `starts`.
     """
 
-    points: InitVar[Points]
-    numbers: Floats = field(init=False)
-    combinations: Points = field(init=False)
-    order: Ints = field(init=False)
-    starts: Ints = field(init=False)
-    _trees: dict[int, Any] = field(init=False, default_factory=dict)
-
-    def __post_init__(self, points: Points) -> None:
+    def __init__(self, points: Points) -> None:
         combination, first = _combine(points)
         self.combinations = points.take(first)
         self.order = np.argsort(combination, kind="stable")
         self.numbers = points.numbers[self.order]
         self.starts = np.searchsorted(combination[self.order], np.arange(len(first) + 1))
+        self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
         """So many nearest of each of some points, nearest first: squared distances, and places."""
@@ -220,7 +212,6 @@ MOST_LINKS = 2 * 10**7
 """So many neighbours are held at a time."""
 
 
-@dataclass(slots=True, eq=False)
 class Neighbours:
     """The neighbours of people among `base`, found as they are asked for, by profile.
 
@@ -229,19 +220,11 @@ class Neighbours:
     asked profile. `sizes` counts the neighbours, the person itself left out where `without_self`.
     """
 
-    space: Space
-    base: Ints
-    k: int
-    without_self: bool
-    nearest: NearestPoints | None = None
-    among: Ints = field(init=False)
-    people: Ints = field(init=False)
-    row: Ints = field(init=False)
-    starts: Ints = field(init=False)
-    links: Ints = field(init=False)
-    sizes: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, space: Space, base: Ints, k: int, nearest: NearestPoints | None, *, without_self: bool
+    ) -> None:
+        self.space, self.base, self.k, self.without_self = space, base, k, without_self
+        self.nearest = nearest
         self.among, self.people = np.unique(self.space.profile[self.base], return_counts=True)
         self.row = np.full(len(self.space.person), -1, dtype=np.int64)
         self.starts = np.zeros(1, dtype=np.int64)
@@ -328,7 +311,7 @@ def find_neighbours(features: Features, base: Ints, k: int, *, without_self: boo
     search = known.pop((digest, k, without_self), None)
     if search is None:
         alike = (other.nearest for key, other in known.items() if key[0] == digest)
-        search = Neighbours(locate(features), base, k, without_self, next(alike, None))
+        search = Neighbours(locate(features), base, k, next(alike, None), without_self=without_self)
     known[digest, k, without_self] = search
     held = sum(len(other.among) for other in known.values())
     for earlier in [*known]:

@@ -1,6 +1,6 @@
 """Keys of `columns`, `propensity`, `clusters`, with defaults (pydantic). Add such a key here."""
 
-from __future__ import annotations
+# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
 
 from typing import Annotated, Literal, TypeAlias
 

@@ -9,7 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import core_schema
 
 from fairaudit.errors import suggest_known
 from fairaudit.metrics import (
@@ -24,6 +25,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
+from fairaudit.spec.reader import Reader, list_of
 
 _DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _NUMBER = re.compile(_DIGITS, re.ASCII)
@@ -309,54 +311,60 @@ def _read_limit_text(text: str) -> dict[str, str]:
 LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s|none$)"}
 """A limit as a text, as editors see it."""
 
-Text: TypeAlias = Annotated[str, BeforeValidator(_read_text), WithJsonSchema(SCALAR)]
-Number: TypeAlias = Annotated[Decimal, BeforeValidator(read_number), WithJsonSchema(NUMERIC)]
+
+_AS_TEXT = Reader(_read_text, SCALAR, core_schema.str_schema)
+_AS_NUMBER = Reader(read_number, NUMERIC)
+Text: TypeAlias = Annotated[str, _AS_TEXT]
+Number: TypeAlias = Annotated[Decimal, _AS_NUMBER]
 ABOVE = {"anyOf": [NUMERIC, {"const": "median"}]}
-Above: TypeAlias = Annotated[
-    Decimal | str, PlainValidator(_read_number_or_median), WithJsonSchema(ABOVE)
-]
+Above: TypeAlias = Annotated[Decimal | str, Reader(_read_number_or_median, ABOVE)]
 SHARE = {"type": ["string", "number"]}
-Share: TypeAlias = Annotated[Fraction, PlainValidator(_read_share), WithJsonSchema(SHARE)]
-Whole: TypeAlias = Annotated[int, BeforeValidator(_read_whole), WithJsonSchema({"type": "integer"})]
-Words: TypeAlias = Annotated[str, BeforeValidator(_read_words), WithJsonSchema(SCALAR)]
-Day: TypeAlias = Annotated[date, PlainValidator(_read_day), WithJsonSchema({"type": "string"})]
-Flag: TypeAlias = Annotated[bool, BeforeValidator(_read_flag), WithJsonSchema({"type": "boolean"})]
+Share: TypeAlias = Annotated[Fraction, Reader(_read_share, SHARE)]
+Whole: TypeAlias = Annotated[int, Reader(_read_whole, {"type": "integer"})]
+Words: TypeAlias = Annotated[str, Reader(_read_words, SCALAR, core_schema.str_schema)]
+Day: TypeAlias = Annotated[date, Reader(_read_day, {"type": "string"})]
+Flag: TypeAlias = Annotated[bool, Reader(_read_flag, {"type": "boolean"})]
 TEXTS = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
-Texts: TypeAlias = Annotated[list[Text], BeforeValidator(_as_list), WithJsonSchema(TEXTS)]
+Texts: TypeAlias = Annotated[list[Text], Reader(_as_list, TEXTS, list_of(_AS_TEXT.make))]
 NUMBERS = {"anyOf": [NUMERIC, {"type": "array", "items": NUMERIC}]}
-Numbers: TypeAlias = Annotated[list[Number], BeforeValidator(_as_list), WithJsonSchema(NUMBERS)]
+Numbers: TypeAlias = Annotated[list[Number], Reader(_as_list, NUMBERS, list_of(_AS_NUMBER.make))]
 _GROUPINGS = {"anyOf": [SCALAR, {"type": "array", "items": TEXTS}]}
 Groupings: TypeAlias = Annotated[
-    list[list[Text]], BeforeValidator(_read_groupings), WithJsonSchema(_GROUPINGS)
+    list[list[Text]], Reader(_read_groupings, _GROUPINGS, list_of(list_of(_AS_TEXT.make)))
 ]
 GroupingsOrNone: TypeAlias = Annotated[
-    list[list[Text]], BeforeValidator(_read_groupings_or_none), WithJsonSchema(_GROUPINGS)
+    list[list[Text]],
+    Reader(_read_groupings_or_none, _GROUPINGS, list_of(list_of(_AS_TEXT.make))),
 ]
 
 
 Reason: TypeAlias = Annotated[
-    str, BeforeValidator(_read_reason), WithJsonSchema({"type": "string", "minLength": 1})
+    str, Reader(_read_reason, {"type": "string", "minLength": 1}, core_schema.str_schema)
 ]
 
 
 MetricName: TypeAlias = Annotated[
     str,
-    BeforeValidator(_read_metric_name),
-    WithJsonSchema(
+    Reader(
+        _read_metric_name,
         {
             "enum": sorted(
                 {name for metric in CATALOGUE for name in (metric.id, *metric.aliases)}
                 | {preset.name for preset in PRESETS}
             )
-        }
+        },
+        core_schema.str_schema,
     ),
 ]
 
 
 Comparison: TypeAlias = Annotated[
     str,
-    BeforeValidator(_read_comparison),
-    WithJsonSchema({"enum": [comparison.id for comparison in COMPARISONS]}),
+    Reader(
+        _read_comparison,
+        {"enum": [comparison.id for comparison in COMPARISONS]},
+        core_schema.str_schema,
+    ),
 ]
 _AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
 Average: TypeAlias = Annotated[

@@ -1,7 +1,6 @@
 """Keys of `metrics`, `simpson`, `subgroups`, with defaults (pydantic). Add such a key here."""
 
-from __future__ import annotations
-
+# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 

@@ -7,8 +7,7 @@ Shorthand is normalised before a field is validated, so there are no unions and 
 reported once.
 """
 
-from __future__ import annotations
-
+# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import count
 from pathlib import PurePath
 from typing import TypeAlias
@@ -167,6 +168,7 @@ def written(path: Path) -> str:
     return text
 
 
+@lru_cache(maxsize=1)  # a run reads its spec for the files that it names, and then for all
 def read(text: str, name: str, what: str = "the spec") -> Document:
     """The tree of a YAML text, which faults call `what`; raises `SpecError` where it is not one."""
     if len(text) > inputs.SPEC:

@@ -14,8 +14,9 @@ from conftest import ROOT, SAMPLES, SPECS
 from schemas import validate
 
 import fairaudit
-from fairaudit import cli, codec
-from fairaudit.cli.app import command_line, read_request
+from fairaudit import cli
+from fairaudit.cli.commands import command_line, read_request
+from fairaudit.codec import document_schemas
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
 
@@ -236,7 +237,7 @@ def test_explain() -> None:
 
 def test_schemas_are_printed() -> None:
     assert json.loads(run("schema").stdout)["title"] == "fairaudit spec"
-    assert json.loads(run("schema", "result").stdout) == codec.schema("result")
+    assert json.loads(run("schema", "result").stdout) == document_schemas.schema("result")
 
 
 def test_version_and_help() -> None:
@@ -248,15 +249,25 @@ def test_version_and_help() -> None:
     ("arguments", "heavy"),
     [
         (["--help"], ["numpy", "polars", "pyarrow", "pydantic", "scipy"]),
+        (["--version"], ["numpy", "polars", "pyarrow", "pydantic", "scipy"]),
         (
             ["run", str(SPECS / "titanic.yaml")],
             ["altair", "jinja2", "pandas", "pyarrow", "scipy.stats", "sklearn", "vl_convert"],
         ),
         (["run", str(SPECS / "florida_1976.yaml")], ["numpy.ma", "pyarrow", "scipy"]),
+        (
+            ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
+            [
+                "concurrent.futures",
+                "fairaudit.cli.comparing",
+                "fairaudit.compare",
+                "fairaudit.engine.parquet",
+            ],
+        ),
     ],
-    ids=["help", "small audit", "smaller audit"],
+    ids=["help", "version", "small audit", "smaller audit", "JSON of a CSV file"],
 )
-def test_a_command_loads_no_library_that_it_does_not_need(
+def test_a_command_loads_nothing_that_it_does_not_need(
     arguments: list[str], heavy: list[str]
 ) -> None:
     code = (

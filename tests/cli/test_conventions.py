@@ -16,7 +16,7 @@ from test_cli import GOOD, spec_file
 
 from fairaudit import cli
 from fairaudit.cli import scaffolding
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
 ROWS = [
@@ -59,7 +59,7 @@ def test_without_a_word_there_is_the_help_and_no_complaint() -> None:
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_the_version_has_a_letter(option: str) -> None:
-    assert run(option).stdout == f"fairaudit {version()}\n"
+    assert run(option).stdout == f"fairaudit {__version__}\n"
 
 
 @pytest.mark.parametrize("command", WITH_EXAMPLES)

@@ -34,7 +34,7 @@ from conftest import ROOT
 
 import fairaudit
 from fairaudit import spec as specs
-from fairaudit.cli.app import command_line
+from fairaudit.cli.commands import command_line
 
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text("utf-8")

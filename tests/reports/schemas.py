@@ -7,12 +7,12 @@ from typing import Any
 
 import jsonschema
 
-from fairaudit import codec
+from fairaudit.codec import document_schemas
 
 
 @cache
 def _validator() -> jsonschema.Draft202012Validator:
-    schema = codec.schema("result")
+    schema = document_schemas.schema("result")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 

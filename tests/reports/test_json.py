@@ -21,6 +21,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 from fairaudit import codec
+from fairaudit.codec import document_schemas
 from fairaudit.codec.objects import row_of
 from fairaudit.errors import (
     AuditFailed,
@@ -56,7 +57,7 @@ Path_ = tuple[str | int, ...]
 @cache
 def validator() -> jsonschema.Draft202012Validator:
     """Of results alone: among several kinds of document a fault would not be found."""
-    tree = codec.schema("result")
+    tree = document_schemas.schema("result")
     return jsonschema.Draft202012Validator({"$ref": "#/$defs/typed.Result", "$defs": tree["$defs"]})
 
 
@@ -307,7 +308,9 @@ def members_of(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any
             yield from members_of(inner, path)
 
 
-@pytest.mark.parametrize("schema", [codec.schema("result"), codec.schema("comparison")])
+@pytest.mark.parametrize(
+    "schema", [document_schemas.schema("result"), document_schemas.schema("comparison")]
+)
 def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -> None:
     assert schema["$id"].startswith("urn:fairaudit:schema:")
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -19,7 +19,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 import fairaudit
-from fairaudit import codec
+from fairaudit.codec import document_schemas
 from fairaudit.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
@@ -83,7 +83,7 @@ def test_reports_are_the_same_by_every_route(name: str) -> None:
 
 
 def test_the_schema_is_one_and_refuses_what_is_not_in_it() -> None:
-    jsonschema.Draft202012Validator.check_schema(codec.schema("result"))
+    jsonschema.Draft202012Validator.check_schema(document_schemas.schema("result"))
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))
     document["checks"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):

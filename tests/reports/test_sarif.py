@@ -20,7 +20,7 @@ from fairaudit.report import checks, sarif
 from fairaudit.report.diagnostics import limit_place
 from fairaudit.result import Answer, AuditResult
 from fairaudit.verdict import About, Status
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 LEVELS = {"fail": "error", "inconclusive": "error", "warn": "warning", "waived": "note"}
 
@@ -52,7 +52,7 @@ def test_each_check_that_is_not_passed_is_a_result_on_its_line(name: str) -> Non
     (invocation,) = run["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, result.exit_code)
     driver = run["tool"]["driver"]
-    assert (driver["name"], driver["version"]) == ("fairaudit", version())
+    assert (driver["name"], driver["version"]) == ("fairaudit", __version__)
     defined = {definition.id: definition for definition in result.definitions}
     assert {*defined} <= {rule["id"] for rule in driver["rules"]}
     for rule in driver["rules"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.metadata
 import json
 import pickle
 import subprocess
@@ -45,7 +46,7 @@ def test_every_public_name_is_there_and_documented() -> None:
     for name in fairaudit.__all__:
         value = getattr(fairaudit, name)
         assert value.__doc__, name
-    assert fairaudit.__version__ == "0.1.0"
+    assert fairaudit.__version__ == importlib.metadata.version("fairaudit-cli")
     with pytest.raises(AttributeError, match="has no attribute 'audits'"):
         getattr(fairaudit, "audits")  # noqa: B009  # mypy knows that it is not there
 

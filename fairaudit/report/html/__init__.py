@@ -19,7 +19,7 @@ from fairaudit.report.html import escaping, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, outlined
 from fairaudit.result import Answer, AuditResult
-from fairaudit.version import version
+from fairaudit.version import __version__
 
 _SHORT = 120
 """So many signs stand in half of a page without making it hard to read."""
@@ -81,7 +81,7 @@ def _page(outline: Outline, top: Front | None) -> str:
         script=Markup(script),  # noqa: S704  # the same
         style_hash=_hash(style),
         script_hash=_hash(script),
-        version=version(),
+        version=__version__,
     )
 
 

@@ -26,6 +26,8 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportions
 import fairaudit
 from fairaudit import codec
 from fairaudit.cli import _run
+from fairaudit.codec import document_schemas
+from fairaudit.codec.comparison import Comparison
 from fairaudit.compare import (
     Change,
     Changes,
@@ -1138,15 +1140,13 @@ def test_other_labels_in_groups_of_the_same_sizes_are_other_people() -> None:
 
 def valid(changes: Changes) -> dict[str, Any]:
     """The document of a comparison, held against its schema."""
-    document: dict[str, Any] = json.loads(
-        report_json.written(codec.write(codec.Comparison(0, changes)))
-    )
-    jsonschema.Draft202012Validator(codec.schema("comparison")).validate(document)
+    document: dict[str, Any] = json.loads(report_json.written(codec.write(Comparison(0, changes))))
+    jsonschema.Draft202012Validator(document_schemas.schema("comparison")).validate(document)
     return document
 
 
 def test_the_document_is_as_its_schema_says() -> None:
-    jsonschema.Draft202012Validator.check_schema(codec.schema("comparison"))
+    jsonschema.Draft202012Validator.check_schema(document_schemas.schema("comparison"))
     infinite = audit({**shares(0, 500), ("a", 0, 1): 0}, SIGNED)
     for changes in (
         compare(audit(MAY), audit(JUNE)),
@@ -1158,7 +1158,7 @@ def test_the_document_is_as_its_schema_says() -> None:
         assert len(document["rates"]) == len(changes.rates)
     document["rates"][0]["extra"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(codec.schema("comparison")).validate(document)
+        jsonschema.Draft202012Validator(document_schemas.schema("comparison")).validate(document)
 
 
 def test_a_result_that_was_written_is_compared_like_the_one_that_was_found() -> None:

@@ -13,6 +13,7 @@ from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
 from fairaudit import codec
+from fairaudit.codec import document_schemas
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.frozen import replace
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
@@ -432,7 +433,7 @@ def test_json_and_provenance_tell_every_rule(audit_csv: Audit) -> None:
     rules = {"min_size": 10, "min_events": 5, "exclude_below": LAW}
     result = audit_csv(TINY, spec_of(RATIO, "differential_fairness", **rules))
     found = json.loads(report_json.render(result))
-    Draft202012Validator(codec.schema("result")).validate(found)
+    Draft202012Validator(document_schemas.schema("result")).validate(found)
     assert {**found["options"], "inference": None} == {
         "inference": None,
         "suppress_below": None,

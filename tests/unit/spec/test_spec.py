@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 
 import jsonschema
@@ -238,6 +239,15 @@ def test_groupings() -> None:
     by = [check.by for check in specs.parse(text).checks if hasattr(check, "by")]
     assert by[:3] == [("race",), ("race", "sex"), ("race", "sex", "age")]
     assert len(by[3:]) == 7
+
+
+def test_nothing_changes_a_document_that_is_read_once_for_several_uses() -> None:
+    text = MINIMAL + "defaults: {by: each}\nprofile: four-fifths\n"
+    document = read(text, "spec")
+    assert read(text, "spec") is document
+    before = deepcopy(document)
+    specs.parse(text, settings=["groups.min_size=30", "defaults.fail='< 0.9'"])
+    assert document == before
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)

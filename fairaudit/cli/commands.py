@@ -1,0 +1,106 @@
+"""The commands, by name, and what a command line asks of one. Add a command to `_MODULES` here."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Sequence
+from copy import copy
+from importlib import import_module
+from typing import Any
+
+import typer
+import typer.core
+
+from fairaudit.cli.app import FORMAT_VARIABLE, HELP, Request, app
+
+_MODULES = {
+    "run": "auditing",
+    "check": "checking",
+    "render": "results",
+    "show": "results",
+    "publish": "results",
+    "compare": "comparing",
+    "count": "counting",
+    "merge": "counting",
+    "explain": "explaining",
+    "metrics": "explaining",
+    "schema": "explaining",
+    "init": "scaffolding",
+    "verify": "verifying",
+}
+"""The module of each command, in the order of `--help`: it is loaded for its own commands alone."""
+
+
+@functools.cache
+def command_line(first_word: str = "") -> typer.core.TyperGroup:
+    """The commands with their options; one alone where the first word of the line names it.
+
+    To load them all, and Typer to make them, takes more than a hundredth of a second.
+    """
+    names = [first_word] if first_word in _MODULES else [*_MODULES]
+    for name in names:
+        import_module(f"fairaudit.cli.{_MODULES[name]}")
+    registered = {_name_of(info): info for info in app.registered_commands}
+    part = copy(app)
+    part.registered_commands = [registered[name] for name in names]
+    group = typer.main.get_command(part)
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
+def _name_of(info: typer.models.CommandInfo) -> str | None:
+    """The name of a command, as Typer would have it."""
+    return info.name or (info.callback and info.callback.__name__)
+
+
+def read_request(words: Sequence[str]) -> Request:
+    """What a command line asks for; what cannot be understood in it is passed over.
+
+    Without the name of a command it is read as one of `run`.
+    """
+    commands = command_line(*words[:1]).commands
+    name = next((word for word in words if not word.startswith("-")), "")
+    command = commands.get(name) or command_line("run").commands["run"]
+    context = command.context_class(
+        command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=HELP
+    )
+    rest = list(words)
+    if name in commands:
+        rest.remove(name)
+    options, rest, order = command.make_parser(context).parse_args(rest)
+    arguments = [
+        word
+        for parameter in command.params
+        if parameter.param_type_name == "argument"
+        for word in _listed(options.get(parameter.name))
+    ]
+    return Request(
+        command=name if name in commands else "",
+        arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
+        data=options.get("data"),
+        baseline=options.get("baseline"),
+        format_name=options.get("format_name") or _format_of_environment(name),
+        written=tuple(_listed(options.get("output"))),
+        repeated=tuple(_list_repeated(order)),
+        debug="--debug" in words,
+    )
+
+
+def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
+    """The options that take one value, and stand more than once among the parameters of a line."""
+    for parameter in dict.fromkeys(order):
+        is_option = isinstance(parameter, typer.core.TyperOption)
+        may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
+        if is_option and not may_repeat and order.count(parameter) > 1:
+            yield parameter.opts[-1]
+
+
+def _format_of_environment(command: str) -> str:
+    """The format where the command line names none."""
+    return (os.environ.get(FORMAT_VARIABLE) if command == "run" else None) or "terminal"
+
+
+def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
+    """The words of an option, or of an argument, that may be repeated."""
+    return [value] if isinstance(value, str) else value or ()

@@ -1,0 +1,37 @@
+"""The JSON Schema of whole documents: of a result, a comparison, a check."""
+
+from __future__ import annotations
+
+from fairaudit.codec import Answers, Failure, Preview, Result
+from fairaudit.codec.comparison import Comparison
+from fairaudit.codec.objects import reference_to
+from fairaudit.codec.schema import root
+from fairaudit.codec.values import Schema
+
+_DOCUMENTS = {
+    "result": (Result, Failure, Answers),
+    "comparison": (Comparison,),
+    "check": (Preview,),
+}
+_ABOUT = {
+    "result": "What `fairaudit run --format json` prints: a result, an error, or several answers "
+    "in one document. Within one major `schema_version` members are only added: a reader ignores "
+    "the members it does not know. No number is NaN or infinite: it is null, and a `state` or "
+    "`x_state` says why. `x_text` beside a number `x` is the same number exactly.",
+    "comparison": "What `fairaudit compare --format json` prints. Where there is no comparison it "
+    "prints the error of the schema of results.",
+    "check": "What `fairaudit check --format json` prints. Where there is a fault it prints the "
+    "error of the schema of results.",
+}
+_SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
+_SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
+"""The rows to which a report adds a `sentence`."""
+
+
+def schema(of: str) -> Schema:
+    """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
+    documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
+    tree = root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
+    for name in _SPOKEN if of == "result" else ():
+        tree["$defs"][name]["properties"]["sentence"] = _SENTENCE
+    return tree
