@@ -27,6 +27,8 @@ from fairaudit.metrics import (
 from fairaudit.posterior_draws import Draws
 from fairaudit.recode.scores import with_histogram
 from fairaudit.tables.group_draws import with_draws
+from fairaudit.verdict import Check
+from fairaudit.waivers import NO_EXCLUSION, Exclusion, exclude_groups
 
 if TYPE_CHECKING:
     from fairaudit.recode import Cubes
@@ -188,3 +190,16 @@ def write_estimate(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
     return replace(estimate, significance=significance, reason=reason, error=error)
+
+
+def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
+    """What a check asks on its table, in which excluded groups take no part."""
+    if not exclusion.groups:
+        place = (check.by, check.strata, check.of)
+        return tables.evaluate(check.asked, place, check.terms, check.against)
+    cut = tables.table(check.by, check.strata, check.of, check.against)
+    other = None
+    if check.against is not None:
+        other = tables.table(check.by, check.strata, check.against, check.of)
+        other = exclude_groups(other, exclusion)
+    return evaluate_against(check.asked, exclude_groups(cut, exclusion), check.terms, other)
