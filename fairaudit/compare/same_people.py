@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fairaudit.compare.groups import group_key
 from fairaudit.compare.records import Sampling
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow
@@ -56,7 +57,7 @@ def _list_sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str]
     """
     for row in result.groups:
         if row.by and row.n is not None:
-            key = frozenset(row.by), (frozenset(row.stratum), frozenset(row.group))
+            key = frozenset(row.by), group_key(row.group, row.stratum)
             yield ("", *key), row.n
             if row.of == _LABEL and _has_labels(row):
                 yield (_LABEL, *key), tuple(sorted(row.counts.items()))
@@ -65,8 +66,8 @@ def _list_sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str]
         if rate.by and n is not None and isinstance(metric, Rate):
             under = frozenset(metric.under)
             if under in _OF_LABEL and not rate.parameters:
-                group = frozenset(rate.stratum), frozenset(rate.group)
-                yield (repr(sorted(under)), frozenset(rate.by), group), n
+                key = frozenset(rate.by), group_key(rate.group, rate.stratum)
+                yield (repr(sorted(under)), *key), n
 
 
 def _has_labels(row: GroupRow) -> bool:
