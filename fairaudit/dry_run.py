@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit import names
-from fairaudit.audit_findings import evaluate_check
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure_marks import Subjects
@@ -40,6 +39,7 @@ from fairaudit.result import (
     is_open,
 )
 from fairaudit.spec import ABSENT, BETWEEN, Outcome, OutcomeKind, Protected, Spec
+from fairaudit.tables import evaluate_check
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, compares_shares
 
 RARE = 30

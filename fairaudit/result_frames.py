@@ -10,7 +10,7 @@ from fairaudit.errors import UsageError
 from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.report import group_export, index, numbers
-from fairaudit.report.group_export import Column
+from fairaudit.report.csv_table import Column
 from fairaudit.result import Answer, AuditResult, RateRow
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from fairaudit.metrics import Evaluation
 from fairaudit.notice import Notice
 from fairaudit.verdict import (
     Breach,
-    Check,
     Finding,
     NotEvaluated,
-    OnUndefined,
     Status,
     Waived,
+    status_of_unevaluated,
+    worst_status,
 )
 
 _SOON = 14
@@ -154,20 +154,6 @@ def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation |
     for value in exclusion.values:
         judged[table.strata.index(value.stratum), table.groups.index(value.group)] = False
     return replace(evaluation, judged=judged) if judged[table.known_strata].any() else None
-
-
-def status_of_unevaluated(finding: Finding) -> Status:
-    """The status that groups which could not be evaluated give a check, whatever else it says."""
-    check = finding.check
-    if not isinstance(check, Check) or not any(part.blocks for part in finding.not_evaluated):
-        return Status.PASS
-    statuses = {OnUndefined.FAIL: Status.INCONCLUSIVE, OnUndefined.WARN: Status.WARN}
-    return statuses.get(check.undefined, Status.PASS)
-
-
-def worst_status(*statuses: Status) -> Status:
-    """The worst of several statuses."""
-    return max(statuses, key=list(Status).index)
 
 
 def report_waivers(

@@ -28,8 +28,9 @@ from fairaudit.verdict import (
     ReversalCheck,
     Status,
     SubgroupCheck,
+    status_of_unevaluated,
+    worst_status,
 )
-from fairaudit.waivers import status_of_unevaluated, worst_status
 
 _NEAR = 1e-12
 """Where there are no fractions, less than this is rounding: the same value, not a worse one."""

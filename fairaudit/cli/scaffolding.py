@@ -97,7 +97,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    from fairaudit.engine import profiles
+    from fairaudit.engine import csv_guess, profiles
     from fairaudit.scaffold import Choices, Role, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
@@ -117,7 +117,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
         strata=_split(strata or ()),
     )
     with silenced(debug=debug):
-        form = profiles.guess_format(
+        form = csv_guess.guess_format(
             data,
             separator=separator,
             decimal=decimal,

@@ -9,12 +9,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from fairaudit.compare.checks import compare_checks
-from fairaudit.compare.conditions import (
-    compare_notices,
-    compare_reversals,
-    detect_sampling,
-    list_conditions,
-)
+from fairaudit.compare.conditions import compare_notices, compare_reversals, list_conditions
 from fairaudit.compare.measuring import ChangeTerms
 from fairaudit.compare.rates import (
     compare_paired_rates,
@@ -35,6 +30,7 @@ from fairaudit.compare.records import (
     Sampling,
     Scale,
 )
+from fairaudit.compare.same_people import detect_sampling
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.metrics.inference import Inference

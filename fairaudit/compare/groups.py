@@ -37,9 +37,14 @@ def index_rows(result: AuditResult) -> IndexedRows:
     return rows
 
 
+def group_key(group: Group, stratum: Group) -> GroupKey:
+    """A group in a stratum, as a key."""
+    return frozenset(group), frozenset(stratum)
+
+
 def find_deciding_group(finding: Finding) -> GroupKey:
     """Whose value decides a check."""
-    return frozenset(() if finding.spread else finding.first), frozenset(finding.stratum)
+    return group_key(() if finding.spread else finding.first, finding.stratum)
 
 
 def pair_values(
@@ -71,12 +76,10 @@ def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, _Values
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    unjudged = {
-        (frozenset(entry.group), frozenset(entry.stratum)) for entry in _list_unjudged(finding)
-    }
+    unjudged = {group_key(entry.group, entry.stratum) for entry in _list_unjudged(finding)}
     entries: dict[_Entry, _Values] = {}
     for entry, group, stratum, value in _list_rows(check, result):
-        key = frozenset(group), frozenset(stratum)
+        key = group_key(group, stratum)
         if key not in unjudged:
             entries.setdefault(entry, {})[key] = group, stratum, value
     decides = find_deciding_group(finding)

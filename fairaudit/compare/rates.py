@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.compare.directions import judge_by_metric
+from fairaudit.compare.groups import GroupKey, group_key
 from fairaudit.compare.measuring import ChangeTerms, measure_change
 from fairaudit.compare.records import (
     Change,
@@ -28,10 +29,8 @@ from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import LEAST_EXPECTED
 
-RateKey: TypeAlias = tuple[
-    str, str, frozenset[tuple[str, str]], frozenset[tuple[str, str]], str, int
-]
-"""What makes two rows one: metric, outcome, stratum, group, parameters, and how many columns."""
+RateKey: TypeAlias = tuple[str, str, GroupKey, str, int]
+"""What makes two rows one: metric, outcome, group and stratum, parameters, how many columns."""
 
 _RowsByGroup: TypeAlias = dict[frozenset[tuple[str, str]], GroupRow]
 _TOO_FEW = "not tested: too many groups of too few people"
@@ -61,8 +60,8 @@ def index_rates(rows: tuple[RateRow, ...]) -> dict[RateKey, RateRow]:
 def rate_key(row: RateRow | RateChange) -> RateKey:
     """What a row is about, whatever the order of its columns."""
     parameters = repr((sorted(row.parameters.items(), key=str), sorted(row.averaged)))
-    group = frozenset(row.group)
-    return row.metric, row.of, frozenset(row.stratum), group, parameters, len(row.group)
+    group = group_key(row.group, row.stratum)
+    return row.metric, row.of, group, parameters, len(row.group)
 
 
 def _compare_rate(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
+from fairaudit.compare.groups import group_key
 from fairaudit.cube import Group, Grouping
 from fairaudit.estimate import Estimate, Significance, State
 from fairaudit.frozen import Frozen, field
@@ -147,14 +148,11 @@ class CheckChange(Frozen):
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
             return ()
-        then = {
-            (frozenset(failing.group), frozenset(failing.stratum))
-            for failing in _list_failing(self.before)
-        }
+        then = {group_key(breach.group, breach.stratum) for breach in _list_failing(self.before)}
         return tuple(
-            failing
-            for failing in _list_failing(self.after)
-            if (frozenset(failing.group), frozenset(failing.stratum)) not in then
+            breach
+            for breach in _list_failing(self.after)
+            if group_key(breach.group, breach.stratum) not in then
         )
 
     @property

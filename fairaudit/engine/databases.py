@@ -21,7 +21,7 @@ import polars as pl
 
 from fairaudit import names
 from fairaudit.engine.columns import columns_read, filter_columns
-from fairaudit.engine.contract import Database
+from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
 from fairaudit.engine.polars_numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean

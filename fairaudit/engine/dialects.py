@@ -11,7 +11,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from fairaudit.engine.contract import Database
+from fairaudit.engine.database_addresses import Database
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import Frozen, replace
 

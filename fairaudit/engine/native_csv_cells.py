@@ -184,7 +184,7 @@ def _apply_filter(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) 
     """Which cells the filter keeps: 1, 0, or -1 where it cannot tell; None where it is at fault."""
     if rule is None:
         return np.ones(len(next(iter(texts.values())).codes), np.int64)
-    from fairaudit.engine.polars_route import kept_by
+    from fairaudit.engine.filter_rows import kept_by
 
     levels = {name: texts[name].levels for name in rule.columns}
     return kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)

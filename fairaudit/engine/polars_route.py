@@ -1,4 +1,4 @@
-"""Route 3, Polars route: a lazy, streaming group-by; serves all data; applies the `filter`."""
+"""Route 3, Polars route: a lazy, streaming group-by; serves all data; sums in fixed point."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import RawWeights
-from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.cross_tables import TableCounter
 from fairaudit.engine.filter import Filter
+from fairaudit.engine.filter_rows import filtered, is_kept
 from fairaudit.engine.partial_counts import Level, Measures, PartialCounts, check_people
 from fairaudit.engine.polars_numbers import (
     Batch,
@@ -24,7 +24,7 @@ from fairaudit.engine.polars_numbers import (
     texts_of,
 )
 from fairaudit.engine.scores import ScoreCounter
-from fairaudit.errors import DataError, SpecError
+from fairaudit.errors import DataError
 from fairaudit.fixed_point import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES
 from fairaudit.frozen import replace
 from fairaudit.plan import MISSING, Key, Plan, SumName
@@ -155,34 +155,6 @@ def _report_rows(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return pass_on
 
 
-def checked_rule(numbers: Numbers) -> Filter | None:
-    """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
-    rule = parse_filter(numbers.plan)
-    if rule is not None:
-        _check_filter(rule, numbers)
-    return rule
-
-
-def _check_filter(rule: Filter, numbers: Numbers) -> None:
-    schema = numbers.batch.schema
-    for pair in rule.ordered:
-        if all(schema[name] == pl.String and name not in rule.numeric for name in pair):
-            message = (
-                f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
-                f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
-            )
-            raise SpecError([rule.text.fault(message)])
-    empty = pl.LazyFrame(schema=dict(schema))
-    try:
-        filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
-        dtype = filtered_rows.collect().dtypes[0]
-    except pl.exceptions.PolarsError as error:
-        message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
-        raise SpecError([rule.text.fault(message)]) from error
-    if dtype != pl.Boolean:
-        raise SpecError([rule.text.fault(f"a filter is true or false; this one gives {dtype}")])
-
-
 def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
     """The level of a key as it is stored, or the number of its interval; null where missing."""
     batch = numbers.batch
@@ -220,26 +192,6 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
         return None
     codes = frame.select(interval(key, numbers)).to_series()
     return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
-
-
-def kept_by(
-    rule: Filter, texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
-) -> Ints | None:
-    """What a filter says of rows by the texts of its columns: 1, 0, or -1 where it cannot tell.
-
-    None where it cannot be applied to them.
-    """
-    columns = {
-        name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
-    }
-    frame = pl.DataFrame(columns)
-    numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
-    try:
-        _check_filter(rule, numbers)
-        kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
-    except (pl.exceptions.PolarsError, SpecError):
-        return None
-    return kept.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _weights() -> list[pl.Expr]:
@@ -315,21 +267,6 @@ def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
             for values in zip(*parts, strict=True)
         ]
     return amounts
-
-
-def is_kept(rule: Filter | None) -> pl.Expr:
-    """Whether a filter keeps a row, by its own columns; null where it cannot tell."""
-    return pl.lit(value=True) if rule is None else rule.expression
-
-
-def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
-    """The filter's own columns: as numbers where it compares them with one, missing as null."""
-    if rule is None:
-        return []
-    return [
-        (numbers.value(name) if name in rule.numeric else numbers.present(name)).alias(name)
-        for name in sorted(rule.columns)
-    ]
 
 
 def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:

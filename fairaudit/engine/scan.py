@@ -9,6 +9,7 @@ import polars as pl
 from fairaudit.engine import polars_route
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
+from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
 from fairaudit.engine.sources import SourceFile
@@ -41,7 +42,7 @@ def count_batch(
     batch = add_columns(batch, plan)
     _refuse_ids(batch, plan)
     numbers = Numbers(batch, plan)
-    return polars_route.count(numbers, polars_route.checked_rule(numbers), progress)
+    return polars_route.count(numbers, checked_rule(numbers), progress)
 
 
 def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
@@ -62,8 +63,8 @@ def _find_row(numbers: Numbers, seek: Seek) -> int | None:
     held = _holds(numbers, seek).alias(own("held"))
     rule = parse_filter(numbers.plan)
     row = (
-        numbers.batch.frame.select(_ROW, held, *polars_route.filtered(rule, numbers))
-        .filter(pl.col(own("held")) & polars_route.is_kept(rule))
+        numbers.batch.frame.select(_ROW, held, *filtered(rule, numbers))
+        .filter(pl.col(own("held")) & is_kept(rule))
         .select(pl.col(_ROW).min())
         .collect(engine="streaming")
         .item()

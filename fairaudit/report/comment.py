@@ -13,7 +13,14 @@ from typing import TypeAlias
 from fairaudit import names
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import find_metric
-from fairaudit.report import asked_comparisons, first_screen, numbers, text_pictures, widest_gaps
+from fairaudit.report import (
+    asked_comparisons,
+    first_screen,
+    numbers,
+    remarks,
+    text_pictures,
+    widest_gaps,
+)
 from fairaudit.report.blocks import Block, Cell, Entries, Heading, Paragraph, Table, Tone
 from fairaudit.report.diagnostics import (
     TONES,
@@ -81,13 +88,13 @@ def _widest(result: AuditResult) -> Iterator[Table]:
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
     """How close the passes came, what they may have missed, what no limit looks at."""
     if every and all(row.level is Level.PASS for row in every):
-        closest = min(every, key=first_screen.distance)
-        if math.isfinite(first_screen.distance(closest)):
+        closest = min(every, key=remarks.distance)
+        if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
     for line in (
-        *first_screen.passes(every),
-        *first_screen.uncovered(result),
-        *first_screen.ungated_reversals(result),
+        *remarks.passes(every),
+        *remarks.uncovered(result),
+        *remarks.ungated_reversals(result),
     ):
         text = "".join(cell.text for cell in line.cells)
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")

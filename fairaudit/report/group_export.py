@@ -1,4 +1,4 @@
-"""Formats `csv`, `parquet`: columns, a row for each group and rate; cells safe in spreadsheets.
+"""Formats `csv`, `parquet`: which columns, a row for each group and rate; types in Parquet.
 
 A number that does not exist is None, and the state beside it says why: never 0. Names of attributes
 stand behind `group.`, those of strata behind `given.`, so that an attribute called `n` or `metric`
@@ -6,63 +6,29 @@ meets no column of ours. `people` and `share_of_known` are those of the group, a
 whose group is known; `n`, `numerator` and `denominator` those of the rate, where weighted sums are
 `numerator / scale`.
 
-The CSV is for spreadsheets. It begins with a byte order mark: without one Excel reads UTF-8 in the
-code page of the machine, and no `×` survives. Lines end with a line feed, which every program
-reads, whatever the system. A record is one line: a line of somebody's data may be a command to
-whoever reads the log. The Parquet is for programs: typed by its schema, texts as they are.
+The CSV is for spreadsheets (`csv_table.py`). The Parquet is for programs: typed by its schema,
+texts as they are.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
 from fairaudit.estimate import Estimate, Significance, State, state_of
-from fairaudit.frozen import Frozen
 from fairaudit.report import numbers
+from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
 from fairaudit.result import Answer, AuditResult, GroupRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Value: TypeAlias = str | int | float | None
-MARK = "\ufeff"
-"""The byte order mark: this text is UTF-8."""
-
-# What a spreadsheet may take for a formula: at the beginning of a cell, or of what is one for a
-# program that separates by a semicolon. See OWASP, CSV Injection.
-_FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
-
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
-
-
-class Kind(StrEnum):
-    """What a column holds; None stands in each of them for what is not there."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    FLAG = "flag"
-
-
-class Column(Frozen):
-    """A column with its name, its kind, and a value for each row."""
-
-    name: str
-    kind: Kind
-    values: Sequence[Value]
-
 
 _WHOSE = {
     "title": Kind.TEXT,
@@ -115,13 +81,6 @@ def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
     strata = dict.fromkeys(name for row in rows for name in row if name.startswith("given."))
     levels = dict.fromkeys((*attributes, *strata), Kind.TEXT)
     return of_rows({**_WHOSE, **levels, **_FOUND}, rows)
-
-
-def of_rows(kinds: Mapping[str, Kind], rows: Sequence[Mapping[str, Value]]) -> tuple[Column, ...]:
-    """Columns of rows; what a row does not say is None."""
-    return tuple(
-        Column(name, kind, [row.get(name) for row in rows]) for name, kind in kinds.items()
-    )
 
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
@@ -239,41 +198,6 @@ def _parameters(parameters: Mapping[str, Any]) -> str | None:
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
     """The groups of all answers as CSV with a header; of errors alone, the header."""
     return written_csv(columns(answers))
-
-
-def written_csv(columns: Sequence[Column]) -> str:
-    """Columns as CSV with a header."""
-    page = io.StringIO(newline="")
-    # The module quotes only what may end a line of its own, so lines end otherwise here: no cell
-    # holds such an end.
-    writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([safe(column.name) for column in columns])
-    writer.writerows(
-        map(_cell, row) for row in zip(*(column.values for column in columns), strict=True)
-    )
-    return MARK + page.getvalue().replace("\r\n", "\n")
-
-
-def spell_csv(text: str, encoding: str) -> str:
-    """A page in signs that an encoding has; what is not UTF-8 carries no mark of it."""
-    return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
-
-
-def safe(text: str) -> str:
-    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
-
-    Signs that would not be seen are spelled out (`names.escaped`); an apostrophe stands before what
-    looks like a formula: a number is none, nor a negative one. The text can be had back: an
-    apostrophe before such is ours, then the escapes stand for their signs.
-    """
-    text = names.escaped(text)
-    return text if _NUMBER.fullmatch(text) else _FORMULA.sub("'", text)
-
-
-def _cell(value: Value) -> Value:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return safe(value) if isinstance(value, str) else value
 
 
 def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same

@@ -13,7 +13,8 @@ from typing import Any
 from fairaudit.errors import FairauditError
 from fairaudit.frozen import Frozen
 from fairaudit.report import diagnostics, numbers, summary
-from fairaudit.report.group_export import Column, Kind, Value, of_rows, stated, tested, written_csv
+from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
+from fairaudit.report.group_export import stated, tested
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
 from fairaudit.verdict import Check, Finding, Limit, Status
 from fairaudit.version import __version__

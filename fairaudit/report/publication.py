@@ -18,7 +18,7 @@ from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metr
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
-from fairaudit.report.group_export import Column, Kind, written_csv
+from fairaudit.report.csv_table import Column, Kind, written_csv
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 _HIGHEST = "highest"

@@ -1,9 +1,8 @@
-"""Builds `Spec`: `format`, `missing`, `expect`, `inference`, `defaults`; refused pairs of keys."""
+"""Builds `Spec`: what `data`, `format`, `missing`, `expect`, `inference` and `defaults` mean."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path as FilePath
@@ -15,13 +14,19 @@ from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_class
 from fairaudit.metrics.inference import Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
-from fairaudit.spec.column_model import COUNTED_PEOPLE, OutcomeKind
+from fairaudit.spec.column_model import COUNTED_PEOPLE
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.faults import Shape
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
+from fairaudit.spec.refused_combinations import (
+    refuse_cluster,
+    refuse_description,
+    refuse_suppression,
+    refuse_weight,
+)
 from fairaudit.spec.searches import read_scan, read_search
 from fairaudit.spec.text import (
     Document,
@@ -32,12 +37,6 @@ from fairaudit.spec.text import (
     find_unmarked_variables,
 )
 from fairaudit.spec.waivers import read_waivers
-from fairaudit.verdict import AnyCheck, Check
-
-_LEAST_TO_SUPPRESS = 2
-
-_MOST_LIMITS = 4
-"""So many entries, each to warn and to fail, may judge one measure where counts are hidden."""
 
 
 def build(document: Document, validated: Shape, text: str) -> Spec:
@@ -46,13 +45,13 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     validated = replace(validated, spec=shape)
     draft = Draft(document, [*validated.faults])
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
-    _refuse_weight(draft, shape, columns)
-    _refuse_description(draft, shape, columns)
-    _refuse_cluster(draft, shape)
+    refuse_weight(draft, shape, columns)
+    refuse_description(draft, shape, columns)
+    refuse_cluster(draft, shape)
     if not columns.protected or not columns.outcomes:
         raise SpecError(draft.faults)
     spec = _build(draft, validated, columns, hashlib.sha256(text.encode()).hexdigest())
-    _refuse_suppression(draft, shape, spec.checks)
+    refuse_suppression(draft, shape, spec.checks)
     if draft.faults:
         raise SpecError(draft.faults)
     if shape.draws is not None:
@@ -181,83 +180,6 @@ def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Ex
         draft.fault((*path, name), message, key=True)
     levels = {name: draft.texts((*path, name), texts) for name, texts in shape.levels.items()}
     return Expected(rows.at_least, rows.at_most, levels)
-
-
-def _refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:
-    """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
-
-    Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
-    """
-    threshold, where = shape.suppress_below, ("suppress_below",)
-    if threshold is None:
-        return
-    times = Counter(
-        (check.asked.id, check.of, check.by, check.given, check.against, check.terms.of_class)
-        for check in checks
-        if isinstance(check, Check)
-    )
-    for (metric, of, by, *_), count in times.items():
-        if count > _MOST_LIMITS:
-            draft.fault(
-                where,
-                f"{metric} of {of} by {' × '.join(by)} is judged by {count} entries, and at "
-                f"most {_MOST_LIMITS} may judge one measure of the same groups where small "
-                "counts are hidden: each verdict tells on which side of its limit it lies",
-            )
-    if threshold < _LEAST_TO_SUPPRESS:
-        draft.fault(where, "expected a whole number of people from 2 up, such as 11")
-    if shape.simpson.search:
-        message = (
-            "`search` counts by columns whose small counts `suppress_below` does not hide: "
-            "leave out one of them, or name the columns as `strata`"
-        )
-        draft.fault(("simpson", "search"), message)
-
-
-def _refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
-    """Faults where features are to be described that are not declared, or must not be told."""
-    if not shape.describe:
-        return
-    if not columns.similarity.texts:
-        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
-        draft.fault(("describe",), what)
-    if shape.suppress_below is not None:
-        what = "features have levels of few people: leave out `describe` or `suppress_below`"
-        draft.fault(("describe",), what)
-    if shape.columns.weight is not None and columns.similarity.numeric:
-        what = "numbers are not described under survey weights yet: leave out one of the two"
-        draft.fault(("describe",), what)
-
-
-def _refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
-    """A fault where numbers would be added up in a weighted sample."""
-    outcomes = columns.outcomes.items()
-    number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
-    if number is not None and shape.columns.weight is not None:
-        draft.fault(
-            ("columns", "weight"),
-            f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
-            "the weight, or the numbers",
-        )
-
-
-def _refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
-    """Faults where clusters meet what has no cluster-robust counts."""
-    where = ("columns", "cluster")
-    if shape.columns.cluster is None:
-        return
-    if shape.subgroups is not None:
-        message = "subgroups of clustered rows are not looked for yet: leave out one of the two"
-        draft.fault(where, message)
-    if shape.simpson.search:
-        message = "`simpson: {search: …}` cannot be combined with `cluster`: leave out one"
-        draft.fault(where, message)
-    if shape.suppress_below is not None:
-        message = (
-            "intervals by clusters tell how alike the members of clusters are, which are "
-            "counts of few people: leave out `cluster` or `suppress_below`"
-        )
-        draft.fault(where, message)
 
 
 def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:

@@ -25,15 +25,8 @@ from fairaudit.notice import Notice
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure
-from fairaudit.spec.metric_lookup import (
-    Context,
-    Entry,
-    of_numbers,
-    quote_limits,
-    read_entry,
-    read_outcome,
-    refuse_unmet,
-)
+from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
+from fairaudit.spec.metric_needs import read_outcome, refuse_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets

@@ -9,14 +9,8 @@ from fairaudit.metrics import Disparity, Preset, ReferencePolicy, find_metric, f
 from fairaudit.notice import Notice
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.fields import GIVEN_MODEL
-from fairaudit.spec.metric_lookup import (
-    Context,
-    Entry,
-    adds_up,
-    find_unmet,
-    is_of_label,
-    of_numbers,
-)
+from fairaudit.spec.metric_lookup import Context, Entry, of_numbers
+from fairaudit.spec.metric_needs import adds_up, find_unmet, is_of_label
 from fairaudit.spec.text import Path
 
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}

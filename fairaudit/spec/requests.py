@@ -22,7 +22,8 @@ from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entry_restrictions import find_minimum
-from fairaudit.spec.metric_lookup import MACRO, Entry, find_unmet
+from fairaudit.spec.metric_lookup import MACRO, Entry
+from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.text import Path, Text
 

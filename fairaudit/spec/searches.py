@@ -13,7 +13,8 @@ from fairaudit.metrics import Rate, find_metric
 from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.metric_lookup import Context, find_unmet, quote_limits
+from fairaudit.spec.metric_lookup import Context, quote_limits
+from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.text import Draft, Path
 from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck

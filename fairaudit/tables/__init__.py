@@ -27,7 +27,7 @@ from fairaudit.result import (
 from fairaudit.simpson import ScanResult, scan_reversals
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.subgroups import Discovery, search_subgroups
-from fairaudit.tables.evaluation_cache import Tables, list_rates
+from fairaudit.tables.evaluation_cache import Tables, evaluate_check, list_rates
 from fairaudit.tables.lattice import epsilons, lattice
 from fairaudit.tables.models import model_changes
 from fairaudit.tables.rates import comparisons, groups, rates
@@ -35,7 +35,15 @@ from fairaudit.tables.request_refusals import check_requests, has_room_for_latti
 from fairaudit.tables.scores import curves, features, local_rates, scores
 from fairaudit.verdict import AnyCheck, Check
 
-__all__ = ["Listing", "Searches", "Tables", "check_requests", "search", "tabulate"]
+__all__ = [
+    "Listing",
+    "Searches",
+    "Tables",
+    "check_requests",
+    "evaluate_check",
+    "search",
+    "tabulate",
+]
 
 
 class Listing(Frozen):

@@ -1,4 +1,4 @@
-"""`Tables`: caches group tables, evaluations; refuses `draws` that lack a group of the data."""
+"""`Tables`: the tables of groups of an audit and the evaluations on them, each made once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
-from fairaudit.errors import DataError
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
 from fairaudit.frozen import replace
@@ -22,13 +21,14 @@ from fairaudit.metrics import (
     PeopleCount,
     Requirement,
     Terms,
-    describe_group,
     evaluate_against,
     explain_undefined,
 )
-from fairaudit.names import quoted
 from fairaudit.posterior_draws import Draws
 from fairaudit.recode.scores import with_histogram
+from fairaudit.tables.group_draws import with_draws
+from fairaudit.verdict import Check
+from fairaudit.waivers import NO_EXCLUSION, Exclusion, exclude_groups
 
 if TYPE_CHECKING:
     from fairaudit.recode import Cubes
@@ -103,7 +103,7 @@ class Tables:
             other = None if against is None else self.table(by, strata, against, of)
             cut = self.table(by, strata, of, against)
             if self.draws is not None and Requirement.DRAWS in metric.requirements:
-                cut = self._with_draws(cut, self.draws)
+                cut = with_draws(cut, self.draws, self.cube)
             if isinstance(metric, PeopleCount):
                 absent = self._absent_groups(by)
                 cut = cut.with_empty(absent)
@@ -141,38 +141,6 @@ class Tables:
         if score is None or not self._spec.shows_histogram(outcome):
             return table
         return with_histogram(table, score)
-
-    def _with_draws(self, table: GroupTable, draws: Draws) -> GroupTable:
-        """The table with the draws of its groups, by the people of their parts.
-
-        Draws of other attributes are none of its groups. Raises `DataError` for draws that lack a
-        group or an outcome.
-        """
-        if not set(table.by) <= set(draws.by):
-            return table
-        finest = self.cube.table(draws.by, (), table.of)
-        people = finest.mass[:, :, : len(table.classes)].sum(axis=(0, 1, 2)) / table.scale
-        counted = {
-            group: float(n)
-            for group, n, known in zip(finest.groups, people, finest.known, strict=True)
-            if known and n
-        }
-        if lacking := [group for group in counted if group not in draws.groups]:
-            what = f"{draws.path}: the draws lack {describe_group(lacking[0])}"
-            raise DataError(what, "name every group of the data, with the levels of the spec")
-        probability = draws.roll_up(table.groups, counted)
-        if not draws.outcomes:
-            if table.positive is None or len(table.classes) != 2:
-                what = f"{draws.path}: the draws name no outcome, and {table.of} has not two"
-                raise DataError(what, "add a column `outcome`")
-            is_positive = table.positive[: len(table.classes), None]
-            probability = np.where(is_positive, probability, 1 - probability)
-        elif unknown := [name for name in table.classes if name not in draws.outcomes]:
-            what = f"{draws.path}: the draws lack the outcome {quoted(unknown[0])} of {table.of}"
-            raise DataError(what, f"they have {', '.join(draws.outcomes)}")
-        else:
-            probability = probability[:, [draws.outcomes.index(name) for name in table.classes]]
-        return replace(table, draws=probability)
 
     def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
         """The groups of a grouping that are too small a share of all, whatever the strata."""
@@ -222,3 +190,16 @@ def write_estimate(
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
     return replace(estimate, significance=significance, reason=reason, error=error)
+
+
+def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
+    """What a check asks on its table, in which excluded groups take no part."""
+    if not exclusion.groups:
+        place = (check.by, check.strata, check.of)
+        return tables.evaluate(check.asked, place, check.terms, check.against)
+    cut = tables.table(check.by, check.strata, check.of, check.against)
+    other = None
+    if check.against is not None:
+        other = tables.table(check.by, check.strata, check.against, check.of)
+        other = exclude_groups(other, exclusion)
+    return evaluate_against(check.asked, exclude_groups(cut, exclusion), check.terms, other)

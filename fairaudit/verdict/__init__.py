@@ -19,7 +19,7 @@ from fairaudit.verdict.findings import (
     NotEvaluated,
     Waived,
 )
-from fairaudit.verdict.judging import compares_shares, judge
+from fairaudit.verdict.judging import compares_shares, judge, status_of_unevaluated, worst_status
 from fairaudit.verdict.limits import Backing, Limit, LimitQuotes, ReversalLimit
 from fairaudit.verdict.searches import judge_reversals, judge_subgroups
 
@@ -47,4 +47,6 @@ __all__ = [
     "judge_reversals",
     "judge_subgroups",
     "match_ids",
+    "status_of_unevaluated",
+    "worst_status",
 ]

@@ -71,8 +71,8 @@ def judge(
     doubts = [*could_worsen, *(find_passed_over(check, evaluation) if entries else [])]
     if outcome.status is not Status.FAIL:
         doubts += find_hidden_by_few(check, evaluation)
-    open_by = Status.INCONCLUSIVE if doubts else _status_of_gaps(check, entries, not_evaluated)
-    status = max(outcome.status, open_by, key=list(Status).index)
+    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
+    status = worst_status(outcome.status, Status.INCONCLUSIVE if doubts else status_of_gaps)
     not_evaluated += doubts
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     finding = Finding(
@@ -119,7 +119,7 @@ def _write_reason(item: NotEvaluated) -> str:
 
 
 def _status_of_gaps(
-    check: Check, entries: Sequence[Entry], not_evaluated: Sequence[NotEvaluated]
+    check: Check, not_evaluated: Sequence[NotEvaluated], *, has_values: bool
 ) -> Status:
     if not any(item.blocks for item in not_evaluated):
         return Status.PASS
@@ -129,7 +129,19 @@ def _status_of_gaps(
         case OnUndefined.WARN:
             return Status.WARN
         case _:
-            return Status.PASS if entries else Status.SKIPPED
+            return Status.PASS if has_values else Status.SKIPPED
+
+
+def status_of_unevaluated(finding: Finding) -> Status:
+    """The status that groups which could not be evaluated give a check, whatever else it says."""
+    if not isinstance(finding.check, Check):
+        return Status.PASS
+    return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
+
+
+def worst_status(*statuses: Status) -> Status:
+    """The worst of several statuses."""
+    return max(statuses, key=list(Status).index)
 
 
 def _add_deciding_value(

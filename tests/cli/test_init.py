@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit.cli import scaffolding
-from fairaudit.engine.profiles import guess_format, profile_file
+from fairaudit.engine.csv_guess import guess_format
+from fairaudit.engine.profiles import profile_file
 from fairaudit.scaffold import is_like_count, pair_counts
 from fairaudit.scaffold.writing import quote
 

@@ -19,7 +19,7 @@ from report_cases import NAMES, sample
 import fairaudit
 from fairaudit import cli
 from fairaudit.errors import UsageError
-from fairaudit.report import format_of, format_of_suffix, group_export
+from fairaudit.report import csv_table, format_of, format_of_suffix, group_export
 from fairaudit.result import Answer, AuditResult, RateRow
 
 Rows = list[dict[str, Any]]
@@ -229,7 +229,7 @@ def test_no_level_is_a_formula_and_parquet_keeps_it_as_it_is() -> None:
     told = by_csv(answers)
     assert {one["group.race"] for one in told} - {None} == set(HOSTILE.values())
     assert {one["title"] for one in told} == {"'=HYPERLINK(0)"}
-    assert len({group_export.safe(one) for one in HOSTILE}) == len(HOSTILE)
+    assert len({csv_table.safe(one) for one in HOSTILE}) == len(HOSTILE)
     # A number of ours is no text, and a negative one stays what it is.
     numbers = {"difference", "low", "value", "share_of_known"}
     assert all(not str(one[name]).startswith("'") for one in told for name in numbers)
@@ -285,6 +285,6 @@ def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
     assert capsys.readouterr().out == page
     assert code == fairaudit.audit(SPECS / "titanic.yaml").exit_code
     assert len(pl.read_parquet(tmp_path / "x.parquet")) == len(page.splitlines()) - 1
-    plain = group_export.spell_csv(page, "ascii")
+    plain = csv_table.spell_csv(page, "ascii")
     assert plain.startswith("title,")
     assert "\\xd7" in plain

@@ -13,7 +13,7 @@ import yaml
 
 import fairaudit
 from fairaudit import audit, codec
-from fairaudit.report import checks, content, first_screen, numbers
+from fairaudit.report import checks, content, numbers, remarks
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Heading
 from fairaudit.report.diagnostics import Diagnostic, Level, audit_headline, diagnose
@@ -150,7 +150,7 @@ def test_a_number_that_is_hidden_is_not_called_the_closest_to_its_limit() -> Non
     spec = {"columns": columns, "metrics": metrics, "suppress_below": 11}
     every = diagnose(audit(spec, people))
     assert [row.level for row in every] == [Level.ERROR, Level.PASS]
-    (line,) = first_screen.passes(every)
+    (line,) = remarks.passes(every)
     assert "".join(cell.text for cell in line.cells) == "1 check passed"
 
 
@@ -210,7 +210,7 @@ def test_an_evident_reversal_that_no_check_names_is_told(
                "strata": ["s"]}  # fmt: skip
     metric = {"metric": GAP, "fail": {"above": 0.9}}
     result = fairaudit.audit({"columns": columns, "metrics": [metric], **more}, REVERSED)
-    rows = first_screen.ungated_reversals(result)
+    rows = remarks.ungated_reversals(result)
     told = ["".join(cell.text for cell in row.cells) for row in rows]
     assert bool(told) == is_told
     if told:

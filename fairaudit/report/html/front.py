@@ -15,9 +15,9 @@ from fairaudit.report.diagnostics import (
     by_label,
     diagnose,
 )
-from fairaudit.report.first_screen import distance
 from fairaudit.report.html.outline import Outline, Place
 from fairaudit.report.pictures import Bars, Intervals, Lattice, Lines, Node
+from fairaudit.report.remarks import distance
 from fairaudit.report.repository import link_to_metric
 from fairaudit.report.widest_gaps import WidestGap, widest
 from fairaudit.result import AuditResult

@@ -1,0 +1,105 @@
+"""Remarks beside checks: how close a pass came, what no limit covers, reversals of no check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairaudit.metrics import Disparity
+from fairaudit.report import finding_facts, headlines, metric_titles, numbers
+from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.text_layout import Line, line
+from fairaudit.result import AuditResult, LatticeEntry
+from fairaudit.verdict import Finding, Limit
+
+
+def distance(diagnostic: Diagnostic) -> float:
+    """How much of the way from parity to its limit a value has left; 1 at parity, ∞ unknown."""
+    finding = diagnostic.finding
+    estimate, limit, asked = finding.estimate, finding.limit, getattr(finding.check, "asked", None)
+    if estimate is None or not isinstance(limit, Limit) or not math.isfinite(estimate.value):
+        return math.inf
+    ideal = float(asked.ideal) if isinstance(asked, Disparity) else 0.0
+    bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
+    allowed = [abs(bound - ideal) for bound in bounds if bound != ideal]
+    return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
+
+
+def passes(every: Sequence[Diagnostic]) -> Iterator[Line]:
+    """How many passed, and how close; of an audit that passes what it may have missed."""
+    passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
+    if passed and len(passed) < len(every):
+        number = numbers.counted(len(passed), "check")
+        closest = min(passed, key=distance)
+        is_told = math.isfinite(distance(closest))
+        value = headlines.value(closest.finding)
+        beside = "" if value in closest.headline else f"{value}; "
+        text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
+        yield line(f"{number} passed{text}")
+    elif passed and (missed := _missed([diagnostic.finding for diagnostic in passed])):
+        yield line(missed)
+
+
+def _missed(findings: Sequence[Finding]) -> str:
+    """What passes on few people may have missed: of the check that could miss most."""
+    gaps = [finding for finding in findings if finding_facts.few_people(finding)]
+    if not gaps:
+        return ""
+    widest = max(gaps, key=_detectable)
+    more = f" (and {len(gaps) - 1} more)" if len(gaps) > 1 else ""
+    return f"few people: {finding_facts.few_people(widest)}{more}"
+
+
+def _detectable(finding: Finding) -> float:
+    gap = finding.detectable
+    sides = [] if gap is None else [abs(side) for side in (gap.down, gap.up)]
+    return max((side for side in sides if not math.isnan(side)), default=math.inf)
+
+
+def uncovered(result: AuditResult) -> Iterator[Line]:
+    """How much no limit looks at, and how far the worst of it goes."""
+    if not result.findings:
+        return
+    limited = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
+    open_ = [(row, entry) for row, entry in limited if not entry.judged]
+    if not open_:
+        return
+    text = f"{len(open_)} of {len(limited)} combinations of a measure and a grouping have no limit"
+    urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
+    known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
+    of_urgent = [pair for pair in known if pair[1].metric in urgent]
+    if known:
+        row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
+        is_hidden = any(entry.estimate.suppressed for _, entry in open_)
+        word = "the worst published value" if is_hidden else "the worst"
+        text += f"; {word} {worst.title} among them is {_value(worst)}"
+        text += f" by {numbers.subset(row.by)}"
+    yield line(text)
+
+
+def ungated_reversals(result: AuditResult) -> Iterator[Line]:
+    """The widest reversal that a test establishes and no check names, and how many more."""
+    alpha = result.provenance.inference.alpha
+    named = [reversal for finding in result.findings for reversal in finding.reversals]
+    evident = [
+        reversal
+        for reversal in result.reversals
+        if reversal.kind.reverses and reversal.is_significant(alpha) and reversal not in named
+    ]
+    if result.compared is None or not evident:
+        return
+    widest = max(evident, key=lambda reversal: reversal.swing)
+    title = metric_titles.title(widest.rate, widest.of)
+    text = f"a reversal beside the checks: {headlines.reversal_headline(widest, title)}"
+    test = widest.significance
+    if test is not None:
+        text += f" (p {numbers.probability(test.adjusted, alpha)}"
+        text += f", {test.correction}, {numbers.counted(test.family, 'comparison')})"
+    more = len(evident) - 1
+    yield line(text + (f"; {numbers.whole(more)} more like it" if more else ""))
+
+
+def _value(entry: LatticeEntry) -> str:
+    pair = metric_titles.worst_pair(entry.first, entry.second, entry.decided_by)
+    value = numbers.number(entry.estimate.value, 3)
+    return f"{value} ({pair})" if pair else value

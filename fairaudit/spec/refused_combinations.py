@@ -1,0 +1,94 @@
+"""Keys that cannot be combined: with `suppress_below`, `describe`, `weight`, `cluster`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from fairaudit.spec import schema
+from fairaudit.spec.column_model import OutcomeKind
+from fairaudit.spec.columns import Columns
+from fairaudit.spec.text import Draft
+from fairaudit.verdict import AnyCheck, Check
+
+_LEAST_TO_SUPPRESS = 2
+
+_MOST_LIMITS = 4
+"""So many entries, each to warn and to fail, may judge one measure where counts are hidden."""
+
+
+def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:
+    """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
+
+    Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
+    """
+    threshold, where = shape.suppress_below, ("suppress_below",)
+    if threshold is None:
+        return
+    times = Counter(
+        (check.asked.id, check.of, check.by, check.given, check.against, check.terms.of_class)
+        for check in checks
+        if isinstance(check, Check)
+    )
+    for (metric, of, by, *_), count in times.items():
+        if count > _MOST_LIMITS:
+            draft.fault(
+                where,
+                f"{metric} of {of} by {' × '.join(by)} is judged by {count} entries, and at "
+                f"most {_MOST_LIMITS} may judge one measure of the same groups where small "
+                "counts are hidden: each verdict tells on which side of its limit it lies",
+            )
+    if threshold < _LEAST_TO_SUPPRESS:
+        draft.fault(where, "expected a whole number of people from 2 up, such as 11")
+    if shape.simpson.search:
+        message = (
+            "`search` counts by columns whose small counts `suppress_below` does not hide: "
+            "leave out one of them, or name the columns as `strata`"
+        )
+        draft.fault(("simpson", "search"), message)
+
+
+def refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """Faults where features are to be described that are not declared, or must not be told."""
+    if not shape.describe:
+        return
+    if not columns.similarity.texts:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        draft.fault(("describe",), what)
+    if shape.suppress_below is not None:
+        what = "features have levels of few people: leave out `describe` or `suppress_below`"
+        draft.fault(("describe",), what)
+    if shape.columns.weight is not None and columns.similarity.numeric:
+        what = "numbers are not described under survey weights yet: leave out one of the two"
+        draft.fault(("describe",), what)
+
+
+def refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:
+    """A fault where numbers would be added up in a weighted sample."""
+    outcomes = columns.outcomes.items()
+    number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
+    if number is not None and shape.columns.weight is not None:
+        draft.fault(
+            ("columns", "weight"),
+            f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
+            "the weight, or the numbers",
+        )
+
+
+def refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:
+    """Faults where clusters meet what has no cluster-robust counts."""
+    where = ("columns", "cluster")
+    if shape.columns.cluster is None:
+        return
+    if shape.subgroups is not None:
+        message = "subgroups of clustered rows are not looked for yet: leave out one of the two"
+        draft.fault(where, message)
+    if shape.simpson.search:
+        message = "`simpson: {search: …}` cannot be combined with `cluster`: leave out one"
+        draft.fault(where, message)
+    if shape.suppress_below is not None:
+        message = (
+            "intervals by clusters tell how alike the members of clusters are, which are "
+            "counts of few people: leave out `cluster` or `suppress_below`"
+        )
+        draft.fault(where, message)
