@@ -24,7 +24,7 @@ _MANY = 20
 """Of so many comparisons one is expected to lie outside its 95 % interval by chance alone."""
 
 
-class Remark(Frozen):
+class Caveat(Frozen):
     """What a reader should hold against a report: a word for it, and the text where it applies.
 
     Each has a section of its name in docs/method.md.
@@ -140,8 +140,8 @@ def _multiplicity(result: AuditResult) -> str:
 
 
 REMARKS = (
-    Remark("kinds of harm", _harms),
-    Remark("construct validity", _validity),
-    Remark("class imbalance", _imbalance),
-    Remark("multiplicity", _multiplicity),
+    Caveat("kinds of harm", _harms),
+    Caveat("construct validity", _validity),
+    Caveat("class imbalance", _imbalance),
+    Caveat("multiplicity", _multiplicity),
 )

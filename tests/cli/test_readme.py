@@ -44,6 +44,7 @@ def test_its_commands_are_those_that_there_are() -> None:
         assert run(command, "--help").returncode == 0
 
 
+MODULE = re.compile(r"`([\w/]+\.(?:py|c|h))`")
 WALK = re.compile(r"`([\w.]+)` (?:of each `Format` )?in `([\w/]+\.py)`")
 
 
@@ -56,3 +57,13 @@ def test_the_way_of_a_spec_names_functions_that_are_there() -> None:
         last = name.rpartition(".")[2]
         text = (ROOT / "fairaudit" / path).read_text()
         assert re.search(rf"^ *(def|class) {last}\b", text, re.MULTILINE), (name, path)
+
+
+def test_a_module_that_a_page_names_is_there() -> None:
+    """In the files for those who change the tool, by its path or the end of it."""
+    tracked = [path.as_posix() for path in ROOT.rglob("*") if path.suffix in {".py", ".c", ".h"}]
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "tests/README.md", *(ROOT / "docs").glob("*.md")]
+    named = [(page, name) for page in pages for name in MODULE.findall(page.read_text())]
+    assert len(named) > 100
+    lost = [pair for pair in named if not any(path.endswith(f"/{pair[1]}") for path in tracked)]
+    assert not lost
