@@ -35,7 +35,7 @@ def remarks(result: AuditResult) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("remark", caveats.REMARKS, ids=lambda remark: remark.word)
-def test_each_remark_has_its_section_in_the_documents(remark: caveats.Remark) -> None:
+def test_each_remark_has_its_section_in_the_documents(remark: caveats.Caveat) -> None:
     text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
     assert f"\n## {remark.word.capitalize()}\n" in text
 

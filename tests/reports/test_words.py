@@ -12,13 +12,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from commands import run
 from conftest import sentence_of
 from evidence_specs import YES, Rate, of_rates
-from typer.testing import CliRunner
 
 import fairaudit
 from fairaudit import codec
-from fairaudit.cli.app import app
 from fairaudit.evidence import glossary
 from fairaudit.metrics import CATALOGUE
 from fairaudit.report import (
@@ -419,9 +418,9 @@ ASKED_FOR = (
 def test_each_name_has_one_plain_line_and_its_source(name: str) -> None:
     method = glossary.find_method(name)
     assert method is not None
-    found = CliRunner().invoke(app, ["explain", name])
-    assert found.exit_code == 0
-    text = " ".join(found.output.split())
+    found = run("explain", name)
+    assert found.returncode == 0
+    text = " ".join(found.stdout.split())
     assert " ".join(method.means.split()) in text
     assert str(method.source.year) in text
     assert method.means.count(". ") == 0, "one line"
