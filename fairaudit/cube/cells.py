@@ -1,4 +1,4 @@
-"""`Cube`: people in every combination of levels that occurs; adding, rolling up."""
+"""`Cube`: people in every combination of levels; which groups `exclude_below` excludes."""
 
 from __future__ import annotations
 

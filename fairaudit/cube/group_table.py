@@ -1,4 +1,4 @@
-"""`GroupTable`: the counts of one grouping, stratified, which every metric reads."""
+"""`GroupTable`, the counts that every metric reads; `ExcludeBelow`; when a lost group is small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key columns of a cube: their roles, their levels, the names of groups."""
+"""Key columns of a cube: roles, names of groups, `(unknown)`; `MOST_ATTRIBUTES` for all subsets."""
 
 from __future__ import annotations
 

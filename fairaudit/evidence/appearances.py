@@ -1,4 +1,4 @@
-"""Where a disparity first appears: groups that differ while none of their parents does.
+"""Where a disparity first appears (in no parent of the group): conditions, `LEAST_GAP`, order.
 
 A rate may be the same for women and men, and for each race, and yet be far lower for Black women
 (Kearns et al., Preventing Fairness Gerrymandering, 2018, https://arxiv.org/abs/1711.05144). Such a

@@ -1,4 +1,4 @@
-"""Averages over strata: intervals where strata are sparse, and tests over all strata.
+"""Evidence for averages over strata: sparse strata, their intervals; Mantel–Haenszel tests.
 
 In many strata of few people, such as matched sets, the interval of each stratum says next to
 nothing, and adding up what they leave open is far too wide on one side. Variances that add up over

@@ -1,4 +1,4 @@
-"""Intervals and tests of shares where rows come in clusters (`cluster:`).
+"""Intervals and tests of shares in clusters (`cluster:`), or why a value has none.
 
 A share has the effective size that its clusters leave it, as under survey weights. Two shares of
 the same clusters go together: their correlation is in the interval and the test of a pair. Over

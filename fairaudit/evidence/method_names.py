@@ -1,4 +1,4 @@
-"""Names of the interval and the test that a metric gets, or why it has none."""
+"""`explain`: names of the interval and test of a metric, whatever the data; why it has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Missing values: bounds of a metric, from the bounds of its rates."""
+"""Missing values: bounds of comparisons, folds and ε from those of rates, or why there are none."""
 
 from __future__ import annotations
 

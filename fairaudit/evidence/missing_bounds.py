@@ -1,4 +1,4 @@
-"""Missing values: worst and best case of a value, and what they leave of a verdict.
+"""Missing values: worst and best case of a value; whether its verdict could turn.
 
 Every person has an outcome and a group, known or not. A completion gives all of them one; bounds
 hold for every completion. Whoever has no known group may belong to any group that what is known of

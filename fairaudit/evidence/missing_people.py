@@ -1,4 +1,4 @@
-"""Missing values: who is missing, and the bounds of a rate once they are known.
+"""Missing values: where people of no known group go (`Placement`); the bounds of one rate.
 
 Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, not known.
 """

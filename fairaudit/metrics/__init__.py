@@ -1,4 +1,4 @@
-"""Catalogue of metrics: collects every record; finds them by id or alias, suggests near ones."""
+"""Catalogue of metrics: records in display order; lookup by id or alias; near names suggested."""
 
 from __future__ import annotations
 

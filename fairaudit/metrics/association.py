@@ -1,4 +1,4 @@
-"""Catalogue: association of outcome and group: mutual information, Cramér's V, lambda."""
+"""Catalogue: association of outcome and group: mutual information, Cramér's V, total variation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Averages over strata (`average:`) of any rate or comparison, as a metric of its own."""
+"""`average:` of a rate or comparison over strata: who takes part, the reference, exact values."""
 
 from __future__ import annotations
 

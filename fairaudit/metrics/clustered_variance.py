@@ -1,4 +1,4 @@
-"""Variance of shares where rows come in clusters, by totals of clusters (sandwich).
+"""Variance of shares where rows come in clusters (sandwich); fewest clusters, effective sizes.
 
 The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
 people. The variance of a share is that of its residuals (linearisation), and so is the covariance

@@ -1,4 +1,4 @@
-"""Catalogue: disparities within strata of a declared factor, conditional and explained."""
+"""Catalogue: disparities within strata: unexplained, conditional, Mantel–Haenszel odds, belift."""
 
 from __future__ import annotations
 

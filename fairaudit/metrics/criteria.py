@@ -1,4 +1,4 @@
-"""Catalogue: criteria: demographic parity, equalized odds. Add a fairness criterion here."""
+"""Catalogue: demographic parity, equalized odds, impact ratio. Add a fairness criterion here."""
 
 from __future__ import annotations
 

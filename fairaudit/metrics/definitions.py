@@ -1,4 +1,4 @@
-"""The text of a catalogue entry: title, caution, sources, requirements; `Better`."""
+"""`CatalogueEntry`, the words of a metric; families of metrics; `Better`: which way is better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: differential fairness (ε), bias amplification, its variants by label."""
+"""Catalogue: differential fairness (ε), ε among people of one label, bias amplification."""
 
 from __future__ import annotations
 

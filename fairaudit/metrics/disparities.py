@@ -1,4 +1,4 @@
-"""The types `Comparison` and `Disparity`: how group metrics are compared."""
+"""The types `Comparison` and `Disparity`: their fields, value at parity, bounds, formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: effect sizes between groups: mean difference, odds ratio, AUC, correlation."""
+"""Catalogue: effect sizes: mean difference, odds ratio, AUC, KL, correlation, regression slope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which groups are compared (minimum sizes), the place of the reference, extreme groups, ties."""
+"""Which groups are compared (minimum sizes: terms.py); place of the reference; extremes, ties."""
 
 from __future__ import annotations
 

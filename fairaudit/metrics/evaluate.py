@@ -1,4 +1,4 @@
-"""`evaluate`: computes one metric on one group table, whatever its kind.
+"""`evaluate`: computes a metric on a group table; at a threshold; one outcome less another.
 
 Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
 and `w` are their indices. `Evaluation` says what each holds.

@@ -1,4 +1,4 @@
-"""`Evaluation`, the result of `evaluate`; values and comparisons that it is made of."""
+"""`Evaluation`, the result of `evaluate`; counts of the reference; which ratios have no value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of group metrics (`Rate`, `Mean`, `Formula`): computes values and their intervals."""
+"""The types of group metrics (`Rate`, `Mean`, `Formula`, `Macro`): compute values and intervals."""
 
 from __future__ import annotations
 

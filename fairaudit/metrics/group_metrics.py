@@ -1,4 +1,4 @@
-"""`GroupMetric`, a metric with a value for each group, and its `GroupValues`."""
+"""`GroupMetric`, a value for each group; `GroupValues`, `ValueKind`; effective size of a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: row metrics: consistency, Lipschitz, unawareness; default `k`, sample sizes.
+"""Catalogue: row metrics: consistency, Lipschitz, unawareness; default `k`, `lipschitz`; samples.
 
 They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
 """

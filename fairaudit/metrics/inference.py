@@ -1,4 +1,4 @@
-"""Statistical methods a spec can choose, and their defaults. Add a correction here."""
+"""`inference:` of a spec: confidence, correction, tests, with defaults. Add a correction here."""
 
 from __future__ import annotations
 

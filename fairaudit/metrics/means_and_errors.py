@@ -1,4 +1,4 @@
-"""Catalogue: means of scores and numbers, and their errors: MAE, RMSE, R², residuals."""
+"""Catalogue: means of scores and numbers; MAE, RMSE, R², residuals, calibration in the large."""
 
 from __future__ import annotations
 

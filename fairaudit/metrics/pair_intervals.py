@@ -1,4 +1,4 @@
-"""Intervals of comparisons of two groups (Newcombe, Koopman, MOVER). Add an interval here.
+"""Chooses the interval of two groups compared; formulas: stats/proportions. Add an interval here.
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals

@@ -1,4 +1,4 @@
-"""Catalogue: redlining, the error of predicting the group from people's features."""
+"""Catalogue: redlining (`balanced_error_rate`): its words and interval, the size of the sample."""
 
 from __future__ import annotations
 

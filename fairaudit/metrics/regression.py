@@ -1,4 +1,4 @@
-"""Regression coefficients of groups against the reference, with controls, computed.
+"""`regression_slope` computed: groups against the reference; bound of columns, collinear controls.
 
 The fit is of the outcome on a dummy of every group that takes part and of every level of every
 control. The groups are swept out first (Frisch & Waugh 1933), so what is left to solve has a column

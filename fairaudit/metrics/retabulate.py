@@ -1,4 +1,4 @@
-"""Reshapes group tables: without strata, one class against the rest, cut at a threshold."""
+"""Reshapes group tables: no strata, one class, cut at a score; people counted by two outcomes."""
 
 from __future__ import annotations
 

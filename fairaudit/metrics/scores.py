@@ -1,4 +1,4 @@
-"""Catalogue: scores: AUC, Brier, average precision, calibration error, scoring rate."""
+"""Catalogue: scores: AUC, Brier, average precision, scoring rate, calibration error and bins."""
 
 from __future__ import annotations
 

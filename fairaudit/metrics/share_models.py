@@ -1,4 +1,4 @@
-"""Catalogue: metrics under a model of shares: partial pooling, credible, draws.
+"""Catalogue: ε and selection rate under a `model:` (`pooled`, `credible`, `draws`).
 
 By partial pooling each group is drawn to what its attributes say. ε over Θ is the largest over a
 set of distributions: a credible region of the audit's confidence, or draws from somebody's

@@ -1,4 +1,4 @@
-"""Catalogue: row metrics against similar people: situation testing, twins."""
+"""Catalogue: row metrics against similar people: situation testing (default `t`), twins."""
 
 from __future__ import annotations
 

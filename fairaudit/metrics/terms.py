@@ -1,4 +1,4 @@
-"""What a spec sets for a metric: parameters, minimum sizes, reference, strata weights."""
+"""`Terms` of a metric: parameters, `min_size`, `min_events` (when reached), reference, weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistency: how far people's outcomes are from those of their nearest neighbours.
+"""Consistency; the variance of every row metric, its fewest people (`LEAST`) and profiles.
 
 Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML, as `yNN`.
 """

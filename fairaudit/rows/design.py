@@ -1,4 +1,4 @@
-"""Design matrix of features: standardised numbers, an indicator for each level."""
+"""Design matrix of features: standardised numbers, level indicators; error without scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of people: equals who are treated unlike, and violations of a Lipschitz bound.
+"""Pairs of people: equals who are treated unlike, Lipschitz violations; the size of the sample.
 
 Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness through awareness, ITCS, arXiv:1104.3913.
 """

@@ -1,4 +1,4 @@
-"""Propensity scores: strata of people who are about as likely to belong to a group.
+"""Propensity strata: the fit, who has no counterpart, where bins begin, why there is no model.
 
 Rosenbaum & Rubin (1983), The central role of the propensity score in observational studies for
 causal effects, Biometrika 70:41, doi:10.1093/biomet/70.1.41; for discrimination Calders, Karim,

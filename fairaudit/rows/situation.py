@@ -1,4 +1,4 @@
-"""Situation testing and twins: people against neighbours in another group.
+"""Situation testing and twins computed: people against neighbours in another group.
 
 Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing, KDD,
 doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §3.4.1 and §2.

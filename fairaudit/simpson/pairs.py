@@ -1,4 +1,4 @@
-"""Measures a reversal: one pair of groups, overall and within strata; its kind."""
+"""Measures one pair of groups, overall and within strata: the rule of each kind of reversal."""
 
 from __future__ import annotations
 

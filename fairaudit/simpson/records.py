@@ -1,4 +1,4 @@
-"""The types of reversals (`Reversal`, `ReversalKind`, `ReversalScan`)."""
+"""`Reversal` and `ReversalKind`: words and strength of each kind, former names; `ReversalScan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans all rates, pairs of groups and strata for reversals."""
+"""Scans rates, pairs of groups and strata for reversals: their order, bounds, who is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of calibration: Cox's recalibration, Hosmer-Lemeshow.
+"""Formulas of calibration: Cox's recalibration, Hosmer-Lemeshow (tenths, least expected).
 
 D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
 D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,

@@ -1,4 +1,4 @@
-"""Intervals and tests of means: Student, Welch, ANOVA, from sums.
+"""Intervals and tests of means: Student, Welch, ANOVA; the least variance of few people.
 
 `deviation` is the sum of squares Σ(x - mean)² everywhere, not the variance. A mean of fewer than
 two people has no variance: its results are NaN.

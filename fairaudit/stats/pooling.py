@@ -1,4 +1,4 @@
-"""Partial pooling of shares: main effects of attributes, shrunken intersections.
+"""Partial pooling of shares: main effects of attributes, shrunken intersections; priors.
 
 J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional fairness: the variance of
 bias, arXiv:1811.07255. The logit of a group's share is a constant, an effect of each of its levels,

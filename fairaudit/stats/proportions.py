@@ -1,4 +1,4 @@
-"""Intervals of shares: `share_interval` is the one in use; smallest detectable gap (power).
+"""Intervals of shares (`share_interval` is in use), Newcombe, Koopman; power of detectable gaps.
 
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
 it need not be a whole number. A share that is NaN or was seen in nobody has no interval: it is NaN.

@@ -1,4 +1,4 @@
-"""Kernel smoothing: local shares along a number, with pointwise bounds."""
+"""Kernel smoothing: local shares along a number: bandwidth, fewest people, pointwise bounds."""
 
 from __future__ import annotations
 

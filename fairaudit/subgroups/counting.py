@@ -1,4 +1,4 @@
-"""Enumerates subgroups up to `depth` columns, and counts each rate in them.
+"""Enumerates subgroups up to `depth` columns (`MOST_DEEP`), and counts each rate in them.
 
 Combinations of columns are taken level by level. A subgroup is never larger than any group that
 contains it, so what is too small is not looked at any deeper.
