@@ -1,4 +1,4 @@
-"""`Cube`: people in every combination of levels; which groups `exclude_below` excludes."""
+"""`Cube`: people in every combination of levels: adding, rolling up; `exclude_below`."""
 
 from __future__ import annotations
 

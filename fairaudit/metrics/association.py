@@ -1,4 +1,4 @@
-"""Catalogue: association of outcome and group: mutual information, Cramér's V, total variation."""
+"""Catalogue: association of outcome and group: mutual information, Cramér's V, lambda, TV."""
 
 from __future__ import annotations
 
