@@ -286,18 +286,17 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
         is_none = is_optional and is_stated and state is State.UNDEFINED
         return None if is_none else values.NUMBERS.get(state, math.nan)
 
-    # Most numbers are finite (1e999 is not), and a call for each would take a while.
-    pair = "(value, 'defined') if value is not None and -1e999 < value < 1e999"
-    both = f"@[{name!r}], @[{of_state!r}] = {pair} else (None, word_of(value))"
-    odd = f"add_odd(@, {name!r}, value)"
-    single = f"@[{name!r}] = value if value is None or -1e999 < value < 1e999 else {odd}"
-
     def describe_both() -> Schema:
         states = [state.value for state in (State if is_stated else values.NUMBERS)]
         schemas = {name: _NUMBER_OR_NULL.describe(), of_state: {"enum": states}}
         return object_of(schemas, {name, "state"})
 
-    return Kind(f"value = $; {both if is_stated else single}", read, describe_both)
+    if not is_stated:
+        return Kind(f"add_number(@, {name!r}, $)", read, describe_both)
+    # Every estimate has one: a call would take longer. 1e999 is infinite.
+    is_number = "value is not None and -1e999 < value < 1e999"
+    pair = f"(value, 'defined') if {is_number} else (None, word_of(value))"
+    return Kind(f"value = $; @[{name!r}], @['state'] = {pair}", read, describe_both)
 
 
 def _precise(name: str, kind: Kind) -> Kind:
@@ -327,12 +326,14 @@ def _nearest(value: Decimal | Fraction | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _add_odd(tree: Tree, name: str, value: float) -> None:
-    """Adds a number that JSON does not have, and its state."""
-    tree[name], tree[f"{name}_state"] = None, values.word_of(value)
+def _add_number(tree: Tree, name: str, value: float | None) -> None:
+    if value is None or math.isfinite(value):
+        tree[name] = value
+    else:
+        tree[name], tree[f"{name}_state"] = None, values.word_of(value)
 
 
-_NAMES |= {"add_odd": _add_odd, "nearest": _nearest}
+_NAMES |= {"add_number": _add_number, "nearest": _nearest}
 _NAMES |= {"name_record": name_record, "UNDEFINED": Estimate(math.nan)}
 
 
