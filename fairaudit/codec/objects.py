@@ -16,7 +16,7 @@ from msgspec.structs import FieldInfo
 from fairaudit.codec import values
 from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
 from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, read_member
-from fairaudit.estimate import Estimate, State
+from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.frozen import NODEFAULT, field_names, fields
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
@@ -24,9 +24,6 @@ from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
 _NO_MARK = Member()
 _NUMBER_OR_NULL = values.maybe(NUMBER)
-
-_NAMES: dict[str, Any] = {"text_of": values.text_of, "word_of": values.word_of}
-"""What the code that writes rows refers to, by its name there."""
 
 
 class Row:
@@ -294,9 +291,9 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
     if not is_stated:
         return Kind(f"add_number(@, {name!r}, $)", read, describe_both)
     # Every estimate has one: a call would take longer. 1e999 is infinite.
-    is_number = "value is not None and -1e999 < value < 1e999"
-    pair = f"(value, 'defined') if {is_number} else (None, word_of(value))"
-    return Kind(f"value = $; @[{name!r}], @['state'] = {pair}", read, describe_both)
+    value = "UNDEFINED.value if $ is None else $" if is_optional else "$"
+    pair = "(value, 'defined') if -1e999 < value < 1e999 else (None, state_of(value)._value_)"
+    return Kind(f"value = {value}; @[{name!r}], @['state'] = {pair}", read, describe_both)
 
 
 def _precise(name: str, kind: Kind) -> Kind:
@@ -330,11 +327,18 @@ def _add_number(tree: Tree, name: str, value: float | None) -> None:
     if value is None or math.isfinite(value):
         tree[name] = value
     else:
-        tree[name], tree[f"{name}_state"] = None, values.word_of(value)
+        tree[name], tree[f"{name}_state"] = None, state_of(value).value
 
 
-_NAMES |= {"add_number": _add_number, "nearest": _nearest}
-_NAMES |= {"name_record": name_record, "UNDEFINED": Estimate(math.nan)}
+_NAMES: dict[str, Any] = {
+    "add_number": _add_number,
+    "name_record": name_record,
+    "nearest": _nearest,
+    "state_of": state_of,
+    "text_of": values.text_of,
+    "UNDEFINED": Estimate(math.nan),
+}
+"""What the code that writes rows refers to, by its name there."""
 
 
 def _refuse_other(tree: Tree, follows: Tree, why: str) -> None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.estimate import State, state_of
+from fairaudit.estimate import State
 from fairaudit.json_marks import Unreadable
 from fairaudit.notice import Notice
 
@@ -138,11 +138,6 @@ def text_of(number: Decimal | Fraction) -> str | None:
     return None if is_long else str(number)
 
 
-def word_of(value: float | None) -> str:
-    """The state of a number, in a word."""
-    return (State.UNDEFINED if value is None else state_of(value)).value
-
-
 def maybe(kind: Kind) -> Kind:
     """A value, or null."""
 
@@ -224,7 +219,7 @@ KINDS = {
     Notice: Kind("str($)", lambda tree: Notice(TEXT.read(tree), Subjects.NEVER), TEXT.describe),
     # Beside others in a list a number that JSON does not have is the word of its state.
     float: Kind(
-        "$ if -1e999 < $ < 1e999 else word_of($)",
+        "$ if -1e999 < $ < 1e999 else state_of($)._value_",
         _read_listed,
         lambda: {"anyOf": [NUMBER.describe(), STATE.describe()]},
     ),
