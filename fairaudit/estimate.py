@@ -27,11 +27,11 @@ class State(StrEnum):
 
 def state_of(value: float) -> State:
     """The state of a number as arrays carry it: NaN is undefined, ±inf infinite."""
+    if math.isfinite(value):
+        return State.DEFINED
     if math.isnan(value):
         return State.UNDEFINED
-    if math.isinf(value):
-        return State.INFINITE if value > 0 else State.NEGATIVE_INFINITE
-    return State.DEFINED
+    return State.INFINITE if value > 0 else State.NEGATIVE_INFINITE
 
 
 @declare_subjects(row="test hypothesis p")

@@ -249,6 +249,8 @@ def print_document(document: Document, color: Color = Color.AUTO) -> None:
 def print_text(content: str | bytes, form: Format) -> None:
     """Prints what a format rendered, in signs that the stream has."""
     stream = sys.stdout
+    if isinstance(content, bytes) and form.speller:
+        content = content.decode()
     if isinstance(content, bytes):
         if stream.isatty():
             raise UsageError(f"{form.name} is not for a terminal", "write it to a file with -o")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fairaudit.codec import Answers, Failure, Preview, Result
 from fairaudit.codec.comparison import Comparison
 from fairaudit.codec.objects import reference_to
-from fairaudit.codec.schema import root
+from fairaudit.codec.schema import definitions_of
 from fairaudit.codec.values import Schema
+from fairaudit.result import SCHEMA_VERSION
 
 _DOCUMENTS = {
     "result": (Result, Failure, Answers),
@@ -30,8 +31,16 @@ _SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgro
 
 def schema(of: str) -> Schema:
     """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
-    documents = [reference_to(cls, typed=True).schema for cls in _DOCUMENTS[of]]
-    tree = root(of, _ABOUT[of], {"anyOf": documents} if len(documents) > 1 else documents[0])
+    documents = [reference_to(cls, typed=True).describe() for cls in _DOCUMENTS[of]]
+    refers = {"anyOf": documents} if len(documents) > 1 else documents[0]
+    definitions = definitions_of(refers)
     for name in _SPOKEN if of == "result" else ():
-        tree["$defs"][name]["properties"]["sentence"] = _SENTENCE
-    return tree
+        definitions[name]["properties"]["sentence"] = _SENTENCE
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:fairaudit:schema:{of}:{SCHEMA_VERSION}",
+        "title": f"fairaudit {of}",
+        "description": _ABOUT[of],
+        **refers,
+        "$defs": definitions,
+    }

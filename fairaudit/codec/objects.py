@@ -9,13 +9,13 @@ from enum import Enum
 from fractions import Fraction
 from functools import cache, cached_property, reduce
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec.structs import FieldInfo
 
 from fairaudit.codec import values
 from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
-from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, maybe, read_member, refuse
+from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, read_member
 from fairaudit.estimate import Estimate, State, state_of
 from fairaudit.frozen import NODEFAULT, field_names, fields
 from fairaudit.json_marks import Member, Unreadable
@@ -23,18 +23,7 @@ from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
 _NO_MARK = Member()
-
-
-class Members(NamedTuple):
-    """The members of a field: read from an object, described, and added by a Python statement.
-
-    In that `{0}` is the name of the field, behind which those of the objects that it `uses` end.
-    """
-
-    read: Callable[[Tree], Any]
-    describe: Callable[[], Schema]
-    uses: dict[str, Any]
-    statement: str = "add_{0}({tree}, row.{0})"
+_NUMBER_OR_NULL = values.maybe(NUMBER)
 
 
 class Row:
@@ -48,7 +37,7 @@ class Row:
         self.cls, self.without, self.only = cls, without.split(), only.split()
 
     @cached_property
-    def members(self) -> dict[str, Members]:
+    def members(self) -> dict[str, Kind]:
         """The members of each field and property."""
         of_fields = {field.name: field for field in fields(self.cls)}
         types = {name: field.type for name, field in of_fields.items()}
@@ -60,21 +49,22 @@ class Row:
         }
 
     @cached_property
-    def add(self) -> Callable[[Tree, Any], None]:
-        """Adds the members of a row to an object: a function of a statement for each, compiled."""
-        lines, names = ["def add(tree, row):"], dict[str, Any]()
-        for name, members in self.members.items():
-            names |= {f"{use}_{name}": value for use, value in members.uses.items()}
-            lines.append(members.statement.format(name, tree="tree"))
-        exec("\n ".join(lines), names)  # noqa: S102  # of names of fields and members alone
-        add: Callable[[Tree, Any], None] = names["add"]
-        return add
+    def add(self) -> Callable[[Tree, Any], Tree]:
+        """Adds the members of a row to an object, which it returns: compiled statements."""
+        lines = [kind.write.replace("$", f"row.{name}") for name, kind in self.members.items()]
+        code = "\n ".join(["def add(tree, row):", *lines, "return tree"]).replace("@", "tree")
+        compiled: dict[str, Callable[[Tree, Any], Tree]] = {}
+        exec(code, _NAMES, compiled)  # noqa: S102  # of names of fields and members alone
+        return compiled["add"]
 
     def write(self, row: Any) -> Tree:
         """A row as an object of its own."""
-        tree: Tree = {}
-        self.add(tree, row)
-        return tree
+        return self.add({}, row)
+
+    @cached_property
+    def flat(self) -> Kind:
+        """A row as members of the object that it is in; what writes it is compiled when it runs."""
+        return Kind(f"{_name_of(self)}.add(@, $)", self.read, self.describe)
 
     def read(self, tree: Tree) -> Any:
         """The row in an object; raises `Unreadable` where it contradicts itself."""
@@ -88,9 +78,9 @@ class Row:
         except AssertionError as error:  # a ledger
             raise Unreadable("does not add up") from error
         except Unreadable as fault:
-            refuse(tree, fault.why, fault.path)
+            values.refuse(tree, fault.why, fault.path)
         if derived is not None:
-            _refuse_other(tree, derived.write(row))
+            _refuse_other(tree, derived.write(row), "does not follow from the rest")
         return row
 
     @cached_property
@@ -109,6 +99,12 @@ class Row:
 row_of = cache(Row)
 
 
+def _name_of(thing: object) -> str:
+    """The name by which code refers to a thing."""
+    _NAMES[name := f"_{len(_NAMES)}"] = thing
+    return name
+
+
 def _written_properties(cls: Any) -> dict[str, Any]:
     """What the properties of a class return that are marked as members."""
     getters = {name: value.fget for name, value in vars(cls).items() if isinstance(value, property)}
@@ -125,16 +121,16 @@ class OneOf(Row):
     def __init__(self, *classes: type) -> None:
         self.rows = {cls.__name__: row_of(cls) for cls in classes}
 
-    def add(self, tree: Tree, row: Any) -> None:
+    def add(self, tree: Tree, row: Any) -> Tree:
         tree["type"] = name = type(row).__name__
-        self.rows[name].add(tree, row)
+        return self.rows[name].add(tree, row)
 
     def read(self, tree: Tree) -> Any:
         return read_member(tree, "type", self._read_type).read(tree)
 
     def _read_type(self, name: Any) -> Row:
         known = ", ".join(self.rows)
-        return self.rows.get(values.TEXT.read(name)) or refuse(name, f"is none of {known}")
+        return self.rows.get(values.TEXT.read(name)) or values.refuse(name, f"is none of {known}")
 
     def describe(self) -> Schema:
         words = {"enum": [*self.rows], "description": "Which of the types of a result it is."}
@@ -148,7 +144,12 @@ def reference_to(cls: type, *, typed: bool = False) -> Kind:
     row = OneOf(cls) if typed else row_of(cls)
     name = f"{'typed' if typed else cls.__module__.split('.')[1]}.{cls.__name__}"
     DEFINITIONS[name] = lambda: {"description": " ".join(sentences(cls)), **row.describe()}
-    return Kind(row.write, row.read, {"$ref": f"#/$defs/{name}"})
+    return _object(row, lambda: {"$ref": f"#/$defs/{name}"})
+
+
+def _object(row: Row, describe_row: Callable[[], Schema] | None = None) -> Kind:
+    """A row as a value of its own."""
+    return Kind(row.flat.write.replace("@", "{}"), row.read, describe_row or row.describe)
 
 
 @cache
@@ -162,27 +163,20 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
     if origin in {Union, UnionType}:
         classes = _without_none(hint)
         kind = _kind_of_union(classes) if len(classes) > 1 else kind_of(classes[0], mark)
-        return maybe(kind) if NoneType in arguments else kind
+        return values.maybe(kind) if NoneType in arguments else kind
     if origin is not None:
         return values.named(kind_of(arguments[1]), pairs=False)
     if hint is int:
         return values.integer(mark.least)
     if mark.only:
-        row = row_of(hint, only=mark.only)
-        return Kind(row.write, row.read, row.describe())
-    return values.KINDS.get(hint) or _kind_of_class(hint)
-
-
-def _kind_of_class(cls: Any) -> Kind:
-    if cls in {Decimal, Fraction}:
-        return values.exact(cls)
-    return values.choice(cls) if issubclass(cls, Enum) else reference_to(cls)
+        return _object(row_of(hint, only=mark.only))
+    make = values.choice if issubclass(hint, Enum) else reference_to
+    return values.KINDS.get(hint) or make(hint)
 
 
 def _kind_of_union(classes: list[Any]) -> Kind:
-    either = OneOf(*classes)
-    schemas = [reference_to(cls, typed=True).schema for cls in classes]
-    return Kind(either.write, either.read, {"anyOf": schemas})
+    schema = {"anyOf": [reference_to(cls, typed=True).describe() for cls in classes]}
+    return _object(OneOf(*classes), lambda: schema)
 
 
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
@@ -200,114 +194,84 @@ def _without_none(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _members_of(cls: Any, name: str, hint: Any, field: FieldInfo | None) -> Members:
+def _members_of(cls: Any, name: str, hint: Any, field: FieldInfo | None) -> Kind:
     """The members of a field or property, in the objects that its mark names."""
     mark = _NO_MARK
     if get_origin(hint) is Annotated:
         hint, mark = get_args(hint)[:2]
     *outer, member = mark.name.split(".")
-    members = _flat(hint, mark) if member == "*" else _plain(member or name, hint, mark)
+    kind = _flat(hint, mark) if member == "*" else _plain(member or name, hint, mark)
     if mark.rare and field is not None:
-        members = _rare(members, field)
-    described = members._replace(describe=lambda: describe(cls, name, members.describe()))
+        kind = _rare(kind, field)
+    described = kind._replace(describe=lambda: describe(cls, name, kind.describe()))
     return reduce(_within, reversed(outer), described)
 
 
-def _within(members: Members, name: str) -> Members:
-    """The same in an object within."""
-    return Members(
-        lambda tree: read_member(tree, name, members.read),
-        lambda: object_of({name: members.describe()}, {name}),
-        members.uses,
-        members.statement.replace("{tree}", f"{{tree}}.setdefault({name!r}, dict())"),
+def _within(kind: Kind, name: str) -> Kind:
+    """A value as a member, or members in an object within."""
+    inner = kind.write.replace("@", f"@.setdefault({name!r}, {{}})")
+    return Kind(
+        inner if "@" in kind.write else f"@[{name!r}] = {kind.write}",
+        lambda tree: read_member(tree, name, kind.read),
+        lambda: object_of({name: kind.describe()}, {name}),
     )
 
 
-def _plain(name: str, hint: Any, mark: Member) -> Members:
+def _plain(name: str, hint: Any, mark: Member) -> Kind:
     """One member; of a number JSON may not have, two."""
     bare = _without_none(hint)[0]
     if bare is float:
         return _number(name, is_stated=mark.stated, is_optional=bare is not hint)
+    kind = kind_of(hint, mark)
     is_exact = bare in {Decimal, Fraction} and not mark.text
-    return (_precise if is_exact else _member)(name, kind_of(hint, mark))
+    return _precise(name, kind) if is_exact else _within(kind, name)
 
 
-def _member(name: str, kind: Kind) -> Members:
-    """One member."""
-    written = "row.{0}" if kind.write is values.unchanged else "write_{0}(row.{0})"
-    return Members(
-        lambda tree: read_member(tree, name, kind.read),
-        lambda: object_of({name: kind.schema}, {name}),
-        {"write": kind.write},
-        f"{{tree}}[{name!r}] = {written}",
-    )
+def _flat(hint: Any, mark: Member) -> Kind:
+    """The members of a row beside those of the row that it is in; no estimate is undefined.
 
-
-def _flat(hint: Any, mark: Member) -> Members:
-    """The members of a row beside those of the row that it is in; no estimate is undefined."""
+    Those of a record of the catalogue are its names.
+    """
     if hint == Metric:
-        return _record()
+        kind = row_of(MetricName).flat
+        code, read_name = kind.write.replace("$", "name_record($)"), kind.read
+        return Kind(code, lambda tree: find_record(read_name(tree)), kind.describe)
     classes = _without_none(hint)
     row = OneOf(*classes) if len(classes) > 1 else row_of(classes[0], mark.without)
     if NoneType not in get_args(hint):
-        return Members(row.read, row.describe, {"add": row.add})
+        return row.flat
 
     def read(tree: Tree) -> Any:
         state = read_member(tree, "state", STATE.read)
         return None if state is State.UNDEFINED else row.read(tree)
 
-    def add(tree: Tree, value: Any) -> None:
-        row.add(tree, Estimate(math.nan) if value is None else value)
-
-    return Members(read, row.describe, {"add": add})
+    return Kind(row.flat.write.replace("$", "$ or UNDEFINED"), read, row.describe)
 
 
-def _record() -> Members:
-    """The names of a record of the catalogue."""
-    row = row_of(MetricName)
-
-    def add(tree: Tree, record: Metric) -> None:
-        row.add(tree, name_record(record))
-
-    return Members(lambda tree: find_record(row.read(tree)), row.describe, {"add": add})
-
-
-def _rare(members: Members, field: FieldInfo) -> Members:
+def _rare(kind: Kind, field: FieldInfo) -> Kind:
     """The same, left out where the field has its default."""
-    names, default, make = members.describe()["properties"], field.default, field.default_factory
+    default, make = field.default, field.default_factory
+
+    @cache
+    def names() -> frozenset[str]:
+        return frozenset(kind.describe()["properties"])
 
     def read(tree: Tree) -> Any:
-        if not names.keys().isdisjoint(tree):
-            return members.read(tree)
+        if not names().isdisjoint(tree):
+            return kind.read(tree)
         return default if make is NODEFAULT else make()
 
-    return Members(
-        read,
-        lambda: members.describe() | {"required": []},
-        {**members.uses, "default": default},
-        "if row.{0} != default_{0}: " + members.statement,
-    )
+    write = f"if $ != {_name_of(default)}: {kind.write}"
+    return Kind(write, read, lambda: kind.describe() | {"required": []})
 
 
-def _number(name: str, *, is_stated: bool, is_optional: bool) -> Members:
+def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
     """A number; where JSON does not have it, it is null and `x_state` says which it is.
 
     A `stated` one always has its `state`, that of None is undefined.
     """
     of_state = "state" if is_stated else f"{name}_state"
-    kind = maybe(NUMBER) if is_optional and not is_stated else NUMBER
-
-    isfinite = math.isfinite
-
-    def add(tree: Tree, value: float | None) -> None:
-        if value is None or not isfinite(value):
-            tree[name] = None
-            if is_stated or value is not None:
-                tree[of_state] = (State.UNDEFINED if value is None else state_of(value)).value
-            return
-        tree[name] = value
-        if is_stated:
-            tree[of_state] = "defined"
+    kind = _NUMBER_OR_NULL if is_optional and not is_stated else NUMBER
 
     def read(tree: Tree) -> Any:
         has_state = is_stated or of_state in tree
@@ -319,26 +283,35 @@ def _number(name: str, *, is_stated: bool, is_optional: bool) -> Members:
         is_none = is_optional and is_stated and state is State.UNDEFINED
         return None if is_none else values.NUMBERS.get(state, math.nan)
 
-    states = [state.value for state in (State if is_stated else values.NUMBERS)]
-    schemas = {name: maybe(NUMBER).schema, of_state: {"enum": states}}
-    return Members(read, lambda: object_of(schemas, {name, "state"}), {"add": add})
+    def describe_both() -> Schema:
+        states = [state.value for state in (State if is_stated else values.NUMBERS)]
+        schemas = {name: _NUMBER_OR_NULL.describe(), of_state: {"enum": states}}
+        return object_of(schemas, {name, "state"})
+
+    if not is_stated:
+        return Kind(f"add_number(@, {name!r}, $)", read, describe_both)
+    # Every estimate has one: a call would take longer. 1e999 is infinite.
+    value = "UNDEFINED.value if $ is None else $" if is_optional else "$"
+    pair = "(value, 'defined') if -1e999 < value < 1e999 else (None, state_of(value)._value_)"
+    return Kind(f"value = {value}; @[{name!r}], @['state'] = {pair}", read, describe_both)
 
 
-def _precise(name: str, kind: Kind) -> Members:
+def _precise(name: str, kind: Kind) -> Kind:
     """A decimal or a fraction: `x` is the nearest number, `x_text` the exact one."""
     of_text = f"{name}_text"
-
-    def add(tree: Tree, value: Any) -> None:
-        tree[name], tree[of_text] = _nearest(value), kind.write(value)
 
     def read(tree: Tree) -> Any:
         value = read_member(tree, of_text, kind.read)
         _refuse_other(tree, {name: _nearest(value)}, f"is not the number of `{of_text}`")
         return value
 
-    text = {**kind.schema, "description": f"Exactly {name}, as text."}
-    schemas = {name: maybe(NUMBER).schema, of_text: text}
-    return Members(read, lambda: object_of(schemas, schemas), {"add": add})
+    def describe_both() -> Schema:
+        text = kind.describe() | {"description": f"Exactly {name}, as text."}
+        schemas = {name: _NUMBER_OR_NULL.describe(), of_text: text}
+        return object_of(schemas, schemas)
+
+    write = f"@[{name!r}], @[{of_text!r}] = nearest($), {kind.write}"
+    return Kind(write, read, describe_both)
 
 
 def _nearest(value: Decimal | Fraction | None) -> float | None:
@@ -350,7 +323,25 @@ def _nearest(value: Decimal | Fraction | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _refuse_other(tree: Tree, follows: Tree, why: str = "does not follow from the rest") -> None:
+def _add_number(tree: Tree, name: str, value: float | None) -> None:
+    if value is None or math.isfinite(value):
+        tree[name] = value
+    else:
+        tree[name], tree[f"{name}_state"] = None, state_of(value).value
+
+
+_NAMES: dict[str, Any] = {
+    "add_number": _add_number,
+    "name_record": name_record,
+    "nearest": _nearest,
+    "state_of": state_of,
+    "text_of": values.text_of,
+    "UNDEFINED": Estimate(math.nan),
+}
+"""What the code that writes rows refers to, by its name there."""
+
+
+def _refuse_other(tree: Tree, follows: Tree, why: str) -> None:
     """Raises `Unreadable` where a member is not what follows from the others."""
     for name, value in follows.items():
 
@@ -358,6 +349,6 @@ def _refuse_other(tree: Tree, follows: Tree, why: str = "does not follow from th
             if isinstance(value, dict) and isinstance(member, dict):
                 _refuse_other(member, value, why)
             elif member != value:
-                refuse(member, why)
+                values.refuse(member, why)
 
         read_member(tree, name, read)

@@ -9,7 +9,6 @@ from functools import cache
 from inspect import cleandoc
 
 from fairaudit.codec.values import Schema
-from fairaudit.result import SCHEMA_VERSION
 
 DEFINITIONS: dict[str, Callable[[], Schema]] = {}
 """What describes the rows of a class, by the name of its schema."""
@@ -91,23 +90,9 @@ def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
     return {"anyOf": [*member.get("anyOf", [member]), *other.get("anyOf", [other])]}
 
 
-def root(name: str, about: str, documents: Schema) -> Schema:
-    """A whole schema with all that its documents refer to: its dialect, its id, what it is of."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:fairaudit:schema:{name}:{SCHEMA_VERSION}",
-        "title": f"fairaudit {name}",
-        "description": about,
-        **documents,
-        "$defs": definitions_of(documents),
-    }
-
-
 def definitions_of(schema: Schema) -> dict[str, Schema]:
     """All that a schema refers to, by name."""
-    definitions: dict[str, Schema] = {}
-    missing = _REFERENCE.findall(json.dumps(schema))
-    while missing:
-        definitions |= {name: DEFINITIONS[name]() for name in sorted({*missing})}
-        missing = [*{*_REFERENCE.findall(json.dumps(definitions))} - definitions.keys()]
-    return definitions
+    known: dict[str, Schema] = {}
+    while missing := {*_REFERENCE.findall(json.dumps([schema, known]))} - known.keys():
+        known |= {name: DEFINITIONS[name]() for name in sorted(missing)}
+    return known

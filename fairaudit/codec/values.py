@@ -10,11 +10,10 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.estimate import State, state_of
+from fairaudit.estimate import State
 from fairaudit.json_marks import Unreadable
 from fairaudit.notice import Notice
 
@@ -28,10 +27,6 @@ NUMBERS = {
 }
 """The states of numbers that JSON does not have."""
 
-_PATTERNS = {
-    Decimal: r"^-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?$",
-    Fraction: r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$",
-}
 _LARGEST = 2**256
 """No count is larger, and floats hold it."""
 
@@ -41,13 +36,20 @@ _LONGEST = 40
 _MOST_BITS = 10_000
 """The digits of a longer fraction would fill pages."""
 
+UNCHANGED = "$"
+"""What writes a value that JSON has."""
+
 
 class Kind(NamedTuple):
-    """How values of a type are written, read back (or `Unreadable` is raised), and described."""
+    """How values of a type are written, read back (or `Unreadable` is raised), and described.
 
-    write: Callable[[Any], Any]
+    `write` is Python code, of what is written where `$` stands for the value; or a statement that
+    adds its members to the object `@`, from which they are read.
+    """
+
+    write: str
     read: Callable[[Any], Any]
-    schema: Schema
+    describe: Callable[[], Schema]
 
 
 def refuse(tree: Any, why: str, path: Sequence[str | int] = ()) -> NoReturn:
@@ -81,17 +83,12 @@ def read_item(tree: Any, step: str | int, read: Callable[[Any], Any]) -> Any:
         raise fault.within(step) from None
 
 
-def unchanged(value: Any) -> Any:
-    """A value that JSON has; what is written so can be copied with others at once."""
-    return value
-
-
 def _scalar(
     schema: Schema,
     why: str,
     types: tuple[type, ...] = (str,),
-    convert: Callable[[Any], Any] = unchanged,
-    write: Callable[[Any], Any] = unchanged,
+    convert: Callable[[Any], Any] = lambda tree: tree,
+    write: str = UNCHANGED,
 ) -> Kind:
     """A single value; `why` is said of what is of no such type, or cannot be converted."""
 
@@ -101,7 +98,7 @@ def _scalar(
         except ValueError:
             refuse(tree, why)
 
-    return Kind(write, read, schema)
+    return Kind(write, read, lambda: schema)
 
 
 def integer(least: int | None) -> Kind:
@@ -122,79 +119,81 @@ def _checked(tree: float, least: int | None = None) -> float:
 def choice(words: type[Enum]) -> Kind:
     """A word of an enumeration, or a former name that it knows."""
     values = [word.value for word in words]
-    why = f"is none of {', '.join(values)}"
-    return _scalar({"enum": values}, why, convert=words, write=attrgetter("_value_"))
+    return _scalar({"enum": values}, f"is none of {', '.join(values)}", (str,), words, "$._value_")
 
 
-def exact(number: type[Decimal | Fraction]) -> Kind:
+def _exact(number: type[Decimal | Fraction], pattern: str) -> Kind:
     """A decimal as it was written, or a fraction p/q, as text; None where it is too long."""
-    match = re.compile(_PATTERNS[number]).fullmatch
+    why = f"is no {number.__name__.lower()}"
 
     def convert(tree: str) -> Any:
-        if match(tree) is None:
-            raise ValueError(tree)
-        return number(tree)
+        return number(tree) if re.fullmatch(pattern, tree) else refuse(tree, why)
 
-    def write(value: Any) -> object:
-        is_long = isinstance(value, Fraction) and value.denominator.bit_length() > _MOST_BITS
-        return None if is_long else str(value)
+    return _scalar({"type": "string", "pattern": pattern}, why, (str,), convert, "text_of($)")
 
-    schema = {"type": "string", "pattern": _PATTERNS[number]}
-    return _scalar(schema, f"is no {number.__name__.lower()}", convert=convert, write=write)
+
+def text_of(number: Decimal | Fraction) -> str | None:
+    """A number as text; None where that is too long."""
+    is_long = isinstance(number, Fraction) and number.denominator.bit_length() > _MOST_BITS
+    return None if is_long else str(number)
 
 
 def maybe(kind: Kind) -> Kind:
     """A value, or null."""
-    schema, write = kind.schema, kind.write
-    is_simple = isinstance(schema.get("type"), str) and "properties" not in schema
+
+    def describe() -> Schema:
+        schema = kind.describe()
+        is_simple = isinstance(schema.get("type"), str) and "properties" not in schema
+        if is_simple:
+            return schema | {"type": [schema["type"], "null"]}
+        return {"anyOf": [schema, {"type": "null"}]}
+
+    write = f"None if $ is None else {kind.write}"
     return Kind(
-        write if write is unchanged else lambda value: None if value is None else write(value),
+        UNCHANGED if kind.write == UNCHANGED else write,
         lambda tree: None if tree is None else kind.read(tree),
-        {**schema, "type": [schema["type"], "null"]}
-        if is_simple
-        else {"anyOf": [schema, {"type": "null"}]},
+        describe,
     )
 
 
 def several(kind: Kind, length: int | None = None) -> Kind:
     """A list, of any length if none is said."""
-    write = kind.write
 
     def read(tree: Any) -> Any:
         if not isinstance(tree, list) or (length is not None and len(tree) != length):
             refuse(tree, "is no list" if length is None else f"is no list of {length}")
         return tuple([read_item(tree, index, kind.read) for index in range(len(tree))])
 
+    write = f"[{kind.write.replace('$', 'item')} for item in $]"
     size = {} if length is None else {"minItems": length, "maxItems": length}
-    schema = {"type": "array", "items": kind.schema, **size}
     return Kind(
-        list if write is unchanged else lambda value: [write(item) for item in value], read, schema
+        "[*$]" if kind.write == UNCHANGED else write,
+        read,
+        lambda: {"type": "array", "items": kind.describe(), **size},
     )
 
 
 def named(kind: Kind, *, pairs: bool) -> Kind:
     """An object whose members are named by the data: a mapping, or pairs such as a group's."""
 
-    def write(value: Any) -> object:
-        return {str(name): kind.write(item) for name, item in dict(value).items()}
-
     def read(tree: Any) -> Any:
         check_object(tree)
         items = {name: read_item(tree, name, kind.read) for name in tree}
         return tuple(items.items()) if pairs else items
 
-    schema = {"type": "object", "additionalProperties": kind.schema}
-    return Kind(dict if pairs and kind.write is unchanged else write, read, schema)
+    item = kind.write.replace("$", "item")
+    write = f"{{str(name): {item} for name, item in dict($).items()}} if $ else {{}}"
+    return Kind(
+        "dict($) if $ else {}" if pairs and kind.write == UNCHANGED else write,
+        read,
+        lambda: {"type": "object", "additionalProperties": kind.describe()},
+    )
 
 
 TEXT = _scalar({"type": "string"}, "is no text")
 NUMBER = _scalar({"type": "number"}, "is no number", (int, float), _checked)
 STATE = choice(State)
 _TEXTS, _BY_NAME = several(TEXT), named(NUMBER, pairs=False)
-
-
-def _write_listed(value: float) -> object:
-    return value if math.isfinite(value) else state_of(value).value
 
 
 def _read_listed(tree: Any) -> Any:
@@ -213,16 +212,22 @@ _DATE = {"type": "string", "format": "date"}
 KINDS = {
     str: TEXT,
     bool: _scalar({"type": "boolean"}, "is neither true nor false", (bool,)),
-    date: _scalar(_DATE, "is no date", convert=date.fromisoformat, write=str),
+    Decimal: _exact(Decimal, r"^-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?$"),
+    Fraction: _exact(Fraction, r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"),
+    date: _scalar(_DATE, "is no date", (str,), date.fromisoformat, "str($)"),
     # Read back it is of people whom a published report must not tell.
-    Notice: TEXT._replace(write=str, read=lambda tree: Notice(TEXT.read(tree), Subjects.NEVER)),
+    Notice: Kind("str($)", lambda tree: Notice(TEXT.read(tree), Subjects.NEVER), TEXT.describe),
     # Beside others in a list a number that JSON does not have is the word of its state.
-    float: Kind(_write_listed, _read_listed, {"anyOf": [NUMBER.schema, STATE.schema]}),
+    float: Kind(
+        "$ if -1e999 < $ < 1e999 else state_of($)._value_",
+        _read_listed,
+        lambda: {"anyOf": [NUMBER.describe(), STATE.describe()]},
+    ),
     # What a spec says of itself: a text, a number, a list of texts, an object of numbers.
     object: Kind(
-        lambda value: [*value] if isinstance(value, tuple) else value,
+        "[*$] if isinstance($, tuple) else $",
         _read_anything,
-        {"anyOf": [{"type": ["string", "number"]}, _TEXTS.schema, _BY_NAME.schema]},
+        lambda: {"anyOf": [{"type": ["string", "number"]}, _TEXTS.describe(), _BY_NAME.describe()]},
     ),
 }
 """The kinds of types that are neither rows nor made of others."""

@@ -19,7 +19,8 @@ class Format(Frozen):
     A function is named by its module here, which is imported when it is called for the first time.
     `renderer` writes the report of answers (one, or several that become one report), as text or as
     bytes. `page_renderer` writes any other document; it is empty where the format is not for
-    prose. `speller` gives a text that the encoding of a stream lacks in signs that it has.
+    prose. `speller` gives a text that the encoding of a stream lacks in signs that it has: bytes
+    of a format that has one are text in UTF-8.
     `tells_errors`: where there is no verdict, stdout carries the error in this format.
     """
 

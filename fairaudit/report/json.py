@@ -22,7 +22,8 @@ _UNSEEN = re.compile(
 )
 """What is written as an escape: signs that are not seen or turn the direction of writing."""
 
-_ASCII = bytes(range(0x7F))
+_ENCODER = msgspec.json.Encoder()
+_SEEN = bytes(range(0x7F)).replace(b"#", b"")
 
 
 def render(result: AuditResult) -> str:
@@ -53,14 +54,14 @@ def _add_sentences(tree: dict[str, Any], result: AuditResult) -> None:
                 row["sentence"] = subgroups.sentence(subgroup, rate, inference)
 
 
-def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
+def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # it always has all rows
     """The answers as one JSON document."""
-    return written(of_answers(answers))
+    return encode(of_answers(answers))
 
 
 def spell(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
     """A document in ASCII: all other signs are escapes of JSON."""
-    return re.sub(r"[^\0-\x7f]", _escape, text)
+    return re.sub(r"[^\0-\x7f]", lambda sign: _escape(sign[0]), text)
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -77,30 +78,45 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
 
 
 def written(tree: Mapping[str, Any]) -> str:
-    """A document as text, one row of a list on each line: for people, for grep and for diffs.
+    """A document as text."""
+    return encode(tree).decode()
+
+
+def encode(tree: Mapping[str, Any]) -> bytes:
+    """The same in UTF-8, one row of a list on each line: for people, for grep and for diffs.
 
     What a log would not show, or a build server would read as a command, is an escape of JSON.
     """
-    members = []
+    text = bytearray(b"{\n ")
     for name, value in tree.items():
-        rows = b",\n  ".join(map(_encode, value)) if isinstance(value, list) else b""
-        members.append(_encode(name) + b": " + (b"[\n  %b\n ]" % rows if rows else _encode(value)))
-    encoded = b"{\n " + b",\n ".join(members) + b"\n}\n"
-    text = encoded.decode()
+        _append(text, name, b": ")
+        if isinstance(value, list) and value:
+            text += b"[\n  "
+            for row in value:
+                _append(text, row, b",\n  ")
+            text[-4:] = b"\n ],\n "
+        else:
+            _append(text, value, b",\n ")
+    text[-3:] = b"\n}\n"
+    encoded = bytes(text)
     # Such signs stand in strings alone. Few texts have any, and most of their signs are ASCII.
-    if _UNSEEN.search(encoded.translate(None, _ASCII).decode()):
-        text = _UNSEEN.sub(_escape, text)
+    others = encoded.translate(None, _SEEN)
+    for sign in {*_UNSEEN.findall(others.decode())}:
+        encoded = encoded.replace(sign.encode(), _escape(sign).encode())
     # Of `##vso[…]` the second `#`: a build server would read a command.
-    return re.sub(r"(?<=#)#", r"\\u0023", text) if "##" in text else text
+    has_command = b"#" in others and b"##" in encoded
+    return re.sub(rb"(?<=#)#", rb"\\u0023", encoded) if has_command else encoded
 
 
-def _encode(value: object) -> bytes:
+def _append(text: bytearray, value: object, end: bytes) -> None:
+    before = len(text)
     try:
-        return msgspec.json.encode(value)
+        _ENCODER.encode_into(value, text, -1)
     except (TypeError, UnicodeEncodeError):  # a number of NumPy; a path that is no text
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+        text[before:] = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    text += end
 
 
-def _escape(sign: re.Match[str]) -> str:
+def _escape(sign: str) -> str:
     """The escapes of a sign: beyond 16 bits it has two."""
-    return re.sub("(....)", r"\\u\1", sign[0].encode("utf-16-be").hex())
+    return re.sub("(....)", r"\\u\1", sign.encode("utf-16-be").hex())
