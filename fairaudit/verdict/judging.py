@@ -17,11 +17,11 @@ from fairaudit.evidence import (
     group_at,
     judge_missing,
 )
+from fairaudit.evidence.detectable_gaps import find_detectable_gap
 from fairaudit.evidence.people_affected import (
     AllowedGap,
     adjust_for_clusters,
     count_people_affected,
-    find_detectable_gap,
 )
 from fairaudit.frozen import replace
 from fairaudit.metrics import (
