@@ -26,8 +26,8 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.pair_intervals import Interval
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.consistency import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
+from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
