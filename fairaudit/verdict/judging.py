@@ -267,7 +267,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
 def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
     """Whom the direction of the deciding rate disadvantages; () where it says nothing.
 
-    The rule is `PREFERENCES` in `metrics/definitions.py`.
+    The rule is `PREFERENCES` in `metrics/preferences.py`.
     """
     metric = evaluation.metric
     if not isinstance(metric, Disparity):
