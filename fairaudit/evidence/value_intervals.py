@@ -57,7 +57,7 @@ from fairaudit.metrics.pair_intervals import (
     Scale,
     of_rest_to_overall,
 )
-from fairaudit.metrics.retabulate import PairedCounts, count_pairs
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.terms import (
     EXTREME_REFERENCES,
     INCLUDING_GROUP,
