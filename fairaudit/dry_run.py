@@ -17,7 +17,7 @@ from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine import DEFAULT, Engine
 from fairaudit.errors import FairauditError
-from fairaudit.evidence.people_affected import find_detectable_gap, find_gap_of_smallest
+from fairaudit.evidence.detectable_gaps import find_detectable_gap, find_gap_of_smallest
 from fairaudit.frozen import replace
 from fairaudit.metrics import Eligibility
 from fairaudit.notice import Notice

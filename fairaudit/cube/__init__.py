@@ -10,13 +10,16 @@ from __future__ import annotations
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, AmountName, Sum, add_up
 from fairaudit.cube.cells import Cube
-from fairaudit.cube.group_table import (
-    ClusteredTable,
+from fairaudit.cube.exclusion import (
     ExcludeBelow,
     ExcludedGroups,
-    GroupTable,
     LostGroup,
     ShareOf,
+    find_excluded,
+)
+from fairaudit.cube.group_table import (
+    ClusteredTable,
+    GroupTable,
     Ungrouped,
 )
 from fairaudit.cube.keys import (
@@ -61,5 +64,6 @@ __all__ = [
     "add_up",
     "distinct_rows",
     "every_subset",
+    "find_excluded",
     "name_groups",
 ]

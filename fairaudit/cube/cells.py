@@ -1,4 +1,4 @@
-"""`Cube`: people in every combination of levels: adding, rolling up; `exclude_below`."""
+"""`Cube`: people in every combination of levels: adding, rolling up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Grouping, Ints
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
 from fairaudit.cube.cutting import cut_table, place_rows
-from fairaudit.cube.group_table import ExcludeBelow, ExcludedGroups, GroupTable, ShareOf
+from fairaudit.cube.group_table import GroupTable
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
     NO_LEVEL,
@@ -19,8 +19,6 @@ from fairaudit.cube.keys import (
     Role,
     distinct_rows,
     every_subset,
-    known_groups,
-    name_groups,
 )
 from fairaudit.cube.rows import Rows, RowTable
 from fairaudit.frozen import Frozen, field
@@ -171,26 +169,6 @@ class Cube(Frozen, eq=False, dict=True):
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
         """The people one by one at their places in a table of this cube."""
         return place_rows(self, table, rows, score)
-
-    def find_excluded(self, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
-        """The groups that are less than a share of the people in a grouping.
-
-        Of those with known levels, or of everybody, as the rule says; whatever their stratum and
-        outcome. Survey weights do not count.
-        """
-        columns = self.places(by)
-        inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
-        codes, index = distinct_rows(self.codes[inside][:, columns])
-        keys = [self.keys[column] for column in columns]
-        known = known_groups(keys, codes)
-        people = add_up(self.people[inside], index, len(codes))
-        of_all = rule.of is ShareOf.ALL
-        everybody = int(self.people.sum() if of_all else people[known].sum())
-        groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
-        small = {
-            group: n for group, n, is_known in groups if is_known and n < rule.share * everybody
-        }
-        return ExcludedGroups(rule, small, everybody)
 
 
 def _plain(people: Ints, weight: Sum | None) -> Floats:

@@ -1,72 +1,19 @@
-"""`GroupTable`, the counts that every metric reads; `ExcludeBelow`; when a lost group is small."""
+"""`GroupTable`, the counts that every metric reads; people of no known group, clusters, pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, Clusters
+from fairaudit.cube.exclusion import ExcludedGroups
 from fairaudit.cube.rows import RowTable
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.histogram import Histogram
 from fairaudit.memoize import memoize
-
-
-class ShareOf(StrEnum):
-    """The people that a group is a share of: those whose group is known, or all."""
-
-    KNOWN = "known"
-    ALL = "all"
-
-    @property
-    def words(self) -> str:
-        """The people that the share is of."""
-        if self is ShareOf.KNOWN:
-            return "the people whose group is known"
-        return "all people, those whose group is not known included"
-
-
-class ExcludeBelow(Frozen):
-    """The rule that excludes groups of less than a share of the people, and its reason."""
-
-    share: Fraction
-    reason: str
-    of: ShareOf = ShareOf.KNOWN
-
-
-class ExcludedGroups(Frozen):
-    """The groups of one grouping that a rule excludes, with their people.
-
-    `everybody` are the people that the share is of, as the rule says.
-    """
-
-    rule: ExcludeBelow
-    people: Mapping[Group, int]
-    everybody: int
-
-
-class LostGroup(Frozen):
-    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
-
-    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
-    people whose group is known.
-    """
-
-    group: Group
-    stratum: Group
-    people: int
-    share: float
-    why: str
-
-    def is_too_small(self, least: int | None, rule: ExcludeBelow | None) -> bool:
-        """Whether the spec would not compare such a group in any case."""
-        is_small = least is not None and self.people < least
-        return is_small or (rule is not None and self.share < rule.share)
 
 
 class Ungrouped(Frozen, eq=False):

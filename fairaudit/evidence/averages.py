@@ -12,6 +12,7 @@ import numpy as np
 from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import compare_means
+from fairaudit.evidence.no_interval import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
 from fairaudit.evidence.pair_tests import correct_over_pairs
 from fairaudit.evidence.records import SideTest, Statistic, Tests, find_test_key
 from fairaudit.frozen import replace
@@ -106,11 +107,11 @@ def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> 
     """The z tests of averages over strata whose variance between clusters is known."""
     reference, terms = evaluation.reference_values, evaluation.terms
     if reference is None or terms.policy in INCLUDING_GROUP:
-        return Tests.none(evaluation, clusters.NO_CLUSTER_VARIANCE)
+        return Tests.none(evaluation, NO_CLUSTER_VARIANCE)
     p = clusters.run_pair_z_test(values, reference)
     average = None if terms.average is None else str(terms.average)
     key = (*find_test_key(values, evaluation), "averages", average)
-    return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=clusters.FEW_CLUSTERS)
+    return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
 
 
 def run_common_odds_tests(

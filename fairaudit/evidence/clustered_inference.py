@@ -1,4 +1,4 @@
-"""Intervals and tests of shares in clusters (`cluster:`), or why a value has none.
+"""Intervals and tests of shares in clusters (`cluster:`), and whether their variance is known.
 
 A share has the effective size that its clusters leave it, as under survey weights. Two shares of
 the same clusters go together: their correlation is in the interval and the test of a pair. Over
@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.evidence.no_interval import NO_CLUSTER_VARIANCE, NoInterval
 from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_PARAMETERS,
@@ -25,20 +26,11 @@ from fairaudit.metrics import (
     build_disparity,
     evaluate,
 )
-from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
-
-FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} clusters in a group"
-NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
-
-
-class NoInterval(Exception):
-    """A value has no interval; the message says why."""
-
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 

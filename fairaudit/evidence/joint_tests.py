@@ -15,6 +15,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints, Marks
 from fairaudit.evidence import clustered_inference as clusters
+from fairaudit.evidence.no_interval import FEW_CLUSTERS
 from fairaudit.evidence.pair_tests import (
     PairTest,
     Sample,
@@ -49,7 +50,7 @@ MOST_DEALT = 10**9
 _FOR_ALL, _FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""
 
-_LARGE = 10
+LARGE_GROUP = 10
 """A group of so many people knows its own variance well enough for Welch's F."""
 
 
@@ -225,7 +226,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
     if len(members) == 2:
         p = float(test(members[:1], members[1:])[0][0])
         return JointTest(p, "Welch" if inference.t is TTest.WELCH else "Student")
-    large = (size[members] >= _LARGE) & (deviation[members] > 0)
+    large = (size[members] >= LARGE_GROUP) & (deviation[members] > 0)
     joint = float("nan")
     if large.sum() > 1:
         sides = (part[members][large] for part in (value, deviation, size))
@@ -281,7 +282,7 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
         p=np.where(is_pair, pair_p, tests.p),
         names=(f"z, {CLUSTER_ROBUST}", *(f"{name}, {CLUSTER_ROBUST}" for name in tests.names)),
         index=np.where(is_pair, 0, tests.name_index + 1),
-        why=clusters.FEW_CLUSTERS,
+        why=FEW_CLUSTERS,
         statistic=None,
         beyond=None if beyond is None else beyond_or_pair,
     )

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.evidence.no_interval import (
+    MEAN_IS_BIASED,
+    ONE_GROUP,
+    STRATA_ARE_ESTIMATED,
+    explain_one_group,
+)
 from fairaudit.evidence.simultaneous import SIMULTANEOUS, has_extreme_interval
 from fairaudit.metrics import Disparity, GroupMetric, Metric, ReferencePolicy, TableMetric
 from fairaudit.metrics.comparisons import ODDS_RATIO
@@ -13,12 +20,12 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 
 FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected"
 _FEW_GROUPS = (
-    "beside groups in which fewer than 5 are expected, that of the others and of every pair "
-    "(z or Fisher), corrected for both"
+    f"beside groups in which fewer than {LEAST_EXPECTED} are expected, that of the others and of "
+    "every pair (z or Fisher), corrected for both"
 )
 _SMALL_GROUPS = (
-    "beside groups of fewer than 10 people, that of the others and of every pair (Welch), "
-    "corrected for both"
+    f"beside groups of fewer than {LARGE_GROUP} people, that of the others and of every pair "
+    "(Welch), corrected for both"
 )
 
 _INTERVALS = {
@@ -36,9 +43,6 @@ _TESTS = {
     ValueKind.CLASSES: ("G", "G"),
 }
 """Of two sides, and of all groups; what is of another kind is tested by its interval."""
-
-STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
-MEAN_IS_BIASED = "biased away from parity by chance"
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -67,14 +71,6 @@ def explain_no_interval(metric: Metric) -> str | None:
     if metric.comparison.contrast is not None:
         return None
     return next(filter(None, (explain_no_interval(part) for part, _ in metric.parts)), None)
-
-
-_ONE_GROUP = "it is a number of one group, and a test needs two"
-
-
-def explain_one_group(metric: GroupMetric) -> str:
-    """Why the number of a group alone has no test of no disparity."""
-    return _ONE_GROUP.replace("it", metric.title.lower(), 1)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -135,7 +131,7 @@ def name_test(metric: Metric) -> str:
     """The name of the test of no disparity, or why there is none."""
     why = explain_no_test(metric)
     if isinstance(metric, GroupMetric):
-        return "it is the test itself" if metric.is_test else f"none: {_ONE_GROUP}"
+        return "it is the test itself" if metric.is_test else f"none: {ONE_GROUP}"
     if why is not None:
         return why if why.startswith("none") else f"none: {why}"
     if isinstance(metric, TableMetric):

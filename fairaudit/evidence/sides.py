@@ -8,12 +8,10 @@ from typing import Annotated
 from fairaudit.cube import Group, GroupTable
 from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.estimate import Estimate
-from fairaudit.evidence.clustered_inference import FEW_CLUSTERS, NO_CLUSTER_VARIANCE
-from fairaudit.evidence.value_intervals import TOO_LITTLE_VARIATION, explain_few_people
+from fairaudit.evidence.no_interval import explain_group_without_interval
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.table_metrics import TableValue
 
 
@@ -120,7 +118,7 @@ def _make_estimate(
     value = float(values.value[place])
     why = ""
     if math.isnan(low) and not math.isnan(value):
-        why = _explain_no_interval(values, place)
+        why = explain_group_without_interval(values, place)
     return Estimate(
         value=value,
         n=int(values.n[place]),
@@ -134,16 +132,6 @@ def _make_estimate(
         error=0.0 if values.error is None else float(values.error[place]),
         borrows=values.pools_variance is not None and bool(values.pools_variance[place]),
     )
-
-
-def _explain_no_interval(values: GroupValues, place: tuple[int, int]) -> str:
-    """Why a value has no interval."""
-    if values.n[place] < values.metric.least:
-        return explain_few_people(values.metric.least)
-    by_clusters = values.method.endswith(CLUSTER_ROBUST)
-    if values.ends is not None:
-        return f"none: {FEW_CLUSTERS}" if by_clusters else TOO_LITTLE_VARIATION
-    return f"none: {NO_CLUSTER_VARIANCE if by_clusters else values.metric.no_interval}"
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:

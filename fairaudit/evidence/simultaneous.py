@@ -12,7 +12,7 @@ import numpy as np
 
 from fairaudit.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.evidence import clustered_inference as clusters
-from fairaudit.evidence.clustered_inference import NoInterval
+from fairaudit.evidence.no_interval import EXTREME_IS_CHOSEN, NoInterval
 from fairaudit.memoize import memoize
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
@@ -37,7 +37,7 @@ def find_spread_interval(
     With so many `parts` it holds together with that of the others.
     """
     if comparison.scale not in _OF_PAIRS:
-        raise NoInterval("the extreme group is chosen from the same data")
+        raise NoInterval(EXTREME_IS_CHOSEN)
     interval = _find_over_all_pairs(evaluation, values, comparison, alpha, parts)
     if values.clustered is None:
         return comparison.rescale(interval)
@@ -166,7 +166,7 @@ def find_extreme_interval(
 ) -> Interval:
     """The interval to the highest (or lowest) group: to every group, all together."""
     if comparison.scale not in _OF_PAIRS:
-        raise NoInterval("the extreme group is chosen from the same data")
+        raise NoInterval(EXTREME_IS_CHOSEN)
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
     if values.ends is None:

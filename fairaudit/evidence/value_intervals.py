@@ -1,4 +1,4 @@
-"""Chooses and computes the interval of each evaluated value, or says why it has none.
+"""Chooses and computes the interval of each evaluated value; why it has none: no_interval.py.
 
 One value has the interval of its comparison; a maximum over pairs those of all pairs together
 (`simultaneous`). What is made of several rates has the ends of its parts, which hold together too.
@@ -15,9 +15,15 @@ from fairaudit.arrays import Alpha, Floats, Marks
 from fairaudit.estimate import Estimate
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
-from fairaudit.evidence.clustered_inference import NoInterval
-from fairaudit.evidence.method_names import MEAN_IS_BIASED, STRATA_ARE_ESTIMATED
 from fairaudit.evidence.metric_bounds import bound_fold
+from fairaudit.evidence.no_interval import (
+    FEW_CLUSTERS,
+    MEAN_IS_BIASED,
+    STRATA_ARE_ESTIMATED,
+    TOO_LITTLE_VARIATION,
+    NoInterval,
+    explain_few_people,
+)
 from fairaudit.evidence.simultaneous import (
     find_extreme_interval,
     find_spread_interval,
@@ -51,20 +57,13 @@ from fairaudit.metrics.pair_intervals import (
     Scale,
     of_rest_to_overall,
 )
-from fairaudit.metrics.retabulate import PairedCounts, count_pairs
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.terms import (
     EXTREME_REFERENCES,
     INCLUDING_GROUP,
     SINGLE_REFERENCES,
 )
 from fairaudit.stats import mover, multiplicity
-
-TOO_LITTLE_VARIATION = "none: too little variation to test"
-
-
-def explain_few_people(least: int) -> str:
-    """Why a value has no interval of which people one by one are too few."""
-    return f"none: fewer than {least} people"
 
 
 class Intervals(Frozen, eq=False):
@@ -135,7 +134,7 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     lacking |= clusters.has_few_clusters(evaluation)
     why = TOO_LITTLE_VARIATION
     if clusters.is_clustered(evaluation):
-        why = f"none: {clusters.FEW_CLUSTERS}"
+        why = f"none: {FEW_CLUSTERS}"
     low = np.where(lacking, np.nan, np.fmin(interval.low, evaluation.value))
     high = np.where(lacking, np.nan, np.fmax(interval.high, evaluation.value))
     other = _find_other_interval(evaluation, alpha)

@@ -14,7 +14,7 @@ from fairaudit.arrays import Floats, Marks
 from fairaudit.evidence import averages
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
-from fairaudit.evidence.method_names import STRATA_ARE_ESTIMATED, explain_one_group
+from fairaudit.evidence.no_interval import FEW_CLUSTERS, STRATA_ARE_ESTIMATED, explain_one_group
 from fairaudit.evidence.pair_tests import (
     Sample,
     choose_pair_test,
@@ -249,7 +249,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
     if first.binomial and second.binomial:
         if clusters.is_clustered(evaluation):
             p = clusters.run_pair_z_test(first, second)
-            return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=clusters.FEW_CLUSTERS)
+            return Tests(p, (f"z, {CLUSTER_ROBUST}",), key=key, why=FEW_CLUSTERS)
         return _compare_two_shares(evaluation, first, second)
     if first.summary and second.summary:
         sides = first.summary, second.summary

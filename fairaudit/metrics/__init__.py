@@ -22,13 +22,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.definitions import (
-    FAMILIES,
-    PREFERENCES,
-    Better,
-    Bounds,
-    Requirement,
-)
+from fairaudit.metrics.definitions import FAMILIES, Bounds, Requirement
 from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity
 from fairaudit.metrics.eligibility import (
     Eligibility,
@@ -43,7 +37,9 @@ from fairaudit.metrics.folds import OverGroups
 from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.means_and_errors import FirstOf
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
 from fairaudit.metrics.people_counts import PEOPLE_COUNTS, PeopleCount
+from fairaudit.metrics.preferences import PREFERENCES, Better
 from fairaudit.metrics.presets import FAIR_RANGES, PRESETS, Preset, find_preset, find_ranges
 from fairaudit.metrics.rates import RATES
 from fairaudit.metrics.reasons import (
@@ -56,7 +52,6 @@ from fairaudit.metrics.reasons import (
     explain_unknown,
     undefined_reason,
 )
-from fairaudit.metrics.retabulate import PairedCounts, count_pairs
 from fairaudit.metrics.scores import SCORES
 from fairaudit.metrics.share_models import MODELS
 from fairaudit.metrics.table_metrics import TableMetric

@@ -13,8 +13,8 @@ from fairaudit.frozen import Frozen
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.group_metrics import GroupMetric
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.scores import DISTRIBUTION_AND_LABEL, Ranked
 from fairaudit.metrics.terms import Parameters
 from fairaudit.stats import calibration, distributions

@@ -12,11 +12,12 @@ from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.folds import REMAINDER
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions
 

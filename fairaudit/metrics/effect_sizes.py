@@ -26,12 +26,12 @@ from fairaudit.metrics.definitions import (
     BIASED_BY_CHANCE,
     IGNORES_THE_LABEL,
     TRUSTS_THE_LABEL,
-    Better,
     Requirement,
 )
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
 
 

@@ -17,7 +17,8 @@ from fairaudit.estimate import Estimate
 from fairaudit.frozen import Frozen, field
 from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
 from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts
-from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats.means import Summary

@@ -15,21 +15,14 @@ from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.rows.consistency import (
-    LEAST,
-    LEAST_PROFILES,
-    NO_VARIANCE,
-    NOTHING,
-    Mean,
-    consistency,
-    widen,
-)
+from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import (
     MOST_IN_PAIRS,
@@ -38,6 +31,14 @@ from fairaudit.rows.pairs import (
     steep_pairs,
 )
 from fairaudit.rows.space import locate
+from fairaudit.rows.variance import (
+    LEAST,
+    LEAST_PROFILES,
+    NO_VARIANCE,
+    NOTHING,
+    Mean,
+    widen,
+)
 from fairaudit.sampling import ASKED_SEED, hash_rows
 from fairaudit.stats import proportions
 

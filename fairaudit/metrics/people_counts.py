@@ -8,8 +8,9 @@ import numpy as np
 
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts
-from fairaudit.metrics.definitions import Better, Bounds, Requirement
+from fairaudit.metrics.definitions import Bounds, Requirement
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, sum_cells
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _ALL_CELLS = ("tp", "fp", "fn", "tn")

@@ -7,9 +7,10 @@ from fractions import Fraction
 from fairaudit.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import ConfusionCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Example
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Example
 from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
+from fairaudit.metrics.preferences import Better
 
 _CELLS = ConfusionCounts.of_cells(tp=30, fp=10, fn=20, tn=40)
 _BASE_RATES = (

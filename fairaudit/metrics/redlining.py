@@ -9,8 +9,9 @@ from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors

@@ -14,7 +14,7 @@ from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
+from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
@@ -33,6 +33,7 @@ from fairaudit.metrics.means_and_errors import (
     sum_misses,
 )
 from fairaudit.metrics.pair_intervals import of_ranked_scores
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions, ranks
 

@@ -18,7 +18,7 @@ from fairaudit.frozen import replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.differential_fairness import (
     DIFFERENTIAL_FAIRNESS,
     PSEUDO_COUNTS,
@@ -36,6 +36,7 @@ from fairaudit.metrics.epsilon import (
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric
 from fairaudit.metrics.inference import DEFAULT_INFERENCE
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_MINIMUM, NO_PARAMETERS, Minimum, Parameters

@@ -11,7 +11,6 @@ from fairaudit.cube import Floats
 from fairaudit.estimate import Estimate
 from fairaudit.frozen import replace
 from fairaudit.metrics import works
-from fairaudit.metrics.definitions import Better
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
@@ -24,10 +23,11 @@ from fairaudit.metrics.individual import (
     value_by,
 )
 from fairaudit.metrics.pair_intervals import Interval
+from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import Parameters
-from fairaudit.rows.consistency import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.rows.situation import SAME, neighbour_gaps, rate_twins, twin_difference
+from fairaudit.rows.variance import LEAST, NO_VARIANCE, Mean, widen
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2

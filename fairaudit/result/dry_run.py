@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence.people_affected import DetectableGap
+from fairaudit.evidence.detectable_gaps import DetectableGap
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, Member
 from fairaudit.notice import Notice

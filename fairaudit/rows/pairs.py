@@ -12,14 +12,14 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import (
+from fairaudit.rows.space import locate, square_distances
+from fairaudit.rows.variance import (
     NOTHING,
     Mean,
     add_sampling,
     estimate_variance,
     tells_too_little,
 )
-from fairaudit.rows.space import locate, square_distances
 from fairaudit.sampling import PAIRS_SEED, hash_rows
 
 MOST_IN_PAIRS = 2_000

@@ -12,7 +12,9 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.features import Features
-from fairaudit.rows.consistency import (
+from fairaudit.rows.neighbours import Neighbours, find_neighbours
+from fairaudit.rows.space import locate
+from fairaudit.rows.variance import (
     LEAST,
     NOTHING,
     Mean,
@@ -20,8 +22,6 @@ from fairaudit.rows.consistency import (
     estimate_variance,
     tells_too_little,
 )
-from fairaudit.rows.neighbours import Neighbours, find_neighbours
-from fairaudit.rows.space import locate
 
 SAME = 1e-9
 """A gap that misses the threshold by less is at it: 3/5 - 1/5 is 2/5."""

@@ -1,7 +1,8 @@
 """Statistics on arrays of counts and sums, each with its paper.
 
 - `distributions`: quantiles and tails of the normal, t and χ² distributions;
-- `proportions`: intervals of one, two and paired proportions, and what so many people can show;
+- `proportions`: intervals of one, two and paired proportions;
+- `power`: the smallest gap that so many people can show;
 - `contingency`: tests of tables of people by outcome and group;
 - `mover`: intervals of differences, ratios and sums from the intervals of their parts;
 - `means`: intervals and tests of means from their sums of squares;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable, find_excluded
 from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence import Intervals
 from fairaudit.frozen import replace
@@ -146,7 +146,7 @@ class Tables:
         """The groups of a grouping that are too small a share of all, whatever the strata."""
         rule = self._spec.exclude_below
         if by not in self._excluded:
-            self._excluded[by] = None if rule is None else self.cube.find_excluded(by, rule)
+            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
         return self._excluded[by]
 
 

@@ -17,10 +17,8 @@ from fairaudit.evidence import (
     ComparisonPart,
     MissingBounds,
 )
-from fairaudit.evidence.people_affected import (
-    DetectableGap,
-    PeopleAffected,
-)
+from fairaudit.evidence.detectable_gaps import DetectableGap
+from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
 from fairaudit.metrics import Eligibility

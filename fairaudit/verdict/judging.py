@@ -17,11 +17,11 @@ from fairaudit.evidence import (
     group_at,
     judge_missing,
 )
+from fairaudit.evidence.detectable_gaps import find_detectable_gap
 from fairaudit.evidence.people_affected import (
     AllowedGap,
     adjust_for_clusters,
     count_people_affected,
-    find_detectable_gap,
 )
 from fairaudit.frozen import replace
 from fairaudit.metrics import (
@@ -267,7 +267,7 @@ def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) ->
 def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
     """Whom the direction of the deciding rate disadvantages; () where it says nothing.
 
-    The rule is `PREFERENCES` in `metrics/definitions.py`.
+    The rule is `PREFERENCES` in `metrics/preferences.py`.
     """
     metric = evaluation.metric
     if not isinstance(metric, Disparity):

@@ -13,7 +13,7 @@ import pytest
 from conftest import long
 
 from fairaudit.metrics import build_disparity, find_comparison, find_metric
-from fairaudit.stats.proportions import smallest_detectable
+from fairaudit.stats.power import smallest_detectable
 from fairaudit.verdict import Status
 
 SEED = 7

@@ -22,7 +22,8 @@ from fairaudit.codec.schema import definitions_of
 from fairaudit.compare.records import PeopleChange, ReversalChange
 from fairaudit.estimate import Significance
 from fairaudit.evidence import MissingBounds
-from fairaudit.evidence.people_affected import DetectableGap, PeopleAffected
+from fairaudit.evidence.detectable_gaps import DetectableGap
+from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.frozen import field_names
 from fairaudit.json_marks import Member
 from fairaudit.metrics.terms import Terms

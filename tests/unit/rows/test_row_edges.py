@@ -14,11 +14,11 @@ from test_row_intervals import features_of, intervals
 import fairaudit
 from fairaudit.result import AuditResult
 from fairaudit.rows import logistic
-from fairaudit.rows.consistency import Mean
 from fairaudit.rows.pairs import differing_pairs
 from fairaudit.rows.propensity import fit_propensity
 from fairaudit.rows.redlining import predict_errors
 from fairaudit.rows.situation import rate_twins
+from fairaudit.rows.variance import Mean
 from fairaudit.verdict.checks import Status
 
 DRAWS = 600

@@ -9,10 +9,11 @@ import pytest
 
 from fairaudit.arrays import Floats
 from fairaudit.features import Features
-from fairaudit.rows.consistency import Mean, consistency
+from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs
 from fairaudit.rows.situation import twin_difference
+from fairaudit.rows.variance import Mean
 from fairaudit.stats import proportions
 
 DRAWS = 400

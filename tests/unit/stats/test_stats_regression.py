@@ -1,4 +1,4 @@
-"""Regression from sums of products, and power: certified, other packages, laws."""
+"""Regression from sums of products: certified, other packages, laws."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 from stats_oracle import printed
 from statsmodels.datasets import longley
 from statsmodels.regression.linear_model import OLS
-from statsmodels.stats.power import NormalIndPower
-from statsmodels.stats.proportion import proportion_effectsize
 
-from fairaudit.stats import distributions, proportions, regression
+from fairaudit.stats import distributions, regression
 
 CONTROL = [4.17, 5.58, 5.18, 6.11, 4.50, 4.61, 5.17, 4.53, 5.33, 5.14]
 TREATED = [4.81, 4.17, 4.41, 3.59, 5.87, 3.83, 6.03, 4.89, 4.32, 4.69]
-
-# Regression --------------------------------------------------------------------------------------
 
 NORRIS_Y = [0.1, 338.8, 118.1, 888.0, 9.2, 228.1, 668.5, 998.5, 449.1, 778.9, 559.2, 0.3]
 NORRIS_Y += [0.1, 778.1, 668.8, 339.3, 448.9, 10.8, 557.7, 228.3, 998.0, 888.8, 119.6, 0.3]
@@ -147,52 +143,3 @@ def test_a_perfect_fit_and_too_few_rows_warn_nobody() -> None:
     two = fit([[1, 1], [1, 2]], [3, 5])
     assert two.df == 0
     assert np.isnan(p_of(two)).all()
-
-
-# Power -------------------------------------------------------------------------------------------
-
-
-def test_the_smallest_detectable_gap_is_as_in_the_catalogue() -> None:
-    """metrics.md §12: 40 against 80 at .6."""
-    down, up = proportions.smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
-    assert printed(float(down), "-0.2673")
-    assert printed(float(up), "0.2386")
-
-
-@given(
-    st.floats(0.3, 0.7),
-    st.integers(150, 5000),
-    st.integers(150, 5000),
-    st.sampled_from([0.01, 0.05, 0.1]),
-    st.integers(1, 20),
-    st.sampled_from([0.5, 0.8, 0.95]),
-)
-def test_the_smallest_detectable_gap_has_the_power_asked_for(
-    share: float, n: int, m: int, alpha: float, comparisons: int, asked: float
-) -> None:
-    """Cohen (1988) ch. 6, in statsmodels: it adds the wrong tail, which is nothing at these."""
-    sizes = np.array(float(n)), np.array(float(m))
-    found = proportions.smallest_detectable(np.array(share), *sizes, alpha, comparisons, asked)
-    for gap in map(float, found):
-        h = proportion_effectsize(share + gap, share)
-        reached = NormalIndPower().power(abs(h), n, alpha / comparisons, ratio=m / n)
-        assert reached == pytest.approx(asked, abs=1e-3)
-    assert float(found[0]) < 0 < float(found[1])
-
-
-def test_more_people_detect_less_and_more_comparisons_detect_more() -> None:
-    share, n = np.array(0.5), np.array([20.0, 50, 200, 1000, 1e8])
-    down, up = proportions.smallest_detectable(share, n, n)
-    assert (np.diff(np.abs(down)) < 0).all()
-    assert (np.diff(up) < 0).all()
-    assert abs(up[-1]) < 1e-3
-    strict_down, strict_up = proportions.smallest_detectable(share, n, n, comparisons=45)
-    assert (strict_down < down).all()
-    assert (strict_up > up).all()
-
-
-@given(st.floats(0, 1), st.floats(1, 200), st.floats(1, 200))
-def test_a_detectable_share_is_a_share(share: float, n: float, m: float) -> None:
-    down, up = proportions.smallest_detectable(np.array(share), np.array(n), np.array(m))
-    for gap in (float(down), float(up)):
-        assert math.isnan(gap) or -1e-12 <= share + gap <= 1 + 1e-12

@@ -1,0 +1,89 @@
+"""Exclusion of small groups (`exclude_below`): which, a share of whom; when a lost one is small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairaudit.arrays import Group, Grouping
+from fairaudit.cube.amounts import add_up
+from fairaudit.cube.keys import NO_LEVEL, distinct_rows, known_groups, name_groups
+from fairaudit.frozen import Frozen
+
+if TYPE_CHECKING:
+    from fairaudit.cube.cells import Cube
+
+
+class ShareOf(StrEnum):
+    """The people that a group is a share of: those whose group is known, or all."""
+
+    KNOWN = "known"
+    ALL = "all"
+
+    @property
+    def words(self) -> str:
+        """The people that the share is of."""
+        if self is ShareOf.KNOWN:
+            return "the people whose group is known"
+        return "all people, those whose group is not known included"
+
+
+class ExcludeBelow(Frozen):
+    """The rule that excludes groups of less than a share of the people, and its reason."""
+
+    share: Fraction
+    reason: str
+    of: ShareOf = ShareOf.KNOWN
+
+
+class ExcludedGroups(Frozen):
+    """The groups of one grouping that a rule excludes, with their people.
+
+    `everybody` are the people that the share is of, as the rule says.
+    """
+
+    rule: ExcludeBelow
+    people: Mapping[Group, int]
+    everybody: int
+
+
+class LostGroup(Frozen):
+    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+
+    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
+    people whose group is known.
+    """
+
+    group: Group
+    stratum: Group
+    people: int
+    share: float
+    why: str
+
+    def is_too_small(self, least: int | None, rule: ExcludeBelow | None) -> bool:
+        """Whether the spec would not compare such a group in any case."""
+        is_small = least is not None and self.people < least
+        return is_small or (rule is not None and self.share < rule.share)
+
+
+def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
+    """The groups that are less than a share of the people in a grouping.
+
+    Of those with known levels, or of everybody, as the rule says; whatever their stratum and
+    outcome. Survey weights do not count.
+    """
+    columns = cube.places(by)
+    inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
+    codes, index = distinct_rows(cube.codes[inside][:, columns])
+    keys = [cube.keys[column] for column in columns]
+    known = known_groups(keys, codes)
+    people = add_up(cube.people[inside], index, len(codes))
+    of_all = rule.of is ShareOf.ALL
+    everybody = int(cube.people.sum() if of_all else people[known].sum())
+    groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
+    small = {group: n for group, n, is_known in groups if is_known and n < rule.share * everybody}
+    return ExcludedGroups(rule, small, everybody)
