@@ -251,7 +251,8 @@ def test_reports_tell_what_was_changed(spec: Path, form: str) -> None:
     result = fairaudit.audit(spec, settings=[STRICTER])
     chosen = next(entry for entry in FORMATS if entry.name == form)
     assert chosen.render is not None
-    text = chosen.render([Answer(str(spec), None, result)], all_rows=True)
+    rendered = chosen.render([Answer(str(spec), None, result)], all_rows=True)
+    text = rendered if isinstance(rendered, str) else rendered.decode()
     if form in {"csv", "github", "sarif"}:  # rows of groups; annotations on lines of files
         assert "file=--set" not in text
         assert '"uri": "--set"' not in text

