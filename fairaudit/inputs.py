@@ -1,4 +1,4 @@
-"""Small files and stdin: reading, largest spec and report; compressions; fetched, spooled bytes.
+"""Files that are read whole, and stdin: largest sizes; `COMPRESSIONS` of data, their suffixes.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.

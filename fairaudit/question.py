@@ -1,4 +1,4 @@
-"""`Question`: a spec with options: `--only`, baseline, `fail_on`, draws, `--timeout`; its plan."""
+"""`Question`: a spec with the options of a run: baseline, `fail_on`, draws, timeout; its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes and removes single files atomically, and refuses to overwrite an input.
+"""Writes and removes single files atomically; refuses an output that is an input of the run.
 
 What an earlier run left under the same names goes before anything is read: whatever ends this run,
 a signal or an abort, nobody takes the old report for its own.

@@ -1,4 +1,4 @@
-"""How classes are written as JSON objects: members for each field, as its type and mark say."""
+"""How classes are JSON objects: a member for each field; numbers that JSON lacks (`x_state`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How single values, lists and mappings are written as JSON, read back, and described."""
+"""How texts, dates, enumerations, lists and mappings are JSON: written, read back, described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exclusion of small groups (`exclude_below`): which, a share of whom; when a lost one is small."""
+"""Exclusion of small groups (`exclude_below`): the least share, and of whom it is a share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: rates of one group: selection rate, TPR, FPR, precision. Add a rate here."""
+"""Catalogue: rates of one group, and formulas of them (F1, balanced accuracy). Add a rate here."""
 
 from __future__ import annotations
 

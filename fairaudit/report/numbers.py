@@ -1,4 +1,4 @@
-"""Formats numbers, p-values, intervals, groups and lists in words: the rule of rounding."""
+"""Formats numbers, p-values, intervals, groups: the rule of rounding; the word `suppressed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Top-level keys of a spec, such as `missing` (pydantic). Add such a key here.
+"""Top-level keys of a spec with their defaults, such as `missing`, `undefined`. Add such a key.
 
 What stands below a key is its description and examples in the JSON Schema for editors and in
 docs/spec.md.

@@ -1,4 +1,4 @@
-"""Tests of contingency tables: z, Fisher, χ², G, McNemar; exact below `LEAST_EXPECTED`.
+"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED`.
 
 As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
 p-value: it is NaN.

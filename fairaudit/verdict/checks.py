@@ -1,4 +1,4 @@
-"""Types of checks: `Check`, `OnUndefined`, `Status` (the worst last); ids that `--only` names."""
+"""Types of checks: `Check`, `OnUndefined`, `Status`; `match_ids`: which checks `--only` names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a check judges; reasons that leave others open: strata of one group, few people."""
+"""Values that a check judges, one by one; why one is undefined and leaves the check undecided."""
 
 from __future__ import annotations
 
