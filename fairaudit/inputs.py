@@ -1,4 +1,4 @@
-"""Files that are read whole, and stdin: largest sizes; `COMPRESSIONS` of data, their suffixes.
+"""Files that are read whole, and stdin: largest sizes; where fetched bytes are kept.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -36,37 +36,12 @@ COUNTS_SUFFIX = ".counts"
 CUTS_SUFFIX = ".cuts"
 """Likewise a round in which quantiles are looked for."""
 
-
-class Compression(NamedTuple):
-    """A compression of text files: its name, and the bytes that such a file begins with."""
-
-    name: str
-    magic: bytes
-
-
-COMPRESSIONS = {
-    ".gz": Compression("gzip", b"\x1f\x8b"),
-    ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd"),
-}
-"""The compressions that a text file may have, by its last suffix."""
-
 _NOT_REGULAR = "not a regular file"
-_SUFFIXES = {
-    b"PAR1": ".parquet",
-    **{packing.magic: f".csv{suffix}" for suffix, packing in COMPRESSIONS.items()},
-}
-"""By what its first bytes are, how a spooled file is called; another one is CSV."""
 
 _fetched: dict[str, Path] = {}
 _origins: dict[str, str] = {}
 
 NO_PATH = "it holds a NUL, or half of a character"
-
-
-def find_compression(path: Path) -> str | None:
-    """The compression of a file by its suffix, None where it has none."""
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    return compression and compression.name
 
 
 def can_be_named(path: str) -> bool:
@@ -123,9 +98,10 @@ def spool_stdin() -> Path:
     """A file that holds all of stdin, and lies until `forget_stdin`; raises `OSError`."""
     import shutil
 
-    start = sys.stdin.buffer.read(max(map(len, _SUFFIXES)))
-    suffix = next((name for magic, name in _SUFFIXES.items() if start.startswith(magic)), ".csv")
-    path = Path(_spool_folder().name, f"stdin{suffix}")
+    from fairaudit.input_formats import FIRST_BYTES, suffix_of
+
+    start = sys.stdin.buffer.read(FIRST_BYTES)
+    path = Path(_spool_folder().name, f"stdin{suffix_of(start)}")
     with path.open("wb") as file:
         file.write(start)
         shutil.copyfileobj(sys.stdin.buffer, file)

@@ -17,6 +17,7 @@ from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
 from fairaudit.errors import UsageError
 from fairaudit.frozen import replace
+from fairaudit.input_formats import TITLES
 
 if TYPE_CHECKING:
     from fairaudit.engine.profiles import ColumnProfile, FileProfile
@@ -70,7 +71,7 @@ _MOST_TRIES = 3
     ),
 )
 def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    data: Annotated[Path, typer.Argument(help=f"A {TITLES} file.")],
     output: _Output = None,
     force: _Force = False,
     protected: _Columns = None,

@@ -10,6 +10,7 @@ from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Fault, SpecError, did_you_mean
 from fairaudit.frozen import replace
+from fairaudit.input_formats import CSV
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import Plan
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
-    """Every column that is needed but not there, or twice in a Parquet file; notices of the rest.
+    """Every column that is needed but not there, or twice in a file; notices of the rest.
 
-    Columns of one name in text and in frames are compared where their rows are read.
+    Columns of one name in CSV and in frames are compared where their rows are read.
     """
     faults: list[Fault] = []
     notices: list[Notice] = []
@@ -41,7 +42,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                 faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
             elif text.value in repeated:
                 what = f"{repeated[text.value]} columns are named {quoted(text.value)}"
-                if file.layout is not None:
+                if file.form not in {CSV, None}:
                     faults.append(text.fault(f"{what}{where}"))
                 else:
                     what = f"{what} in {file.file.path}: equal in every row, and read as one"
@@ -117,7 +118,7 @@ def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, 
 def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
     """Refuses columns of one name in a CSV file that differ; `checked` is the copy that is read."""
     repeated = find_repeated(file.header, columns_read([plan], file.header))
-    if not repeated or file.layout is not None:
+    if not repeated or file.form != CSV:
         return
     import polars as pl
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairaudit.engine.formats import format_of
 from fairaudit.engine.sources import inspect_file, open_bytes
 from fairaudit.errors import DataError, UsageError
+from fairaudit.input_formats import CSV, format_of
 from fairaudit.plan import is_finite_number
 from fairaudit.spec import CsvFormat
 
@@ -33,7 +33,7 @@ def guess_format(
     A first line that holds a number is a row; columns without names are `column_1` and so on.
     """
     form = format_of(path)
-    if form is None or not form.is_text:
+    if form != CSV:
         return CsvFormat(",", ".", "utf-8", multiline=False)
     head = _read_head(path)
     encoding = encoding or _guess_encoding(head)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fairaudit.engine.sources import CheckedFile, Copies, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
-from fairaudit.inputs import find_compression
+from fairaudit.input_formats import find_compression
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat

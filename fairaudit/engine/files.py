@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.engine.objects import fetch_objects, is_object
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
+from fairaudit.input_formats import format_of, list_formats
 from fairaudit.inputs import (
     NO_PATH,
     STDIN,

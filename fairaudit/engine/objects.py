@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.engine.formats import format_of, list_formats
 from fairaudit.engine.lakehouse_tables import (
     Place,
     TableFormat,
@@ -28,6 +27,7 @@ from fairaudit.engine.lakehouse_tables import (
     marks_table,
 )
 from fairaudit.errors import DataError, NothingToAudit, UsageError
+from fairaudit.input_formats import format_of, list_formats
 from fairaudit.inputs import keep_fetched
 from fairaudit.notice import Notice
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from fairaudit.engine.formats import format_of
+from fairaudit.engine.readers import reader_of
 from fairaudit.errors import DataError, UsageError
+from fairaudit.input_formats import CSV, TITLES, format_of
 from fairaudit.names import quoted
 from fairaudit.posterior_draws import Draws
 
@@ -24,7 +25,7 @@ _CLOSE = 1e-6
 
 
 def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
-    """The draws in a CSV or Parquet file, by those of the protected attributes that it has.
+    """The draws in a file, by those of the protected attributes that it has.
 
     Raises `DataError` for probabilities outside [0, 1] or that do not add up to 1, and for draws
     that lack a group or an outcome of another.
@@ -74,12 +75,10 @@ def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[in
 
 def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
-        raise UsageError(f"{path}: there is no such file of draws", "a CSV or Parquet file")
+        raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
     try:
-        form = format_of(path)
-        if form is not None and not form.is_text:
-            return pl.read_parquet(path)
-        return pl.read_csv(path, infer_schema=False)
+        reader = reader_of(format_of(path) or CSV)
+        return reader.scan_files([path], ",", None).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise DataError.unreadable(str(path), str(error).split("\n", maxsplit=1)[0]) from error
 

@@ -13,6 +13,7 @@ from fairaudit.engine import kernel
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
+from fairaudit.input_formats import CSV
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 
@@ -80,6 +81,6 @@ def _count_searches(
     counted = {
         source.file.path: native_csv.count(source, plan, progress)
         for source in (checked.source for checked in ready)
-        if source.layout is None
+        if source.form == CSV
     }
     return {name: [counts] for name, counts in counted.items() if counts is not None}

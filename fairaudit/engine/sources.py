@@ -20,11 +20,12 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 from fairaudit import memory
 from fairaudit.counts import CountedFile
 from fairaudit.engine.files import name_file
-from fairaudit.engine.formats import InputFormat, Reader, format_of, list_formats
 from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.readers import Reader, reader_of
 from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field
-from fairaudit.inputs import find_compression, is_spooled, refuse_special
+from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
+from fairaudit.inputs import is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT, Progress
@@ -71,7 +72,7 @@ class SourceFile(Frozen):
     def reader(self) -> Reader:
         """The module that reads it."""
         assert self.form is not None
-        return self.form.reader()
+        return reader_of(self.form)
 
     @property
     def unpacked_size(self) -> int | None:
@@ -208,7 +209,7 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
 def _is_mapped(path: Path) -> bool:
     """Whether a file takes address space of its size while it is read."""
     form = format_of(path)
-    return form is not None and form.is_text
+    return form is not None and form.is_mapped
 
 
 def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairaudit import inputs
 from fairaudit.errors import SpecError, UsageError
+from fairaudit.input_formats import is_surely_data
 from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (
@@ -58,9 +59,6 @@ from fairaudit.spec.text import Text
 _BETWEEN = re.compile(r"""[\s"'\[\]{},:]+""")
 """What stands between texts in YAML."""
 
-_OF_DATA = frozenset({".csv", ".tsv", ".parquet", ".pq", *inputs.COMPRESSIONS})
-"""Suffixes that no spec has."""
-
 
 def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     """The spec in a YAML file, `-` that of stdin; raises `SpecError` with located faults.
@@ -68,7 +66,7 @@ def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     Each of the `settings`, such as `metrics[0].fail.below=0.75`, stands over what the file says.
     Raises `UsageError` where the file cannot be read, or is one of data by its name.
     """
-    if Path(path).suffix.lower() in _OF_DATA:
+    if is_surely_data(Path(path)):
         hint = f"`fairaudit init {path}` writes a spec for it, which `fairaudit run` takes"
         raise UsageError(f"{path} is a file of data, and no spec", hint)
     try:

@@ -231,7 +231,7 @@ class AuditSpec(Strict):
     Examples: `nyc-ll144`, `four-fifths`.
     """
     data: Texts | None = None
-    """Files, globs or folders of CSV or Parquet, relative to the spec; `${env.NAME}` stands for a
+    """Data files, globs or folders of them, relative to the spec; `${env.NAME}` stands for a
     variable.
 
     Examples: `loans.csv`, `[jan.csv, feb.csv]`.
