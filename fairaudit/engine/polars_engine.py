@@ -1,6 +1,6 @@
 """The engine on Polars and Arrow (entry point): shared passes, counts, quantiles, error locations.
 
-Which route that is, `routes` decides.
+Which route counts a file, `routes.py` decides.
 """
 
 from __future__ import annotations

@@ -295,7 +295,7 @@ class Copies(contextlib.ExitStack):
         path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
         if path.exists():
             return nameless, path
-        number, name = tempfile.mkstemp(prefix="fairaudit-", suffix=".csv")
+        number, name = tempfile.mkstemp(prefix="fairaudit-")
         named = os.fdopen(number, "wb")
         self.callback(Path(name).unlink, missing_ok=True)
         self.callback(_close, named)

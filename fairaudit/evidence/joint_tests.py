@@ -51,7 +51,7 @@ _FOR_ALL, _FOR_PAIRS = 0.9, 0.1
 """What part of α the joint test has, and what part the pairs."""
 
 LARGE_GROUP = 10
-"""A group of so many people knows its own variance well enough for Welch's F."""
+"""A group of so many people knows its own mean and variance well enough, as Welch's F asks."""
 
 
 def compare_classes(

@@ -19,6 +19,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.result import CheckPreview, DryRun, LevelPreview
+from fairaudit.stats.power import POWER_IN_WORDS
 
 _MOST_LEVELS = 12
 _MOST_SOURCES = 4
@@ -144,7 +145,7 @@ def _checks(checks: Sequence[CheckPreview]) -> Iterator[Block]:
         yield Table("What is judged", ("check", "limit"), rows, (False, False))
         return
     yield Table(
-        "What a test finds in four of five such samples, of the smallest group",
+        f"What a test finds in {POWER_IN_WORDS} such samples, of the smallest group",
         ("", "check", "limit", "smallest gap", "of"),
         [[*_check(check)] for check in checks],
         (False, False, False, True, False),

@@ -234,7 +234,7 @@ class AuditSpec(Strict):
     """Data files, globs or folders of them, relative to the spec; `${env.NAME}` stands for a
     variable.
 
-    Examples: `loans.csv`, `[jan.csv, feb.csv]`.
+    Examples: `loans.csv`, `[jan.parquet, feb.parquet]`.
     """
     columns: Columns
     """What each column of the data is to the audit.

@@ -29,6 +29,11 @@ class Status(StrEnum):
     INCONCLUSIVE = "inconclusive"
     FAIL = "fail"
 
+    @property
+    def in_doubt(self) -> Status:
+        """The status by a limit crossed in doubt: one that fails warns, one that warns passes."""
+        return Status.WARN if self is Status.FAIL else Status.PASS
+
 
 class OnUndefined(StrEnum):
     """What a value that does not exist does to its check."""

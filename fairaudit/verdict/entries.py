@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.evidence.joint_tests import LARGE_GROUP
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import (
     NO_GROUP,
@@ -269,9 +270,6 @@ def _find_people(evaluation: Evaluation) -> Ints:
     return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
 
 
-_LARGE = 10
-"""Means of fewer people are known too badly."""
-
 _INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
 
 
@@ -289,7 +287,9 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
-    large = replace(terms, minimum=Minimum(max(terms.minimum.size or 0, _LARGE), LEAST_EXPECTED))
+    large = replace(
+        terms, minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED)
+    )
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)
         among_large = evaluate_against(evaluation.metric, first, large, second)
@@ -307,7 +307,7 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
         beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
-                f"{value:.4f}, beyond the limit, among the groups of {_LARGE} people and more "
+                f"{value:.4f}, beyond the limit, among the groups of {LARGE_GROUP} people and more "
                 f"where {LEAST_EXPECTED} of every outcome are expected: smaller groups hide it"
             )
             left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))

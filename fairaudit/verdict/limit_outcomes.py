@@ -74,36 +74,32 @@ def _apply_in_doubt(
     beyond: Sequence[tuple[Entry, Backing]],
     evidence: Evidence,
 ) -> LimitOutcome:
-    """What a limit makes of values none of which is proven to lie beyond it.
-
-    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
-    """
-    lesser_status = Status.WARN if status is Status.FAIL else Status.PASS
+    """What a limit makes of values none of which is proven to lie beyond it."""
     if beyond:
         untested = [entry for entry, kind in beyond if kind is Backing.UNTESTED]
         only = [entry for entry, kind in beyond if kind is Backing.ONLY_TOGETHER]
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
-        listed = beyond if lesser_status is Status.WARN else []
+        listed = beyond if status.in_doubt is Status.WARN else []
         breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
         return LimitOutcome(
-            lesser_status, limit, breaches, deciding, [*untested, *only], backing, backings
+            status.in_doubt, limit, breaches, deciding, [*untested, *only], backing, backings
         )
     if limit.conclusive:
         unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
         if unbounded:
-            return LimitOutcome(lesser_status, limit, (), unbounded, unbounded, Backing.UNTESTED)
+            return LimitOutcome(status.in_doubt, limit, (), unbounded, unbounded, Backing.UNTESTED)
         unproven = [entry for entry in entries if not _lies_within(entry, limit, evidence)]
         if unproven:
-            return LimitOutcome(lesser_status, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
+            return LimitOutcome(status.in_doubt, limit, (), unproven, (), Backing.NOT_CONCLUSIVE)
     significant = [
         entry
         for entry in entries
         if limit.significant and evidence.is_significant(entry.z, entry.w)
     ]
     if significant:
-        return LimitOutcome(lesser_status, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
+        return LimitOutcome(status.in_doubt, limit, (), significant, (), Backing.SIGNIFICANT_WITHIN)
     return LimitOutcome(backing=Backing.SUPPORTED if limit.asks and entries else Backing.UNASKED)
 
 

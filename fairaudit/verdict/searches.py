@@ -65,13 +65,10 @@ def judge_subgroups(
 
 
 def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
-    """The status of a limit that is crossed, and what the evidence says.
-
-    A limit that fails warns where it is in doubt. One that warns says so, and lets pass.
-    """
+    """The status of a limit that is crossed, and what the evidence says."""
     if is_proven:
         return status, Backing.SUPPORTED if asks else Backing.UNASKED
-    return Status.WARN if status is Status.FAIL else Status.PASS, Backing.NOT_SIGNIFICANT
+    return status.in_doubt, Backing.NOT_SIGNIFICANT
 
 
 def _apply_limits(
