@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
 from fairaudit import spec as spec_files
-from fairaudit.baseline import NO_TOLERANCE
 from fairaudit.engine import (
     DEFAULT,
     Database,
@@ -21,24 +20,18 @@ from fairaudit.engine import (
     name_files,
 )
 from fairaudit.errors import FairauditError, UsageError
-from fairaudit.pipeline import audit, audit_together, count_each, judge_file
+from fairaudit.pipeline import answer_specs, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.progress import SILENT, Phase, Progress
-from fairaudit.question import Question
-from fairaudit.result import Answer, AuditResult, FailOn
+from fairaudit.question import NO_OPTIONS, Question, RunOptions
+from fairaudit.result import Answer, AuditResult
 
 
-def answer(  # noqa: PLR0913  # the options of a command
+def answer(
     specs: Sequence[Path],
     data: str | None,
+    options: RunOptions = NO_OPTIONS,
     *,
-    fail_on: FailOn | str = FailOn.FAIL,
-    only: Iterable[str] = (),
-    baseline: str | None = None,
-    tolerance: str | None = None,
-    draws: str | None = None,
-    settings: Sequence[str] = (),
-    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
     workers: Workers = THIS_PROCESS,
@@ -48,57 +41,35 @@ def answer(  # noqa: PLR0913  # the options of a command
     An answer that is an error stops no other. Several files are judged by the `workers`; where
     another engine counted them, in this process. Raises `UsageError` for what can mean nothing.
     """
-    chosen = tuple(only)
-    if len(specs) > 1 and chosen:
+    if len(specs) > 1 and options.only:
         raise UsageError("--only names checks of one spec", "give one spec with it")
     has_several_files = data is not None and _names_several(data)
-    for option, path in (("--baseline", baseline), ("--draws", draws)):
+    for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
         if path is not None and (len(specs) > 1 or has_several_files):
             raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
     if data is not None and has_several_files:
         judge = partial(
-            _answer_each, data=data, fail_on=FailOn(fail_on), only=chosen, settings=tuple(settings),
-            progress=progress, engine=engine, workers=workers, timeout=timeout,
+            _answer_each, data=data, options=options, progress=progress, engine=engine,
+            workers=workers,
         )  # fmt: skip
         return list(chain.from_iterable(map(judge, specs)))
-    if len(specs) == 1:
-        ask = partial(
-            audit, specs[0], data, fail_on=fail_on, only=chosen, baseline=baseline,
-            tolerance=NO_TOLERANCE if tolerance is None else tolerance, draws=draws,
-            settings=settings, timeout=timeout, progress=progress, engine=engine,
-        )  # fmt: skip
-        return [Answer(str(specs[0]), name_data(data), _catch_error(ask))]
-    outcomes = audit_together(
-        specs, data, fail_on=fail_on, settings=settings, timeout=timeout, progress=progress,
-        engine=engine,
-    )  # fmt: skip
+    outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
     return [Answer(str(spec), named, found) for spec, found in zip(specs, outcomes, strict=True)]
-
-
-def _catch_error(ask: Callable[[], AuditResult]) -> AuditResult | FairauditError:
-    """The result, or the error in its place."""
-    try:
-        return ask()
-    except FairauditError as error:
-        return error
 
 
 def _answer_each(
     spec: Path,
     data: str,
-    fail_on: FailOn,
-    only: tuple[str, ...],
-    settings: tuple[str, ...],
+    options: RunOptions,
     progress: Progress,
     engine: Engine,
     workers: Workers,
-    timeout: float | None,
 ) -> list[Answer]:
     """An answer for each file of the data; one alone where the spec itself is at fault."""
     progress.enter(Phase.SPEC)
     try:
-        question = Question.read(spec, fail_on, only, settings=settings, timeout=timeout)
+        question = Question.read(spec, options)
         question.find_data(data)  # what may not be read so is refused here
         counts = count_each(question, data, progress=progress, engine=engine)
     except FairauditError as error:
@@ -107,7 +78,7 @@ def _answer_each(
     if engine is not DEFAULT:
         workers = THIS_PROCESS
     elif workers.jobs > 1:
-        judge = partial(_judge_elsewhere, spec, question.spec.sha256, fail_on, only, settings)
+        judge = partial(_judge_elsewhere, spec, question.spec.sha256, options)
     progress.enter(Phase.JUDGE)
     progress.start("judging files", len(counts), "audits")
     answers = []
@@ -126,13 +97,11 @@ def _judge(
 def _judge_elsewhere(
     spec: Path,
     sha256: str,
-    fail_on: FailOn,
-    only: tuple[str, ...],
-    settings: tuple[str, ...],
+    options: RunOptions,
     counted: tuple[str, Outcome | None],
 ) -> AuditResult | FairauditError:
     """The answer of a file in another process, where the spec is read again, once."""
-    question = _read_once(spec, fail_on, only, settings=settings)
+    question = _read_once(spec, options)
     if question.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
     return _judge(question, DEFAULT, counted)

@@ -23,7 +23,7 @@ from fairaudit.metrics import Eligibility
 from fairaudit.notice import Notice
 from fairaudit.pipeline import Recoded, catch_errors, conclude, count, locate_in
 from fairaudit.progress import SILENT, Progress
-from fairaudit.question import Question
+from fairaudit.question import Question, RunOptions
 from fairaudit.raw_keys import RawKey
 from fairaudit.recode import build_axes
 from fairaudit.recode.axes import DROP, Axis, Problems
@@ -48,12 +48,10 @@ RARE = 30
 
 def preview(
     spec: Path,
-    data: str | None = None,
+    data: str | None,
+    options: RunOptions,
     *,
-    draws: str | None = None,
-    settings: Iterable[str] = (),
     reads_data: bool = True,
-    timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> DryRun | FairauditError:
@@ -62,9 +60,7 @@ def preview(
     An error is that of the run.
     """
     try:
-        question = Question.read(
-            spec, draws=draws, settings=settings, reads_draws=reads_data, timeout=timeout
-        )
+        question = Question.read(spec, options, reads_draws=reads_data)
     except FairauditError as error:
         return error
     if not reads_data:

@@ -36,7 +36,7 @@ from fairaudit.plan import Plan
 from fairaudit.plan_builder import plan
 from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.quantile_rounds import CutsRound, Span, list_quantiles
-from fairaudit.question import DataLike, Question, SpecLike, get_or_raise
+from fairaudit.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn
 from fairaudit.spec import (
@@ -78,11 +78,8 @@ def audit(  # noqa: PLR0913  # the options of the command
     `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises the errors
     of `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
-    progress.enter(Phase.SPEC)
-    question = Question.read(
-        spec, fail_on, only, baseline, tolerance, draws, settings=settings, timeout=timeout
-    )
-    (outcome,) = _answer_all([question], data, progress, engine)
+    options = RunOptions(fail_on, only, baseline, tolerance, draws, settings, timeout)
+    (outcome,) = answer_specs([spec], data, options, progress, engine)
     return get_or_raise(outcome)
 
 
@@ -100,15 +97,26 @@ def audit_together(
 
     A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
     """
-    settings = tuple(settings)
     check_type(specs, Iterable, "the specs are a list")
     if isinstance(specs, str | Path | Mapping):
         specs = [specs]
+    options = RunOptions(fail_on, settings=tuple(settings), timeout=timeout)
+    return answer_specs(specs, data, options, progress, engine)
+
+
+def answer_specs(
+    specs: Iterable[SpecLike],
+    data: DataLike,
+    options: RunOptions,
+    progress: Progress,
+    engine: Engine,
+) -> list[_ResultOrError]:
+    """The result of each spec, or its error, by the options of one run."""
     progress.enter(Phase.SPEC)
     questions: list[Question | FairauditError] = []
     for spec in specs:
         try:
-            questions.append(Question.read(spec, fail_on, settings=settings, timeout=timeout))
+            questions.append(Question.read(spec, options))
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]
@@ -132,7 +140,7 @@ def audit_each(
     cannot be audited has its error, and stops no other.
     """
     progress.enter(Phase.SPEC)
-    question = Question.read(spec, fail_on, only, settings=settings)
+    question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
     example = 'such as {"may": frame, "june": frame}'
     check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:

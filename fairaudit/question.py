@@ -1,4 +1,4 @@
-"""`Question`: a spec with the options of a run: baseline, `fail_on`, draws, timeout; its plan."""
+"""`RunOptions`: what a run is asked beside its spec and data; `Question`: a spec with them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,21 @@ Value = TypeVar("Value")
 _LONGEST = 1_000_000
 
 
+class RunOptions(Frozen):
+    """The options of a run, as `audit` and the command take them; `Question.read` checks them."""
+
+    fail_on: FailOn | str = FailOn.FAIL
+    only: str | Iterable[str] | None = None
+    baseline: BaselineSource | None = None
+    tolerance: Decimal | float | str = NO_TOLERANCE
+    draws: str | Path | None = None
+    settings: Iterable[str] = ()
+    timeout: float | None = None
+
+
+NO_OPTIONS = RunOptions()
+
+
 class Question(Frozen):
     """A spec that was read: the checks to judge, and what a pass must count for it.
 
@@ -66,38 +81,30 @@ class Question(Frozen):
 
     @classmethod
     def read(
-        cls,
-        source: SpecLike,
-        fail_on: FailOn | str = FailOn.FAIL,
-        only: str | Iterable[str] | None = None,
-        baseline: BaselineSource | None = None,
-        tolerance: Decimal | float | str = NO_TOLERANCE,
-        draws: str | Path | None = None,
-        *,
-        settings: Iterable[str] = (),
-        reads_draws: bool = True,
-        timeout: float | None = None,
+        cls, source: SpecLike, options: RunOptions = NO_OPTIONS, *, reads_draws: bool = True
     ) -> Question:
         """The question that a spec and the options of a run ask; raises what is wrong with them.
 
         Whoever does not conclude needs no draws.
         """
         created = provenance.time_of_run()  # NumPy itself trips over a date that is none
-        spec = _load(source, settings)
-        spec = spec if draws is None else replace(spec, draws=str(draws))
+        spec = _load(source, options.settings)
+        if options.draws is not None:
+            spec = replace(spec, draws=str(options.draws))
         _refuse_missing_draws(spec)
         if spec.subgroups is not None and spec.suppress_below is not None:
             # Of a spec that was read this is a fault; here is one that was changed since.
             what = "subgroups and suppression do not go together"
             raise UsageError(what, "leave out `subgroups` or `suppress_below`")
-        if fail_on not in [*FailOn]:
-            raise UsageError(f"fail_on is fail, warn or never, not {fail_on!r}")
-        check_type(only, Iterable | None, "only is an id or a list of ids")
-        checks = _choose(spec.checks, (only,) if isinstance(only, str) else tuple(only or ()))
+        if options.fail_on not in [*FailOn]:
+            raise UsageError(f"fail_on is fail, warn or never, not {options.fail_on!r}")
+        checks = _choose(spec.checks, options.only)
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
-        earlier = None if baseline is None else baselines.load(baseline, tolerance, created)
-        if earlier is not None:
+        earlier = None
+        if options.baseline is not None:
+            earlier = baselines.load(options.baseline, options.tolerance, created)
             baselines.refuse_other(earlier, spec, definitions)
+        timeout = options.timeout
         if timeout is not None and not 0 < timeout <= _LONGEST:
             what = f"a time limit is a number of seconds up to {_LONGEST:,}, not {timeout:g}"
             raise UsageError(what, "--timeout 600")
@@ -106,7 +113,7 @@ class Question(Frozen):
             spec,
             plan(spec),
             checks,
-            FailOn(fail_on),
+            FailOn(options.fail_on),
             definitions,
             quantiles,
             earlier,
@@ -189,11 +196,13 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
     return specs.load(Path(spec), settings)
 
 
-def _choose(checks: tuple[AnyCheck, ...], only: tuple[str, ...]) -> tuple[AnyCheck, ...]:
+def _choose(checks: tuple[AnyCheck, ...], only: str | Iterable[str] | None) -> tuple[AnyCheck, ...]:
     """The checks that are named; a name that none has is an error, never an empty pass."""
+    check_type(only, Iterable | None, "only is an id or a list of ids")
+    names = (only,) if isinstance(only, str) else tuple(only or ())
     known = [check.id for check in checks]
-    chosen = {match for name in only for match in match_ids(str(name), known)}
-    return tuple(check for check in checks if not only or check.id in chosen)
+    chosen = {match for name in names for match in match_ids(str(name), known)}
+    return tuple(check for check in checks if not names or check.id in chosen)
 
 
 def _asks_for_draws(spec: Spec) -> bool:

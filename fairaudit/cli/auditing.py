@@ -154,7 +154,9 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
     from fairaudit import batch
+    from fairaudit.baseline import NO_TOLERANCE
     from fairaudit.progress import Phase
+    from fairaudit.question import RunOptions
 
     request: Request = context.obj
     with contextlib.ExitStack() as stack:
@@ -163,13 +165,13 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         paths = check_outputs(format_name, output or [])
         specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
         workers = stack.enter_context(_start_workers(jobs, specs, data))
-        with silenced(debug=debug), show_progress(quiet=quiet, color=color) as progress:
-            answers = batch.answer(
-                specs, data, only=only or (), baseline=baseline, tolerance=tolerance, draws=draws,
-                settings=settings or (), timeout=timeout,
-                fail_on=_FailOn.NEVER if exit_zero else fail_on,
-                progress=progress if watch is None else watch.pass_on(progress), workers=workers,
-            )  # fmt: skip
+        options = RunOptions(
+            _FailOn.NEVER if exit_zero else fail_on, tuple(only or ()), baseline,
+            NO_TOLERANCE if tolerance is None else tolerance, draws, tuple(settings or ()), timeout,
+        )  # fmt: skip
+        with silenced(debug=debug), show_progress(quiet=quiet, color=color) as bar:
+            progress = bar if watch is None else watch.pass_on(bar)
+            answers = batch.answer(specs, data, options, progress=progress, workers=workers)
         _raise_lone_error(answers)
         seconds = time.monotonic() - started
         if watch is not None:

@@ -62,6 +62,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
     """
     from fairaudit import batch, dry_run
+    from fairaudit.question import RunOptions
 
     request: Request = context.obj
     check_page_outputs(format_name, [], "a dry run")
@@ -71,6 +72,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     listed = _list_audits(specs, data, form, no_data=no_data)
     if explain_plan and no_data:
         raise UsageError("--explain-plan asks the data, and --no-data forbids it", "leave one out")
+    options = RunOptions(draws=draws, settings=settings or (), timeout=timeout)
     codes = []
     for path, file in listed:
         started = time.monotonic()
@@ -80,13 +82,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
             show_progress(quiet=0, color=color) as progress,
         ):
             found = dry_run.preview(
-                Path(path),
-                file,
-                draws=draws,
-                settings=settings or (),
-                reads_data=not no_data,
-                timeout=timeout,
-                progress=progress,
+                Path(path), file, options, reads_data=not no_data, progress=progress
             )
         if isinstance(found, FairauditError) and len(listed) == 1:
             raise found

@@ -65,12 +65,13 @@ def count(
     from fairaudit import batch, counts_file, pipeline, quantile_rounds_file
     from fairaudit.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.engine import Files, find_files
-    from fairaudit.question import Question
+    from fairaudit.question import Question, RunOptions
 
     request: Request = context.obj
     read = [cuts] if cuts else []
     request.outputs = _clear(output, lambda: [*batch.list_inputs([spec], data), *read])
-    question = Question.read(spec, settings=settings or (), reads_draws=False, timeout=timeout)
+    options = RunOptions(settings=settings or (), timeout=timeout)
+    question = Question.read(spec, options, reads_draws=False)
     source = question.find_data(data)
     if isinstance(source, Files) and source.are_counts:
         raise UsageError("the data are counts already", "fairaudit merge PART.counts -o all.counts")

@@ -26,10 +26,9 @@ from fairaudit.cli import files, output, streams
 from fairaudit.engine import csv_text, frames, kernel, merging, row_profiles, rows
 from fairaudit.engine import filter as filters
 from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
-from fairaudit.question import Question
+from fairaudit.question import NO_OPTIONS, Question
 from fairaudit.recode import groups
 from fairaudit.report import format_of
-from fairaudit.result import FailOn
 from fairaudit.spec import Text
 
 COLUMNS = {"protected": ["sex"], "decision": {"column": "d", "positive": 1}}
@@ -244,7 +243,7 @@ def test_a_spec_that_changes_while_processes_judge(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("columns: {protected: [sex], decision: d}\nmetrics: [selection_rate]\n")
     sha256 = hashlib.sha256(b"as it was").hexdigest()
-    error = batch._judge_elsewhere(spec, sha256, FailOn.FAIL, (), (), ("data.csv", None))
+    error = batch._judge_elsewhere(spec, sha256, NO_OPTIONS, ("data.csv", None))
     assert str(error) == f"{spec} was changed during the run\n  hint: run again"
 
 
