@@ -13,8 +13,9 @@ from fairaudit import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.errors import UsageError
 from fairaudit.estimate import State
-from fairaudit.frozen import Frozen
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
@@ -58,7 +59,9 @@ class _Published(Frozen):
     @property
     def header(self) -> tuple[str, ...]:
         """The columns behind those of the group; selected are the people whom a rate counts."""
-        counted = metric_titles.participle(self.metric, self.of) or "numerator"
+        is_rest = self.metric == NOT_SELECTED_RATE.id and self.of != "label"
+        word = "not selected" if is_rest else metric_titles.participle(self.metric, self.of)
+        counted = word or "numerator"
         return "n", counted, self.rate, self.ratio
 
 
@@ -103,7 +106,7 @@ def render_csv(result: AuditResult) -> str:
 
 
 def _tables_of(result: AuditResult) -> list[_Published]:
-    """A table for each rate and grouping of which there is a ratio, or where all is hidden."""
+    """A table for each rate and grouping of which there is a ratio, or where a number is hidden."""
     titles: dict[tuple[str, str], str] = {}
     ratios: dict[tuple[str, str, Grouping], dict[Group, ComparisonRow]] = {}
     for row in result.comparisons:
@@ -113,25 +116,41 @@ def _tables_of(result: AuditResult) -> list[_Published]:
             titles.setdefault((rate, row.of), row.title.lower())
             ratios.setdefault((rate, row.of, row.by), {}).setdefault(row.group, row)
     tables = []
-    for (metric, of, by), run in groupby(
-        (row for row in result.rates if row.group and not row.stratum and not row.averaged),
-        lambda row: (row.metric, row.of, row.by),
-    ):
+    whole = (row for row in result.rates if row.group and not row.stratum and not row.averaged)
+    of_ratio = (
+        _count_the_rest(row)
+        if row.metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, row.of) in titles
+        else row
+        for row in whole
+    )
+    for (metric, of, by), run in groupby(of_ratio, lambda row: (row.metric, row.of, row.by)):
         rates = [*run]
         compared = ratios.get((metric, of, by), {})
-        is_hidden = all(rate.estimate.suppressed for rate in rates)
+        is_hidden = any(rate.estimate.suppressed for rate in rates)
         if _is_share(metric) and (metric, of) in titles and (compared or is_hidden):
             rows = tuple(_row(rate, compared) for rate in rates)
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
         what = "the result has no ratio to the group with the highest rate"
-        raise UsageError(what, "ask for one: `impact_ratio` (or `profile: nyc-ll144`)")
+        hint = "ask for one: `impact_ratio` (or `profile: nyc-ll144`)"
+        if any(row.estimate.suppressed for row in result.rates):
+            hint += "; where the spec does, all of them are suppressed"
+        raise UsageError(what, hint)
     return tables
+
+
+def _count_the_rest(rate: RateRow) -> RateRow:
+    """The rate of not being selected: where the positive is a burden, the ratio is of that."""
+    estimate = rate.estimate
+    if estimate.numerator is not None and estimate.denominator is not None:
+        rest = estimate.denominator - estimate.numerator
+        estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
+    return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
 
 
 def _is_share(metric: str) -> bool:
     """Whether a rate says how many of its people are counted."""
-    record = find_metric(metric)
+    record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
     return isinstance(record, GroupMetric) and record.is_proportion
 
 
@@ -154,6 +173,8 @@ def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:
     """The ratio; of the group that others are compared with 1, of one that is not compared why."""
     if rate.standing is not Eligibility.ELIGIBLE:
         return _STANDINGS[rate.standing]
+    if not ratios:  # that of one group would tell of another
+        return numbers.SUPPRESSED
     if rate.group in ratios:
         return numbers.value_of(ratios[rate.group].estimate, 3)
     is_highest = any(row.second == rate.group for row in ratios.values())

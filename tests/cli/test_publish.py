@@ -110,6 +110,52 @@ def test_what_is_suppressed_is_not_published(tmp_path: Path) -> None:
     assert not any(cell == "3" for row in rows.values() for cell in row)
 
 
+def test_a_grouping_whose_ratios_are_hidden_is_published_with_its_rates(tmp_path: Path) -> None:
+    """One group has few people: whether its rate is the highest is hidden, and so is any ratio."""
+    rows = [f"{'fm'[i % 2]},{part},{int(i < hired)}" for part, n, hired in PARTS for i in range(n)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,part,hired", *rows]))
+    columns = {"protected": ["sex", "part"], "decision": {"column": "hired", "positive": 1}}
+    both = {"metric": "impact_ratio", "by": ["sex", "part"]}
+    spec = {"data": "people.csv", "columns": columns, "metrics": [both], "suppress_below": 10}
+    result = tmp_path / "r.json"
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    run("run", tmp_path / "spec.yaml", "-qq", "-o", result)
+    lines = run("publish", result, "--format", "csv").stdout.splitlines()
+    published = {row[0] or row[1]: row[2:] for row in csv.reader(lines[1:])}
+    assert published.keys() == {"f", "m", *(part for part, *_ in PARTS)}
+    assert published["b"] == ["suppressed"] * 4
+    assert published["d"] == ["60", "20", "33.3 %", "suppressed"]
+    assert {published[part][3] for part, *_ in PARTS} == {"suppressed"}
+    assert "1.000" in {published["f"][3], published["m"][3]}
+    spec["metrics"] = [{**both, "by": "part"}]
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    run("run", tmp_path / "spec.yaml", "-qq", "-o", result)
+    assert "all of them are suppressed" in run("publish", result).stderr
+
+
+PARTS = (("a", 40, 10), ("b", 4, 3), ("c", 50, 25), ("d", 60, 20))
+"""Part, people, hired."""
+
+
+def test_of_a_burden_the_rate_and_the_ratio_are_of_who_is_spared(tmp_path: Path) -> None:
+    rows = [f"{sex},{int(i < flagged)}" for sex, n, flagged in BURDEN for i in range(n)]
+    (tmp_path / "people.csv").write_text("\n".join(["sex,flagged", *rows]))
+    decision = {"column": "flagged", "positive": 1, "favourable": False}
+    columns = {"protected": ["sex"], "decision": decision}
+    spec = {"data": "people.csv", "columns": columns, "metrics": ["impact_ratio"]}
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    run("run", tmp_path / "spec.yaml", "-qq", "-o", tmp_path / "r.json")
+    lines = run("publish", tmp_path / "r.json", "--format", "csv").stdout.splitlines()
+    header, *published = csv.reader(lines)
+    assert header[1:] == ["n", "not selected", "rate of not being selected", "impact ratio"]
+    # 10 of 40 women and 30 of 60 men are spared: half as large a share.
+    assert published == [["f", "40", "10", "25.0 %", "0.500"], ["m", "60", "30", "50.0 %", "1.000"]]
+
+
+BURDEN = (("f", 40, 30), ("m", 60, 30))
+"""Sex, people, flagged."""
+
+
 def table_of(text: str) -> dict[tuple[str, str], list[str]]:
     _, *rows = csv.reader(text.removeprefix("\ufeff").splitlines())
     return {(row[0], row[1]): row[2:] for row in rows}
