@@ -11,7 +11,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.verdict import Finding, Limit
+from fairaudit.verdict import AnyCheck, Finding, Limit
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
@@ -83,8 +83,20 @@ def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
         check = finding.check
         parts = {part.metric for part in checks.deciding_parts(finding)}
         is_same = (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum)
-        if is_same and parts == {rate.metric}:
+        if is_same and parts == {rate.metric} and _is_of_strata(check, rate, result):
             yield f"{finding.status.upper()} {check.metric_id}: {headlines.headline(finding)}"
+
+
+def _is_of_strata(check: AnyCheck, rate: RateRow, result: AuditResult) -> bool:
+    """Whether a check is of rates averaged as this one is; of rates without a table, of the plain.
+
+    Whatever is judged in a stratum of its own is of no average.
+    """
+    if rate.stratum or check.given == rate.averaged:
+        return True
+    place = (rate.metric, rate.of, rate.by, check.given)
+    tables = ((row.metric, row.of, row.by, row.averaged) for row in result.rates)
+    return not rate.averaged and place not in tables
 
 
 def _name(row: ComparisonRow) -> tuple[str, ...]:
