@@ -35,6 +35,9 @@ MOST_TERMS = 2**17
 _FIRST_BYTES = 2**12
 """The header of a dictionary is short, and so are most dictionaries."""
 
+_NO_NULLS = 2**32 - 1
+"""What the kernel takes for the term of a null where there is none."""
+
 _BY_DICTIONARY = frozenset({2, 8})
 """The encodings of values by their place in a dictionary."""
 
@@ -83,7 +86,8 @@ class KeyLevels(Frozen):
 
     `number` is that of the column in each row group. `dictionaries` are the places of the entries
     of the dictionary of each row group, `plain` those of the integers from `base` on, or of the
-    intervals between `edges`, and of NaN. A null has the place `null`.
+    intervals between `edges`, and of NaN. A null has the place `null`, or none, where the file says
+    that there are no nulls.
     """
 
     number: int
@@ -91,7 +95,7 @@ class KeyLevels(Frozen):
     dictionaries: Sequence[Ints]
     plain_kind: int
     plain: Ints
-    null: int = 0
+    null: int | None = 0
     base: int = 0
     edges: Floats | None = None
 
@@ -102,7 +106,8 @@ class KeyLevels(Frozen):
             for places in (self.dictionaries[group], self.plain)
         )
         edges = None if self.edges is None else self.edges.tobytes()
-        return by_dictionary, self.null * stride, self.plain_kind, self.base, plain, edges
+        null = _NO_NULLS if self.null is None else self.null * stride
+        return by_dictionary, null, self.plain_kind, self.base, plain, edges
 
 
 class Numbers(Frozen):
@@ -126,11 +131,14 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    levels: dict[Level, int] = {None: 0} if chunks[0].leaf.is_optional else {}
+    # The kernel does not serve a null of whom nobody speaks.
+    has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
+    levels: dict[Level, int] = {None: 0} if has_nulls else {}
+    null = 0 if has_nulls else None
     if plain_kind == BITS:
         truths = _places(("false", "true"), levels)
         nothing = np.zeros(0, np.int64)
-        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths)
+        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
     known: dict[bytes, Ints] = {}
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
@@ -139,7 +147,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
         dictionaries.append(known[content])
     base, integers = _plain_integers(chunks, plain_kind)
     plain = _places(integers, levels)
-    return KeyLevels(number, levels, dictionaries, plain_kind, plain, base=base)
+    return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
 
 
 def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:

@@ -9,23 +9,24 @@ scores, searches and any other file are left to the other routes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.engine.native_cells import Cells, CellTable, side_tables
+from fairaudit.engine.native_cells import Cells, CellTable, Words, side_tables
 from fairaudit.engine.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
 from fairaudit.engine.native_pages import (
     MOST_BYTES,
+    Buffer,
     DamagedPage,
-    Page,
     opened,
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.parquet import Header, RowGroup
+from fairaudit.engine.parquet import RowGroup
 from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
 from fairaudit.errors import DataError
@@ -35,9 +36,11 @@ from fairaudit.progress import Progress
 
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
-_ROWS_OF_JOB = 2**21
 _MOST_ROWS = 2**24
 """More rows in one row group would take too much memory at once, and too long to interrupt."""
+
+_MOST_ADDED = 2**26
+"""After so many rows those of a thread are added up: with a row group more they fit their bits."""
 
 
 class _File(NamedTuple):
@@ -65,10 +68,10 @@ class _File(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """Row groups of a file that one thread counts."""
+    """A row group of a file."""
 
     file: _File
-    groups: Sequence[int]
+    group: int
 
 
 def count(
@@ -85,7 +88,7 @@ def count(
             continue
         except (DamagedPage, OSError, UnicodeDecodeError) as error:
             raise DataError.unreadable(name, "damaged, truncated or gone") from error
-    jobs = [job for file in served for job in _jobs(file)]
+    jobs = [_Job(file, group) for file in served for group in range(len(file.groups))]
     if not jobs:
         return {}
     work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
@@ -133,18 +136,6 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     return _File(source, name, groups, keys, measure, cells, tables)
 
 
-def _jobs(file: _File) -> Iterator[_Job]:
-    """Row groups of some million rows at a time: less, and adding up tables would take longer."""
-    groups: list[int] = []
-    rows = 0
-    for number, group in enumerate(file.groups):
-        groups.append(number)
-        rows += group.rows
-        if rows >= _ROWS_OF_JOB or number == len(file.groups) - 1:
-            yield _Job(file, groups)
-            groups, rows = [], 0
-
-
 class _Work(SharedWork[_Job]):
     """Jobs that several threads share."""
 
@@ -157,55 +148,62 @@ class _Work(SharedWork[_Job]):
 
     def run_thread(self) -> None:
         """Does one job after the other."""
-        while (job := self.next_job()) is not None:
+        for file, jobs in itertools.groupby(iter(self.next_job, None), lambda job: job.file):
             try:
-                self._count(job)
+                self._count(file, jobs)
             except NotServed:
-                self.refused.add(job.file.name)
+                self.refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not count what nobody will see.
                 self.stopped = True
                 why = "damaged, truncated or gone"
-                raise DataError.unreadable(job.file.name, why) from error
+                raise DataError.unreadable(file.name, why) from error
 
-    def _count(self, job: _Job) -> None:
-        """Counts row groups in tables of their own, and adds them to those of the file."""
-        file = job.file
-        own = [cells.table.another() for cells in (file.cells, *file.tables)]
+    def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
+        """Counts row groups of a file in tables of this thread, which are added to the file's."""
+        tables = [cells.table for cells in (file.cells, *file.tables)]
+        rows, own = 0, [table.empty_words() for table in tables]
         with opened(file.source.path) as descriptor:
-            for number in job.groups:
-                if self.stopped or file.name in self.refused:
+            for job in jobs:
+                if file.name in self.refused:
                     return
-                self._count_group(file, number, descriptor, own)
-                self.progress.advance(file.groups[number].rows, "rows")
-        with self.lock:
-            for cells, table in zip((file.cells, *file.tables), own, strict=True):
-                cells.table.add(table)
+                self._count_group(file, job.group, descriptor, own)
+                group_rows = file.groups[job.group].rows
+                self.progress.advance(group_rows, "rows")
+                rows += group_rows
+                if rows > _MOST_ADDED:
+                    self._add(tables, own)
+                    rows, own = 0, [table.empty_words() for table in tables]
+        self._add(tables, own)
 
-    def _count_group(
-        self, file: _File, number: int, descriptor: int, own: Sequence[CellTable]
-    ) -> None:
+    def _add(self, tables: Sequence[CellTable], own: Sequence[Words]) -> None:
+        with self.lock:
+            for table, words in zip(tables, own, strict=True):
+                table.add_words(words)
+
+    def _count_group(self, file: _File, number: int, descriptor: int, own: Sequence[Words]) -> None:
         """Counts a row group in all tables, by pages that are read once."""
         group = file.groups[number]
 
-        def read(column: KeyLevels | Numbers) -> tuple[list[Page], bool]:
+        def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
-            headers = [Header(*header) for header in self._kernel.page_headers(content)]
-            return value_pages(content, headers, chunk), chunk.leaf.is_optional
+            return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in file.keys]
         measure = None
         if (numbers := file.numbers) is not None:
             column = *read(numbers), *numbers.terms(number)
-            measure = column, numbers.dictionaries[number], self._is_weighted, own[0].sums
-        for cells, table in zip((file.cells, *file.tables), own, strict=True):
+            measure = column, numbers.dictionaries[number], self._is_weighted
+        for cells, words in zip((file.cells, *file.tables), own, strict=True):
             columns = [
                 (*pages[key], *file.keys[key].terms(number, stride))
                 for key, stride in zip(cells.keys, cells.strides, strict=True)
             ]
-            counted = self._kernel.count_parquet(columns, measure, group.rows, table.rows)
+            counted = self._kernel.count_parquet(columns, measure, group.rows, words)
             if counted is None:
                 raise NotServed
-            table.largest, table.error = map(max, (table.largest, table.error), counted)
+            with self.lock:
+                table = cells.table
+                table.largest, table.error = map(max, (table.largest, table.error), counted)
             measure = None  # it is of the cells alone

@@ -5,7 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-PyObject *page_headers(PyObject *module, PyObject *chunk);
+PyObject *check_pages(PyObject *module, PyObject *arguments);
+PyObject *value_pages(PyObject *module, PyObject *arguments);
 PyObject *first_header(PyObject *module, PyObject *content);
 PyObject *count_parquet(PyObject *module, PyObject *arguments);
 PyObject *csv_table(PyObject *module, PyObject *arguments);

@@ -3,7 +3,10 @@
 #include "kernel.h"
 
 static PyMethodDef methods[] = {
-    {"page_headers", page_headers, METH_O, "The headers of all pages in the bytes of a column."},
+    {"check_pages", check_pages, METH_VARARGS,
+     "The checksums of the pages of a column, with places and sizes; None where they are not sound."},
+    {"value_pages", value_pages, METH_VARARGS,
+     "The table of the pages of a column, their packed bodies, and their size unpacked."},
     {"first_header", first_header, METH_O, "The header of the page that the bytes begin with."},
     {"count_parquet", count_parquet, METH_VARARGS,
      "Adds the rows of a row group to the counts of cells; whether it is served."},
