@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 from typing_extensions import Buffer
 
@@ -9,6 +10,7 @@ def check_pages(
 def value_pages(
     chunk: Buffer, is_optional: bool, is_packed: bool, /
 ) -> tuple[bytes, bytes, int] | None: ...
+def thrift_struct(content: Buffer, /) -> dict[int, Any] | None: ...
 def count_parquet(
     columns: Sequence[tuple[object, ...]],
     measure: tuple[object, ...] | None,

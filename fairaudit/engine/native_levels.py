@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.dictionary_codes import make_coder
 from fairaudit.engine.native_pages import (
-    Buffer,
     DamagedPage,
     dictionary_page,
     read_bytes,
@@ -220,16 +219,27 @@ def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
 def _dictionaries(
     reading: Reading, chunks: Sequence[Chunk], most: int
 ) -> Iterator[tuple[bytes, int]]:
-    """The entries of the dictionary of each chunk, and how many they are."""
+    """The entries of the dictionary of each chunk, and how many; none where its values are plain.
+
+    Row groups often have the same, which are unpacked once.
+    """
+    unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
-        entries, count = _dictionary(reading, chunk, most)
-        yield bytes(entries), count
+        if (page := _dictionary(reading, chunk, most)) is None:
+            yield b"", 0
+            continue
+        content, header = page
+        key = chunk.codec, content
+        if key not in unpacked:
+            entries, count = dictionary_page(content, header, chunk)
+            unpacked[key] = bytes(entries), count
+        yield unpacked[key]
 
 
-def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[Buffer, int]:
-    """The entries of the dictionary of a chunk, and how many; none where its values are plain."""
+def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[bytes, Header] | None:
+    """The bytes of a chunk up to the end of its dictionary, and its header; None without one."""
     if not chunk.encodings & _BY_DICTIONARY:
-        return b"", 0
+        return None
     file = reading.file
     content = read_bytes(file, chunk.start, min(chunk.stop, chunk.start + _FIRST_BYTES))
     try:
@@ -237,15 +247,15 @@ def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[Buffer, int]
     except ValueError as error:
         raise NotServed from error
     if header.kind != DICTIONARY:
-        return b"", 0
+        return None
     if header.values > most:
         raise NotServed
-    end = chunk.start + header.start + header.size
-    if end > chunk.stop:
+    end = header.start + header.size
+    if chunk.start + end > chunk.stop:
         raise DamagedPage
-    if end - chunk.start > len(content):
-        content = read_bytes(file, chunk.start, end)
-    return dictionary_page(content, header, chunk)
+    if end > len(content):
+        content = read_bytes(file, chunk.start, chunk.start + end)
+    return content[:end], header
 
 
 def _values(content: bytes, count: int, stored: _Stored) -> list[str]:
