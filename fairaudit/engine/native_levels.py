@@ -34,7 +34,7 @@ MOST_TERMS = 2**17
 _FIRST_BYTES = 2**12
 """The header of a dictionary is short, and so are most dictionaries."""
 
-_NO_NULLS = 2**32 - 1
+NO_NULLS = 2**32 - 1
 """What the kernel takes for the term of a null where there is none."""
 
 _BY_DICTIONARY = frozenset({2, 8})
@@ -105,7 +105,7 @@ class KeyLevels(Frozen):
             for places in (self.dictionaries[group], self.plain)
         )
         edges = None if self.edges is None else self.edges.tobytes()
-        null = _NO_NULLS if self.null is None else self.null * stride
+        null = NO_NULLS if self.null is None else self.null * stride
         return by_dictionary, null, self.plain_kind, self.base, plain, edges
 
 
