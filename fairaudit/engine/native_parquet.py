@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import NamedTuple
 
@@ -26,10 +27,10 @@ from fairaudit.engine.native_pages import (
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.parquet import RowGroup
+from fairaudit.engine.parquet import RowGroup, are_sound, check_pages
 from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
-from fairaudit.errors import DataError
+from fairaudit.errors import DataError, FairauditError
 from fairaudit.fixed_point import TINY
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
@@ -87,7 +88,7 @@ def count(
         except NotServed:
             continue
         except (DamagedPage, OSError, UnicodeDecodeError) as error:
-            raise DataError.unreadable(name, "damaged, truncated or gone") from error
+            raise _unreadable(source, name) from error
     jobs = [_Job(file, group) for file in served for group in range(len(file.groups))]
     if not jobs:
         return {}
@@ -108,6 +109,25 @@ def _serves(plan: Plan) -> bool:
     if people_twice or measured or not all(plan.tables):
         return False
     return not (plan.filter or plan.search or plan.models or plan.is_derived)
+
+
+def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
+    """The columns whose pages are checked here as they are counted; none where others read any."""
+    assert source.layout is not None
+    is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
+    is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
+    if not _serves(plan) or is_read_again or not is_whole:
+        return frozenset()
+    columns = (*(key.column for key in plan.every_key), plan.weight, plan.count)
+    return frozenset(column for column in columns if column)
+
+
+def _unreadable(source: SourceFile, name: str) -> FairauditError:
+    """The error of a damaged file; of pages that nobody has checked it tells what is wrong."""
+    assert source.layout is not None
+    with suppress(OSError):
+        check_pages(source.path, name, source.layout, source.unproven)
+    return DataError.unreadable(name, "damaged, truncated or gone")
 
 
 def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
@@ -156,8 +176,7 @@ class _Work(SharedWork[_Job]):
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not count what nobody will see.
                 self.stopped = True
-                why = "damaged, truncated or gone"
-                raise DataError.unreadable(file.name, why) from error
+                raise _unreadable(file.source, file.name) from error
 
     def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
         """Counts row groups of a file in tables of this thread, which are added to the file's."""
@@ -188,6 +207,8 @@ class _Work(SharedWork[_Job]):
         def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
+            if file.source.unproven and not are_sound(self._kernel, content, chunk):
+                raise NotServed  # before others read the file it is told what is wrong
             return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in file.keys]

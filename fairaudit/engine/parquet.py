@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel, thrift
@@ -296,16 +297,22 @@ def _extremes(statistics: Struct) -> tuple[bytes, bytes] | None:
     return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
 
 
+def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
+    """Whether the kernel finds the pages of a chunk sound, of which these are the bytes."""
+    leaf = chunk.leaf
+    checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
+    return checksums is not None and all(
+        zlib.crc32(content[start : start + size]) == checksum % 2**32
+        for start, size, checksum in checksums
+    )
+
+
 def _check_chunk(file: int, chunk: Chunk) -> None:
     """Raises `_Damaged` where the pages of a chunk do not add up to it, or a checksum is wrong."""
     native, size = kernel.load(), chunk.stop - chunk.start
     if native is not None and size <= _MOST_AT_ONCE:
         content = read_at(file, size, chunk.start)
-        leaf = chunk.leaf
-        checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
-        if checksums is not None:
-            for start, length, checksum in checksums:
-                _check_sum(content[start : start + length], checksum)
+        if are_sound(native, content, chunk):
             return
     # The walk tells what is wrong, or knows better.
     _walk_chunk(file, chunk, header_in_python if native is None else native.first_header)
@@ -324,14 +331,10 @@ def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
             raise _Damaged
         if header.checksum is not None:
             body = read_at(file, header.size, chunk.start + header.start)
-            _check_sum(body, header.checksum)
+            if zlib.crc32(body) != header.checksum % 2**32:
+                raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
-
-
-def _check_sum(body: bytes, checksum: int) -> None:
-    if zlib.crc32(body) != checksum % 2**32:
-        raise _Damaged("the checksum of a page does not fit its bytes")
 
 
 def _walk_headers(file: int, chunk: Chunk, read_header: HeaderReader) -> Iterator[Header]:

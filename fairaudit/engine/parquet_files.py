@@ -63,14 +63,14 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> CheckedFile:
-    """The file once the pages of all columns that are read fit its footer.
+    """The file once the pages of all columns that are read, and not left unproven, fit its footer.
 
     Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
     """
     assert file.layout is not None
     wanted = columns_read(plans, file.header)
     own = {name for name in wanted if name not in file.partitions}
-    check_pages(file.path, file.file.path, file.layout, own)
+    check_pages(file.path, file.file.path, file.layout, own - file.unproven)
     records = file.layout.rows
     added = {name: text for name, text in file.partitions.items() if name in wanted}
     if added:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import native_parquet, parquet, thrift
+from fairaudit.engine import native_parquet, parquet, polars_engine, thrift
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import Edge, Key, Plan
@@ -517,3 +517,40 @@ def test_a_thread_adds_up_its_rows_in_parts(
         counted(route, path, plan(specs.of_mapping(spec))) for route in ("native", "lazy")
     )
     assert sums(native) == sums(by_polars)
+
+
+def outcome(path: Path, asked: Plan) -> object:
+    """What comes of a file: its cells, or why it is refused."""
+    try:
+        return tally(counted("", path, asked))
+    except DataError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_checked_while_they_are_counted_are_refused_as_before(
+    version: str, checksum: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(f"{version}{checksum}")
+    values: list[list[Any]] = [[*TEXTS, None], [1, 2, None], [True, False, None], [0, 1]]
+    columns = ([chance.choice(some) for _ in range(300)] for some in values)
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    path = tmp_path / "rows.parquet"
+    options: dict[str, Any] = {"row_group_size": 150, "data_page_size": 50, "write_batch_size": 20}
+    options |= {"data_page_version": version, "write_page_checksum": checksum}
+    write(path, rows, {"a": pa.string(), "b": pa.int64()}, **options)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    refused = Counter[bool]()
+    for _ in range(60):
+        damaged = bytearray(content)
+        for place in chance.choices(range(4, footer), k=chance.choice([1, 1, 4])):
+            damaged[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        by_count = outcome(path, PLAN)
+        with monkeypatch.context() as patch:
+            patch.setattr(polars_engine, "leave_unproven", lambda file, _: file)
+            assert outcome(path, PLAN) == by_count
+        refused["the column" in str(by_count)] += 1
+    assert refused[True] > 10
