@@ -35,10 +35,12 @@ def count_by_route(
     routes: list[str] = []
     for route, count_tables in _parquet_routes() if tables else ():
         left = {name: files[name] for name in files if name in tables and name not in parts_of}
-        if left and (parts_by_name := count_tables(left, plan, progress)):
+        if parts_by_name := count_tables(left, plan, progress):
             routes.append(route)
             parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
         files |= {name: _prove(file) for name, file in left.items() if name not in parts_of}
+        if tables <= parts_of.keys():
+            break  # before the next route is loaded
     by_kernel: dict[str, list[PartialCounts | DataError]] = {
         checked.source.file.path: [checked.counts[1]]
         for checked in ready
