@@ -3,8 +3,6 @@
 #include "thrift.h"
 
 static PyObject *read_struct(Bytes *bytes, int depth);
-
-/* The elements of a list, each at least a byte long, so that no count can lead beyond the bytes. */
 static PyObject *read_list(Bytes *bytes, int depth);
 
 static PyObject *read_binary(Bytes *bytes, uint64_t size) {
@@ -32,6 +30,7 @@ static PyObject *read_value(Bytes *bytes, int type, int depth) {
     }
 }
 
+/* The elements of a list, each at least a byte long, so that no count can lead beyond the bytes. */
 static PyObject *read_list(Bytes *bytes, int depth) {
     if (bytes->at == bytes->end) return NULL;
     uint64_t count = *bytes->at >> 4;
