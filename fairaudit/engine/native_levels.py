@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fairaudit.arrays import Floats, Ints
 from fairaudit.engine.dictionary_codes import make_coder
 from fairaudit.engine.native_pages import (
-    Buffer,
     DamagedPage,
     dictionary_page,
     read_bytes,
@@ -34,6 +33,9 @@ MOST_TERMS = 2**17
 
 _FIRST_BYTES = 2**12
 """The header of a dictionary is short, and so are most dictionaries."""
+
+NO_NULLS = 2**32 - 1
+"""What the kernel takes for the term of a null where there is none."""
 
 _BY_DICTIONARY = frozenset({2, 8})
 """The encodings of values by their place in a dictionary."""
@@ -83,7 +85,8 @@ class KeyLevels(Frozen):
 
     `number` is that of the column in each row group. `dictionaries` are the places of the entries
     of the dictionary of each row group, `plain` those of the integers from `base` on, or of the
-    intervals between `edges`, and of NaN. A null has the place `null`.
+    intervals between `edges`, and of NaN. A null has the place `null`, or none, where the file says
+    that there are no nulls.
     """
 
     number: int
@@ -91,7 +94,7 @@ class KeyLevels(Frozen):
     dictionaries: Sequence[Ints]
     plain_kind: int
     plain: Ints
-    null: int = 0
+    null: int | None = 0
     base: int = 0
     edges: Floats | None = None
 
@@ -102,7 +105,8 @@ class KeyLevels(Frozen):
             for places in (self.dictionaries[group], self.plain)
         )
         edges = None if self.edges is None else self.edges.tobytes()
-        return by_dictionary, self.null * stride, self.plain_kind, self.base, plain, edges
+        null = NO_NULLS if self.null is None else self.null * stride
+        return by_dictionary, null, self.plain_kind, self.base, plain, edges
 
 
 class Numbers(Frozen):
@@ -126,11 +130,14 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    levels: dict[Level, int] = {None: 0} if chunks[0].leaf.is_optional else {}
+    # The kernel does not serve a null of whom nobody speaks.
+    has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
+    levels: dict[Level, int] = {None: 0} if has_nulls else {}
+    null = 0 if has_nulls else None
     if plain_kind == BITS:
         truths = _places(("false", "true"), levels)
         nothing = np.zeros(0, np.int64)
-        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths)
+        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
     known: dict[bytes, Ints] = {}
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
@@ -139,7 +146,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
         dictionaries.append(known[content])
     base, integers = _plain_integers(chunks, plain_kind)
     plain = _places(integers, levels)
-    return KeyLevels(number, levels, dictionaries, plain_kind, plain, base=base)
+    return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
 
 
 def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
@@ -212,16 +219,27 @@ def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
 def _dictionaries(
     reading: Reading, chunks: Sequence[Chunk], most: int
 ) -> Iterator[tuple[bytes, int]]:
-    """The entries of the dictionary of each chunk, and how many they are."""
+    """The entries of the dictionary of each chunk, and how many; none where its values are plain.
+
+    Row groups often have the same, which are unpacked once.
+    """
+    unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
-        entries, count = _dictionary(reading, chunk, most)
-        yield bytes(entries), count
+        if (page := _dictionary(reading, chunk, most)) is None:
+            yield b"", 0
+            continue
+        content, header = page
+        key = chunk.codec, content
+        if key not in unpacked:
+            entries, count = dictionary_page(content, header, chunk)
+            unpacked[key] = bytes(entries), count
+        yield unpacked[key]
 
 
-def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[Buffer, int]:
-    """The entries of the dictionary of a chunk, and how many; none where its values are plain."""
+def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[bytes, Header] | None:
+    """The bytes of a chunk up to the end of its dictionary, and its header; None without one."""
     if not chunk.encodings & _BY_DICTIONARY:
-        return b"", 0
+        return None
     file = reading.file
     content = read_bytes(file, chunk.start, min(chunk.stop, chunk.start + _FIRST_BYTES))
     try:
@@ -229,15 +247,15 @@ def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[Buffer, int]
     except ValueError as error:
         raise NotServed from error
     if header.kind != DICTIONARY:
-        return b"", 0
+        return None
     if header.values > most:
         raise NotServed
-    end = chunk.start + header.start + header.size
-    if end > chunk.stop:
+    end = header.start + header.size
+    if chunk.start + end > chunk.stop:
         raise DamagedPage
-    if end - chunk.start > len(content):
-        content = read_bytes(file, chunk.start, end)
-    return dictionary_page(content, header, chunk)
+    if end > len(content):
+        content = read_bytes(file, chunk.start, chunk.start + end)
+    return content[:end], header
 
 
 def _values(content: bytes, count: int, stored: _Stored) -> list[str]:

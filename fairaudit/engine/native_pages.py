@@ -6,26 +6,29 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from struct import Struct
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from fairaudit.engine.parquet import DATA, DATA_V2, DICTIONARY, Chunk, Header, read_at
+from fairaudit.engine.parquet import Chunk, Header, read_at
 from fairaudit.engine.partial_counts import NotServed
 from fairaudit.engine.sources import has_known_flags
 
 Buffer: TypeAlias = Any
 """Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""
 
-Page = tuple[bool, int, int, Buffer, Buffer]
-"""A page of values: whether of the second version, its encoding, values, levels and body."""
+Pages: TypeAlias = tuple[bytes, bytes, Buffer]
+"""The pages of a chunk: its bytes, where each page stands, and what the packed ones hold."""
+
+_PLACE = Struct("10q")
+"""Where a page stands, as the kernel says it."""
 
 MOST_BYTES = 2**28
 """What a column of a row group may take unpacked: lengths in headers may lie."""
 
 _UNCOMPRESSED, _SNAPPY, _GZIP, _ZSTD = 0, 1, 2, 6
-_RUN_LENGTHS = 3
-"""The encoding of definition levels; older ones are for other readers."""
 
 
 class DamagedPage(Exception):
@@ -60,70 +63,34 @@ def dictionary_page(content: bytes, header: Header, chunk: Chunk) -> tuple[Buffe
     body = memoryview(content)[header.start : header.start + header.size]
     if header.values < 0:
         raise DamagedPage
-    (entries,) = _unpack(chunk.codec, [(body, header.unpacked)])
-    return entries, header.values
+    if header.unpacked > MOST_BYTES:
+        raise NotServed
+    return _unpack_one(chunk.codec, body, header.unpacked), header.values
 
 
-def value_pages(content: bytes, headers: list[Header], chunk: Chunk) -> list[Page]:
+def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
     """The pages of values of a chunk, unpacked."""
-    if headers and headers[0].kind == DICTIONARY:
-        headers = headers[1:]
-    view = memoryview(content)
-    packed: dict[int, tuple[memoryview, int]] = {}
-    plain: dict[int, tuple[memoryview, int]] = {}
-    levels: list[Buffer] = []
-    for number, header in enumerate(headers):
-        size = _levels_size(header, chunk)
-        body = view[header.start : header.start + header.size]
-        levels.append(body[:size])
-        kept = packed if header.is_packed else plain
-        kept[number] = body[size:], header.unpacked - size
-    bodies = {number: body for number, (body, _) in plain.items()}
-    bodies |= zip(packed, _unpack(chunk.codec, [*packed.values()]), strict=True)
-    return [
-        (header.kind == DATA_V2, header.encoding, header.values, levels[number], bodies[number])
-        for number, header in enumerate(headers)
-    ]
-
-
-def _levels_size(header: Header, chunk: Chunk) -> int:
-    """How many bytes stand before the values as they are: the levels of the second version."""
-    if header.kind not in {DATA, DATA_V2}:
+    is_packed = chunk.codec != _UNCOMPRESSED
+    found = kernel.value_pages(content, chunk.leaf.is_optional, is_packed)
+    if found is None:
         raise NotServed
-    if header.values < 0:
-        raise DamagedPage
-    if header.kind == DATA:
-        if chunk.leaf.is_optional and header.levels_encoding != _RUN_LENGTHS:
-            raise NotServed
-        return 0
-    if header.repeats_size or header.rows != header.values:
+    table, packed, size = found
+    if size > MOST_BYTES:
         raise NotServed
-    if not 0 <= header.levels_size <= min(header.size, header.unpacked):
-        raise DamagedPage
-    return header.levels_size
+    if chunk.codec == _ZSTD:
+        # Its frames may follow each other, and a call is dear.
+        return content, table, _by_arrow("zstd", packed, size) if size else b""
+    return content, table, b"".join(_unpack_each(chunk.codec, table, packed))
 
 
-def _unpack(codec: int, bodies: list[tuple[memoryview, int]]) -> list[Buffer]:
-    """The bytes of pages as they were before they were packed, as many as their headers say."""
-    if sum(size for _, size in bodies) > MOST_BYTES:
-        raise NotServed
-    if codec == _ZSTD:
-        return _unpack_together(bodies)
-    return [_unpack_one(codec, body, size) for body, size in bodies]
-
-
-def _unpack_together(bodies: list[tuple[memoryview, int]]) -> list[Buffer]:
-    """The pages of Zstandard by one call: its frames may follow each other, and a call is dear."""
-    total = sum(size for _, size in bodies)
-    content = b""
-    if total:
-        content = _by_arrow("zstd", b"".join(body for body, size in bodies if size), total)
-    view, end = memoryview(content), 0
-    parts = []
-    for _, size in bodies:
-        parts.append(view[end : end + size])
-        end += size
-    return parts
+def _unpack_each(codec: int, table: bytes, packed: bytes) -> Iterator[Buffer]:
+    """The packed pages of a table one by one, unpacked."""
+    view, end = memoryview(packed), 0
+    for place in _PLACE.iter_unpack(table):
+        is_packed, _, size, _, packed_size = place[-5:]
+        if is_packed:
+            start, end = end, end + packed_size
+            yield _unpack_one(codec, view[start:end], size)
 
 
 def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
@@ -135,6 +102,8 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
         return b""
     if codec == _GZIP:
         return _inflated(body, size)
+    if codec == _ZSTD:
+        return _by_arrow("zstd", body, size)
     if codec != _SNAPPY:
         raise NotServed
     if _snappy_size(body) != size:

@@ -9,35 +9,39 @@ scores, searches and any other file are left to the other routes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.engine.native_cells import Cells, CellTable, side_tables
+from fairaudit.engine.native_cells import Cells, CellTable, Words, side_tables
 from fairaudit.engine.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
 from fairaudit.engine.native_pages import (
     MOST_BYTES,
+    Buffer,
     DamagedPage,
-    Page,
     opened,
     read_bytes,
     value_pages,
 )
-from fairaudit.engine.parquet import Header, RowGroup
+from fairaudit.engine.parquet import RowGroup, are_sound, check_pages
 from fairaudit.engine.partial_counts import NotServed, PartialCounts, raw_key
 from fairaudit.engine.sources import SharedWork, SourceFile
-from fairaudit.errors import DataError
+from fairaudit.errors import DataError, FairauditError
 from fairaudit.fixed_point import TINY
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
-_ROWS_OF_JOB = 2**21
 _MOST_ROWS = 2**24
 """More rows in one row group would take too much memory at once, and too long to interrupt."""
+
+_MOST_ADDED = 2**26
+"""After so many rows those of a thread are added up: with a row group more they fit their bits."""
 
 
 class _File(NamedTuple):
@@ -65,10 +69,10 @@ class _File(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """Row groups of a file that one thread counts."""
+    """A row group of a file."""
 
     file: _File
-    groups: Sequence[int]
+    group: int
 
 
 def count(
@@ -84,8 +88,8 @@ def count(
         except NotServed:
             continue
         except (DamagedPage, OSError, UnicodeDecodeError) as error:
-            raise DataError.unreadable(name, "damaged, truncated or gone") from error
-    jobs = [job for file in served for job in _jobs(file)]
+            raise _unreadable(source, name) from error
+    jobs = [_Job(file, group) for file in served for group in range(len(file.groups))]
     if not jobs:
         return {}
     work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
@@ -105,6 +109,25 @@ def _serves(plan: Plan) -> bool:
     if people_twice or measured or not all(plan.tables):
         return False
     return not (plan.filter or plan.search or plan.models or plan.is_derived)
+
+
+def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
+    """The columns whose pages are checked here as they are counted; none where others read any."""
+    assert source.layout is not None
+    is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
+    is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
+    if not _serves(plan) or is_read_again or not is_whole:
+        return frozenset()
+    columns = (*(key.column for key in plan.every_key), plan.weight, plan.count)
+    return frozenset(column for column in columns if column)
+
+
+def _unreadable(source: SourceFile, name: str) -> FairauditError:
+    """The error of a damaged file; of pages that nobody has checked it tells what is wrong."""
+    assert source.layout is not None
+    with suppress(OSError):
+        check_pages(source.path, name, source.layout, source.unproven)
+    return DataError.unreadable(name, "damaged, truncated or gone")
 
 
 def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
@@ -133,18 +156,6 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     return _File(source, name, groups, keys, measure, cells, tables)
 
 
-def _jobs(file: _File) -> Iterator[_Job]:
-    """Row groups of some million rows at a time: less, and adding up tables would take longer."""
-    groups: list[int] = []
-    rows = 0
-    for number, group in enumerate(file.groups):
-        groups.append(number)
-        rows += group.rows
-        if rows >= _ROWS_OF_JOB or number == len(file.groups) - 1:
-            yield _Job(file, groups)
-            groups, rows = [], 0
-
-
 class _Work(SharedWork[_Job]):
     """Jobs that several threads share."""
 
@@ -157,55 +168,63 @@ class _Work(SharedWork[_Job]):
 
     def run_thread(self) -> None:
         """Does one job after the other."""
-        while (job := self.next_job()) is not None:
+        for file, jobs in itertools.groupby(iter(self.next_job, None), lambda job: job.file):
             try:
-                self._count(job)
+                self._count(file, jobs)
             except NotServed:
-                self.refused.add(job.file.name)
+                self.refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not count what nobody will see.
                 self.stopped = True
-                why = "damaged, truncated or gone"
-                raise DataError.unreadable(job.file.name, why) from error
+                raise _unreadable(file.source, file.name) from error
 
-    def _count(self, job: _Job) -> None:
-        """Counts row groups in tables of their own, and adds them to those of the file."""
-        file = job.file
-        own = [cells.table.another() for cells in (file.cells, *file.tables)]
+    def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
+        """Counts row groups of a file in tables of this thread, which are added to the file's."""
+        tables = [cells.table for cells in (file.cells, *file.tables)]
+        rows, own = 0, [table.empty_words() for table in tables]
         with opened(file.source.path) as descriptor:
-            for number in job.groups:
-                if self.stopped or file.name in self.refused:
+            for job in jobs:
+                if file.name in self.refused:
                     return
-                self._count_group(file, number, descriptor, own)
-                self.progress.advance(file.groups[number].rows, "rows")
-        with self.lock:
-            for cells, table in zip((file.cells, *file.tables), own, strict=True):
-                cells.table.add(table)
+                self._count_group(file, job.group, descriptor, own)
+                group_rows = file.groups[job.group].rows
+                self.progress.advance(group_rows, "rows")
+                rows += group_rows
+                if rows > _MOST_ADDED:
+                    self._add(tables, own)
+                    rows, own = 0, [table.empty_words() for table in tables]
+        self._add(tables, own)
 
-    def _count_group(
-        self, file: _File, number: int, descriptor: int, own: Sequence[CellTable]
-    ) -> None:
+    def _add(self, tables: Sequence[CellTable], own: Sequence[Words]) -> None:
+        with self.lock:
+            for table, words in zip(tables, own, strict=True):
+                table.add_words(words)
+
+    def _count_group(self, file: _File, number: int, descriptor: int, own: Sequence[Words]) -> None:
         """Counts a row group in all tables, by pages that are read once."""
         group = file.groups[number]
 
-        def read(column: KeyLevels | Numbers) -> tuple[list[Page], bool]:
+        def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
-            headers = [Header(*header) for header in self._kernel.page_headers(content)]
-            return value_pages(content, headers, chunk), chunk.leaf.is_optional
+            if file.source.unproven and not are_sound(self._kernel, content, chunk):
+                raise NotServed  # before others read the file it is told what is wrong
+            return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in file.keys]
         measure = None
         if (numbers := file.numbers) is not None:
             column = *read(numbers), *numbers.terms(number)
-            measure = column, numbers.dictionaries[number], self._is_weighted, own[0].sums
-        for cells, table in zip((file.cells, *file.tables), own, strict=True):
+            measure = column, numbers.dictionaries[number], self._is_weighted
+        for cells, words in zip((file.cells, *file.tables), own, strict=True):
             columns = [
                 (*pages[key], *file.keys[key].terms(number, stride))
                 for key, stride in zip(cells.keys, cells.strides, strict=True)
             ]
-            counted = self._kernel.count_parquet(columns, measure, group.rows, table.rows)
+            counted = self._kernel.count_parquet(columns, measure, group.rows, words)
             if counted is None:
                 raise NotServed
-            table.largest, table.error = map(max, (table.largest, table.error), counted)
+            with self.lock:
+                table = cells.table
+                table.largest, table.error = map(max, (table.largest, table.error), counted)
             measure = None  # it is of the cells alone

@@ -6,6 +6,7 @@ Folders named `year=2026` above a file are columns of it, too, as Hive has them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls the folder of rows that have no value."""
@@ -33,23 +35,10 @@ _BATCH = 65_536
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
     """The file with what its footer says; refuses a damaged one."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     layout = read_layout(file.path, file.file.path)
     try:
-        with pq.ParquetFile(file.path) as opened:
-            schema = opened.schema_arrow
-            types = {column.name: str(column.type) for column in schema}
-            above = _read_partitions(find_origin(file.path))
-            # What a file holds itself is what counts.
-            partitions = {name: text for name, text in above.items() if name not in types}
-            return replace(
-                file,
-                header=(*schema.names, *partitions),
-                layout=layout,
-                types=types | dict.fromkeys(partitions, "string"),
-                partitions=partitions,
-            )
+        schema = _read_schema(file.path)
     except pa.ArrowNotImplementedError as error:
         what = (
             f"{file.file.path}: a column has a type that is not read, such as numbers of 128 bits"
@@ -58,19 +47,47 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(file.file.path, why) from error
+    types = {column.name: str(column.type) for column in schema}
+    above = _read_partitions(find_origin(file.path))
+    # What a file holds itself is what counts.
+    partitions = {name: text for name, text in above.items() if name not in types}
+    return replace(
+        file,
+        header=(*schema.names, *partitions),
+        layout=layout,
+        types=types | dict.fromkeys(partitions, "string"),
+        partitions=partitions,
+    )
+
+
+def _read_schema(path: Path) -> pa.Schema:
+    """The columns of a file as Arrow sees them."""
+    try:
+        # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
+        from pyarrow._parquet import ParquetReader
+
+        reader = ParquetReader()
+        reader.open(path, arrow_extensions_enabled=True)
+    except (ImportError, TypeError):  # another version of Arrow
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as opened:
+            return opened.schema_arrow
+    with closing(reader):
+        return reader.schema_arrow
 
 
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> CheckedFile:
-    """The file once the pages of all columns that are read fit its footer.
+    """The file once the pages of all columns that are read, and not left unproven, fit its footer.
 
     Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
     """
     assert file.layout is not None
     wanted = columns_read(plans, file.header)
     own = {name for name in wanted if name not in file.partitions}
-    check_pages(file.path, file.file.path, file.layout, own)
+    check_pages(file.path, file.file.path, file.layout, own - file.unproven)
     records = file.layout.rows
     added = {name: text for name, text in file.partitions.items() if name in wanted}
     if added:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,8 +122,12 @@ def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKe
     """A key by the levels that some row has: a dictionary may hold more."""
     if key.edges is not None:
         return RawKey(key, np.array(levels, dtype=np.int64)[codes])
-    used, found = np.unique(codes, return_inverse=True)
-    return RawKey(key, found, tuple(levels[place] for place in used.tolist()))
+    # Codes are places: counting them takes a twentieth of the time of sorting them.
+    used = np.flatnonzero(np.bincount(codes, minlength=len(levels)))
+    place_of = np.zeros(len(levels), dtype=np.int64)
+    place_of[used] = np.arange(len(used))
+    texts = cast("Sequence[str | None]", levels)
+    return RawKey(key, place_of[codes], tuple(texts[place] for place in used.tolist()))
 
 
 def places(old: tuple[Level, ...], new: tuple[Level, ...]) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.routes import count_by_route
+from fairaudit.engine.routes import count_by_route, leave_unproven
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
@@ -59,6 +59,8 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             except SpecError as error:
                 outcomes[number] = error
         sound = {number: plans[number] for number in notices}
+        if len(sound) == 1:
+            files = [leave_unproven(file, *sound.values()) for file in files]
         if sound:
             checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
             for number, plan in [*sound.items()]:

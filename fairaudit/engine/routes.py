@@ -10,9 +10,11 @@ from functools import partial
 from typing import TypeAlias
 
 from fairaudit.engine import kernel
+from fairaudit.engine.parquet import check_pages
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
+from fairaudit.frozen import replace
 from fairaudit.input_formats import CSV
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
@@ -29,14 +31,17 @@ def count_by_route(
     files = {checked.source.file.path: checked.source for checked in ready}
     searched = _count_searches(plan, ready, progress) if plan.search else {}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
-    tables = {name: file for name, file in files.items() if file.layout is not None}
+    tables = {name for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
     routes: list[str] = []
     for route, count_tables in _parquet_routes() if tables else ():
-        left = {name: file for name, file in tables.items() if name not in parts_of}
-        if left and (parts_by_name := count_tables(left, plan, progress)):
+        left = {name: files[name] for name in files if name in tables and name not in parts_of}
+        if parts_by_name := count_tables(left, plan, progress):
             routes.append(route)
             parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
+        files |= {name: _prove(file) for name, file in left.items() if name not in parts_of}
+        if tables <= parts_of.keys():
+            break  # before the next route is loaded
     by_kernel: dict[str, list[PartialCounts | DataError]] = {
         checked.source.file.path: [checked.counts[1]]
         for checked in ready
@@ -57,6 +62,26 @@ def count_by_route(
         for name, part in scan.count(rest, plan, progress, apart=apart).items():
             parts_of[name] = [part]
     return parts_of, "; ".join(routes)
+
+
+def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
+    """The file with those columns unproven that the native route checks while it counts them.
+
+    For a pass of this plan alone: any other reader needs them proven.
+    """
+    if file.layout is None or kernel.load() is None:
+        return file
+    from fairaudit.engine import native_parquet
+
+    return replace(file, unproven=native_parquet.columns_checked(file, plan))
+
+
+def _prove(file: SourceFile) -> SourceFile:
+    """The file once the pages of all columns that are read fit its footer."""
+    assert file.layout is not None
+    if file.unproven:
+        check_pages(file.path, file.file.path, file.layout, file.unproven)
+    return replace(file, unproven=frozenset())
 
 
 def _parquet_routes() -> Iterator[tuple[str, _ParquetRoute]]:

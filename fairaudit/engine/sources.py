@@ -53,6 +53,7 @@ class SourceFile(Frozen):
 
     A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
     itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
+    `unproven` are those whose pages only the native route may read, which checks them.
     """
 
     file: DataFile
@@ -62,6 +63,7 @@ class SourceFile(Frozen):
     layout: Layout | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, str | None] = field(default_factory=dict)
+    unproven: frozenset[str] = frozenset()
 
     @property
     def kind(self) -> str:

@@ -182,9 +182,13 @@ static inline Status add_number(CsvTable *table, Field field, size_t cell) {
     double number;
     if (!field.is_null && *field.at == '"' && !unquote(table, &field)) return NO_MEMORY;
     if (!read_number(field.at, field.length, column->decimal, &number)) return NOT_SERVED;
-    bool is_added = column->is_weight ? add_weight(sums, number, &column->largest, &column->error)
-                                      : add_people(sums, number);
-    return is_added ? SOUND : NOT_SERVED;
+    uint64_t fixed[2];
+    bool is_served = column->is_weight
+                         ? fix_weight(number, fixed, &column->largest, &column->error)
+                         : fix_people(number, fixed);
+    if (!is_served) return NOT_SERVED;
+    add_fixed(sums, fixed);
+    return SOUND;
 }
 
 /* Puts the code of a record's field behind those it has. */

@@ -1,12 +1,14 @@
-/* Declares the functions that Python calls, for `module.c`, `csv_module.c`, `parquet_module.c`. */
+/* Declares the functions that Python calls, for `module.c`, from the files beside it. */
 #ifndef FAIRAUDIT_KERNEL_H
 #define FAIRAUDIT_KERNEL_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-PyObject *page_headers(PyObject *module, PyObject *chunk);
+PyObject *check_pages(PyObject *module, PyObject *arguments);
+PyObject *value_pages(PyObject *module, PyObject *arguments);
 PyObject *first_header(PyObject *module, PyObject *content);
+PyObject *thrift_struct(PyObject *module, PyObject *content);
 PyObject *count_parquet(PyObject *module, PyObject *arguments);
 PyObject *csv_table(PyObject *module, PyObject *arguments);
 PyObject *count_csv(PyObject *module, PyObject *arguments);

@@ -3,8 +3,13 @@
 #include "kernel.h"
 
 static PyMethodDef methods[] = {
-    {"page_headers", page_headers, METH_O, "The headers of all pages in the bytes of a column."},
+    {"check_pages", check_pages, METH_VARARGS,
+     "The checksums of the pages of a column, with places and sizes; None where they are not sound."},
+    {"value_pages", value_pages, METH_VARARGS,
+     "The table of the pages of a column, their packed bodies, and their size unpacked."},
     {"first_header", first_header, METH_O, "The header of the page that the bytes begin with."},
+    {"thrift_struct", thrift_struct, METH_O,
+     "The struct that the bytes begin with, by the numbers of its fields; None where it cannot tell."},
     {"count_parquet", count_parquet, METH_VARARGS,
      "Adds the rows of a row group to the counts of cells; whether it is served."},
     {"csv_table", csv_table, METH_VARARGS, "An empty table of counts of records by columns."},

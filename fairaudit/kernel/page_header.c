@@ -1,12 +1,8 @@
-/* Parses the headers of Parquet pages, in Thrift's compact protocol.
-   https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md */
-#include "parquet.h"
-
-enum { STOP, TRUE, FALSE, BYTE, I16, I32, I64, FLOAT64, BINARY, LIST, SET, MAP, STRUCT };
-enum { DEEPEST = 32 };
+/* Parses the headers of Parquet pages, in Thrift's compact protocol. */
+#include "thrift.h"
 
 /* A number of groups of seven bits, the lowest first; more than ten groups are none. */
-static bool read_varint(Bytes *bytes, uint64_t *number) {
+bool read_varint(Bytes *bytes, uint64_t *number) {
     uint64_t sum = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (bytes->at == bytes->end) return false;
@@ -21,7 +17,7 @@ static bool read_varint(Bytes *bytes, uint64_t *number) {
 }
 
 /* A number with a sign, which stands in its lowest bit. */
-static bool read_integer(Bytes *bytes, int64_t *number) {
+bool read_integer(Bytes *bytes, int64_t *number) {
     uint64_t zigzag;
     if (!read_varint(bytes, &zigzag)) return false;
     uint64_t bits = (zigzag >> 1) ^ (0 - (zigzag & 1));
@@ -29,14 +25,14 @@ static bool read_integer(Bytes *bytes, int64_t *number) {
     return true;
 }
 
-static bool skip_bytes(Bytes *bytes, uint64_t count) {
+bool skip_bytes(Bytes *bytes, uint64_t count) {
     if (count > (uint64_t)(bytes->end - bytes->at)) return false;
     bytes->at += count;
     return true;
 }
 
 /* The number and the type of the next field, whose number follows the last one; 0 ends a struct. */
-static bool read_field(Bytes *bytes, int64_t *field, int *type) {
+bool read_field(Bytes *bytes, int64_t *field, int *type) {
     if (bytes->at == bytes->end) return false;
     uint8_t byte = *bytes->at++;
     *type = byte & 15;

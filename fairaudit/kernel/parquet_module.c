@@ -1,13 +1,15 @@
 /* Functions that Python calls for Parquet: checks of arguments, errors; pages as buffers, columns
    as tuples, counts in an array. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "kernel.h"
 #include "parquet.h"
 
 /* A column as Python gives it: its buffers are held until it has been counted. */
 typedef struct {
     Page *pages;
-    Py_buffer *buffers, terms, plain_terms, edges;
-    Py_ssize_t buffer_count;
+    Py_buffer chunk, table, unpacked, terms, plain_terms, edges;
 } Held;
 
 static Bytes bytes_of(const Py_buffer *buffer) {
@@ -27,32 +29,78 @@ static PyObject *header_as_tuple(const PageHeader *header, Py_ssize_t start) {
         header->is_packed ? Py_True : Py_False);
 }
 
-/* Appends the header that `bytes` stand at, and moves on to the next; false with an exception. */
-static bool append_header(PyObject *headers, Bytes *bytes, const uint8_t *begin) {
-    PageHeader header;
-    if (read_page_header(bytes, &header) != SOUND || header.size > bytes->end - bytes->at) {
-        PyErr_SetString(PyExc_ValueError, "the header of a page is damaged");
-        return false;
-    }
-    PyObject *entry = header_as_tuple(&header, bytes->at - begin);
-    bool is_kept = entry && PyList_Append(headers, entry) == 0;
+/* The checksum of a page with the place of its bytes, appended to a list; false with an exception. */
+static bool append_checksum(PyObject *checksums, const CheckedPage *page, const uint8_t *begin) {
+    PyObject *entry = Py_BuildValue(
+        "nLL", (Py_ssize_t)(page->start - begin), (long long)page->size, (long long)page->checksum);
+    bool is_kept = entry && PyList_Append(checksums, entry) == 0;
     Py_XDECREF(entry);
-    bytes->at += header.size;
     return is_kept;
 }
 
-/* page_headers(chunk, /): the headers of all pages in the bytes of a column. */
-PyObject *page_headers(PyObject *module, PyObject *chunk) {
+/* check_pages(chunk, values, width, repeats, /): the checksums of pages that have one, with the
+   places and the sizes of these pages; None where the pages are not sound. */
+PyObject *check_pages(PyObject *module, PyObject *arguments) {
     (void)module;
     Py_buffer buffer;
-    if (PyObject_GetBuffer(chunk, &buffer, PyBUF_SIMPLE) < 0) return NULL;
-    PyObject *headers = PyList_New(0);
+    long long values, width;
+    int repeats;
+    if (!PyArg_ParseTuple(arguments, "y*LLp", &buffer, &values, &width, &repeats)) return NULL;
+    PyObject *checksums = PyList_New(0);
     Bytes bytes = bytes_of(&buffer);
     const uint8_t *begin = bytes.at;
-    while (headers && bytes.at < bytes.end)
-        if (!append_header(headers, &bytes, begin)) Py_CLEAR(headers);
+    CheckedPage page;
+    bool is_sound = values >= 0 && width >= 0 && width <= INT32_MAX;
+    int64_t left = values;
+    while (checksums && is_sound && bytes.at < bytes.end) {
+        is_sound = check_page(&bytes, values, width, repeats, &page) == SOUND && page.values <= left;
+        if (!is_sound) break;
+        left -= page.values;
+        if (page.checksum != NO_CHECKSUM && !append_checksum(checksums, &page, begin))
+            Py_CLEAR(checksums);
+    }
     PyBuffer_Release(&buffer);
-    return headers;
+    if (!checksums || (is_sound && !left)) return checksums;
+    Py_DECREF(checksums);
+    return Py_NewRef(Py_None);
+}
+
+/* A table as its bytes, with the packed bodies, and how many bytes these are unpacked. */
+static PyObject *table_as_tuple(Bytes chunk, const PageTable *table) {
+    PyObject *packed = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)table->packed);
+    if (!packed) return NULL;
+    uint8_t *to = (uint8_t *)PyBytes_AsString(packed);
+    Py_BEGIN_ALLOW_THREADS;
+    copy_packed(chunk, table, to);
+    Py_END_ALLOW_THREADS;
+    Py_ssize_t size = (Py_ssize_t)(table->count * sizeof *table->places);
+    return Py_BuildValue(
+        "y#NL", table->places ? (const char *)table->places : "", size, packed,
+        (long long)table->unpacked);
+}
+
+/* value_pages(chunk, is optional, is packed, /): the table of the pages of values, their packed
+   bodies, and how many bytes these are unpacked; None where they are not served. */
+PyObject *value_pages(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer buffer;
+    int is_optional, is_packed;
+    if (!PyArg_ParseTuple(arguments, "y*pp", &buffer, &is_optional, &is_packed)) return NULL;
+    Bytes chunk = bytes_of(&buffer);
+    PageTerms terms = {is_optional, is_packed};
+    PageTable table;
+    PyObject *result = NULL;
+    Status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = find_pages(chunk, &terms, &table);
+    Py_END_ALLOW_THREADS;
+    if (status == SOUND) result = table_as_tuple(chunk, &table);
+    else if (status == NO_MEMORY) PyErr_NoMemory();
+    else if (status == NOT_SERVED) result = Py_NewRef(Py_None);
+    else PyErr_SetString(PyExc_ValueError, "the pages of a column are damaged");
+    free(table.places);
+    PyBuffer_Release(&buffer);
+    return result;
 }
 
 /* first_header(content, /): the header of the page that the bytes begin with. */
@@ -75,34 +123,37 @@ PyObject *first_header(PyObject *module, PyObject *content) {
 static void release(Held *held, Py_ssize_t count) {
     for (Py_ssize_t number = 0; number < count; number++) {
         Held *column = &held[number];
-        for (Py_ssize_t place = 0; place < column->buffer_count; place++)
-            PyBuffer_Release(&column->buffers[place]);
+        PyBuffer_Release(&column->chunk);
+        PyBuffer_Release(&column->table);
+        PyBuffer_Release(&column->unpacked);
         PyBuffer_Release(&column->terms);
         PyBuffer_Release(&column->plain_terms);
         PyBuffer_Release(&column->edges);
-        PyMem_Free(column->buffers);
         PyMem_Free(column->pages);
     }
     PyMem_Free(held);
 }
 
-/* A page by its tuple: (is of the second version, encoding, values, levels, body). */
-static bool read_page_tuple(PyObject *entry, Held *held, Page *page) {
-    int is_second;
-    long long encoding, values;
-    Py_buffer *levels = &held->buffers[held->buffer_count], *body = levels + 1;
-    if (!PyTuple_Check(entry)) {
-        PyErr_SetString(PyExc_TypeError, "a page is a tuple");
+/* The pages of a column, from the bytes of its table, chunk and unpacked bodies. */
+static bool read_pages(Held *held, Column *column) {
+    Bytes table = bytes_of(&held->table);
+    Bytes chunk = bytes_of(&held->chunk), unpacked = bytes_of(&held->unpacked);
+    size_t count = (size_t)(table.end - table.at) / sizeof(PagePlace);
+    Page *pages = held->pages = PyMem_Calloc(count + 1, sizeof *pages);
+    if (!pages) {
+        PyErr_NoMemory();
         return false;
     }
-    if (!PyArg_ParseTuple(entry, "pLLy*y*", &is_second, &encoding, &values, levels, body))
-        return false;
-    held->buffer_count += 2;
-    if (values < 0) {
-        PyErr_SetString(PyExc_ValueError, "a page has a number of values");
-        return false;
+    for (size_t number = 0; number < count; number++) {
+        PagePlace place;
+        memcpy(&place, table.at + number * sizeof place, sizeof place);
+        if (!open_place(&place, chunk, unpacked, &pages[number])) {
+            PyErr_SetString(PyExc_ValueError, "a page is not in the bytes of its column");
+            return false;
+        }
     }
-    *page = (Page){is_second, encoding, (uint64_t)values, bytes_of(levels), bytes_of(body)};
+    column->pages = pages;
+    column->page_count = count;
     return true;
 }
 
@@ -111,10 +162,9 @@ static bool are_terms(const Py_buffer *buffer) {
            buffer->len / (Py_ssize_t)sizeof(uint32_t) <= MOST_TERMS;
 }
 
-/* A column by its tuple: (pages, is optional, terms, null term, plain kind, base, plain terms,
-   edges, or None where it is not cut). */
+/* A column by its tuple: (chunk, table of pages, unpacked bodies, is optional, terms, null term,
+   plain kind, base, plain terms, edges, or None where it is not cut). */
 static bool read_column(PyObject *entry, Held *held, Column *column) {
-    PyObject *pages;
     int is_optional, plain_kind;
     unsigned int null_term;
     long long base;
@@ -123,25 +173,16 @@ static bool read_column(PyObject *entry, Held *held, Column *column) {
         return false;
     }
     if (!PyArg_ParseTuple(
-            entry, "O!py*IiLy*z*", &PyList_Type, &pages, &is_optional, &held->terms, &null_term,
-            &plain_kind, &base, &held->plain_terms, &held->edges))
+            entry, "y*y*y*py*IiLy*z*", &held->chunk, &held->table, &held->unpacked, &is_optional,
+            &held->terms, &null_term, &plain_kind, &base, &held->plain_terms, &held->edges))
         return false;
-    Py_ssize_t count = PyList_Size(pages);
-    held->pages = PyMem_Calloc((size_t)count + 1, sizeof *held->pages);
-    held->buffers = PyMem_Calloc((size_t)count * 2 + 2, sizeof *held->buffers);
-    if (!held->pages || !held->buffers) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (Py_ssize_t place = 0; place < count; place++)
-        if (!read_page_tuple(PyList_GetItem(pages, place), held, &held->pages[place])) return false;
     if (!are_terms(&held->terms) || !are_terms(&held->plain_terms) || plain_kind < NO_PLAIN ||
         plain_kind > DOUBLE) {
         PyErr_SetString(PyExc_ValueError, "a column has too many terms, or is of no known kind");
         return false;
     }
     *column = (Column){
-        .pages = held->pages, .page_count = (size_t)count, .is_optional = is_optional,
+        .is_optional = is_optional,
         .terms = (const uint32_t *)bytes_of(&held->terms).at,
         .term_count = (size_t)held->terms.len / sizeof(uint32_t),
         .plain_terms = (const uint32_t *)bytes_of(&held->plain_terms).at,
@@ -149,28 +190,25 @@ static bool read_column(PyObject *entry, Held *held, Column *column) {
         .null_term = null_term, .plain_kind = (PlainKind)plain_kind, .base = base,
         .is_cut = held->edges.buf != NULL, .edges = (const double *)bytes_of(&held->edges).at,
         .edge_count = (size_t)held->edges.len / sizeof(double)};
-    return true;
+    return read_pages(held, column);
 }
 
-/* A measure by its tuple: (column, values, whether of weights, sums). */
-static bool read_measure(PyObject *entry, Held *held, Py_buffer *values, Py_buffer *sums,
-                         Measure *measure, size_t cell_count) {
+/* A measure by its tuple: (column, values, whether of weights). */
+static bool read_measure(PyObject *entry, Held *held, Py_buffer *values, Measure *measure) {
     PyObject *column;
     int is_weight;
     if (!PyTuple_Check(entry)) {
         PyErr_SetString(PyExc_TypeError, "a measure is a tuple");
         return false;
     }
-    if (!PyArg_ParseTuple(entry, "Oy*pw*", &column, values, &is_weight, sums)) return false;
+    if (!PyArg_ParseTuple(entry, "Oy*p", &column, values, &is_weight)) return false;
     if (!read_column(column, held, &measure->column)) return false;
-    if ((size_t)values->len != measure->column.term_count * sizeof(double) ||
-        (size_t)sums->len != cell_count * 4 * sizeof(uint64_t)) {
-        PyErr_SetString(PyExc_ValueError, "a measure has a value for each term, and four sums a cell");
+    if ((size_t)values->len != measure->column.term_count * sizeof(double)) {
+        PyErr_SetString(PyExc_ValueError, "a measure has a value for each term");
         return false;
     }
     measure->values = (const double *)bytes_of(values).at;
     measure->is_weight = is_weight;
-    measure->sums = sums->buf;
     return true;
 }
 
@@ -180,9 +218,9 @@ static PyObject *count_held(
     const Column *columns, Py_ssize_t count, Measure *measure, uint64_t rows,
     const Py_buffer *cells) {
     Status status;
+    size_t cell_count = (size_t)cells->len / sizeof(uint64_t) / (measure ? 4 : 1);
     Py_BEGIN_ALLOW_THREADS;
-    status = count_rows(
-        columns, (size_t)count, measure, rows, cells->buf, (size_t)cells->len / sizeof(uint64_t));
+    status = count_rows(columns, (size_t)count, measure, rows, cells->buf, cell_count);
     Py_END_ALLOW_THREADS;
     if (status == NO_MEMORY) return PyErr_NoMemory();
     if (status == NOT_SERVED) return Py_NewRef(Py_None);
@@ -194,12 +232,12 @@ static PyObject *count_held(
 }
 
 /* count_parquet(columns, measure or None, rows, cells, /): adds the rows of a row group to the
-   counts of cells. */
+   counts of cells, or with a measure, to their four words. */
 PyObject *count_parquet(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *list, *with, *result = NULL;
     long long rows;
-    Py_buffer cells, values = {0}, sums = {0};
+    Py_buffer cells, values = {0};
     Measure measure = {0};
     if (!PyArg_ParseTuple(arguments, "O!OLw*", &PyList_Type, &list, &with, &rows, &cells))
         return NULL;
@@ -211,16 +249,15 @@ PyObject *count_parquet(PyObject *module, PyObject *arguments) {
     } else if (count > MOST_COLUMNS || rows < 0 || cells.len % (Py_ssize_t)sizeof(uint64_t)) {
         PyErr_SetString(PyExc_ValueError, "these columns and cells cannot be counted");
     } else {
-        size_t cell_count = (size_t)cells.len / sizeof(uint64_t);
         while (read < count && read_column(PyList_GetItem(list, read), &held[read], &columns[read]))
             read++;
-        bool is_ready = read == count && (with == Py_None || read_measure(with, &held[count], &values, &sums, &measure, cell_count));
         Measure *measured = with == Py_None ? NULL : &measure;
+        bool is_ready = read == count &&
+                        (!measured || read_measure(with, &held[count], &values, measured));
         if (is_ready) result = count_held(columns, count, measured, (uint64_t)rows, &cells);
     }
     if (held) release(held, count + 1);
     PyBuffer_Release(&values);
-    PyBuffer_Release(&sums);
     PyBuffer_Release(&cells);
     return result;
 }

@@ -7,6 +7,9 @@
 /* What no sum of sound terms reaches, and no sum of columns carries beyond 32 bits. */
 enum { NO_TERM = MOST_CELLS };
 
+/* Codes are written 32 at a time. */
+enum { SPARE_CODES = 31 };
+
 /* The terms of a dictionary, filled up to a power of two: an index of `bits` bits has an entry. */
 typedef struct {
     uint32_t *terms;
@@ -28,6 +31,7 @@ typedef struct {
 uint64_t load(const uint8_t *at, size_t size);
 bool open_run(Runs *runs);
 bool add_values(Runs *runs, const LookUp *look_up, uint32_t *sums, size_t count);
+bool unpack_codes(Runs *runs, uint8_t *codes, size_t count);
 bool read_levels(Runs *runs, uint8_t *levels, size_t count);
 
 #endif

@@ -12,9 +12,10 @@ import itertools
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairaudit.engine import native_parquet
+from fairaudit.engine.native_levels import NO_NULLS
 from fairaudit.engine.sources import begin_pass, open_file
 from fairaudit.plan import Edge, Key, Plan
 from fairaudit.progress import SILENT
@@ -59,22 +61,41 @@ TYPES = {
 }
 
 
+PLACE = struct.Struct("10q")
+
+
+def pages_in(
+    content: bytes, table: bytes, unpacked: Any
+) -> Iterator[tuple[int, int, int, bytes, bytes]]:
+    """The pages of a column: the version, encoding and values of each, its levels and its body."""
+    for place in PLACE.iter_unpack(table):
+        second, encoding, values, levels, levels_size, packed, body, size, *_ = place
+        bodies = unpacked if packed else content
+        yield (
+            *(second, encoding, values),
+            content[levels : levels + levels_size],
+            bytes(bodies[body : body + size]),
+        )
+
+
 def as_input(columns: Sequence[tuple[Any, ...]], measure: Any, rows: int) -> bytes:
     """A call of `count_parquet` as the target reads it; a measure is the last column."""
     kind = 0 if measure is None else 1 + measure[2]
     parts = [bytes([1, len(columns), kind]), rows.to_bytes(2, "little")]
     if measure is not None:
         columns = [*columns, measure[0]]
-    for pages, optional, terms, _null, plain_kind, base, plain, edges in columns:
+    pages_of = [list(pages_in(*column[:3])) for column in columns]
+    for pages, column in zip(pages_of, columns, strict=True):
+        optional, terms, null, plain_kind, base, plain, edges = column[3:]
         counts = min(len(terms) // 4, 255), min(len(plain) // 4, 255)
         cut = 0 if edges is None else 1 + len(edges) // 8
-        parts.append(bytes([optional, *counts, plain_kind, base % 256, len(pages), cut]))
-    for column in columns:
-        for second, encoding, values, levels, body in column[0]:
-            sizes = values, len(levels), len(body)
-            parts.append(bytes([second, encoding]))
-            parts += [size.to_bytes(2, "little") for size in sizes]
-            parts += [bytes(levels), bytes(body)]
+        flags = optional | (null == NO_NULLS) << 1
+        parts.append(bytes([flags, *counts, plain_kind, base % 256, len(pages), cut]))
+    for second, encoding, values, levels, body in itertools.chain.from_iterable(pages_of):
+        sizes = values, len(levels), len(body)
+        parts.append(bytes([second, encoding]))
+        parts += [size.to_bytes(2, "little") for size in sizes]
+        parts += [levels, body]
     return b"".join(parts)
 
 
@@ -84,21 +105,22 @@ def write_parquet_seeds(folder: Path) -> None:
 
     inputs: list[bytes] = []
 
-    def page_headers(content: bytes) -> object:
-        inputs.append(b"\0" + content[:4000])
-        return _kernel.page_headers(content)
+    def value_pages(content: bytes, is_optional: bool, is_packed: bool) -> object:
+        inputs.append(bytes([0, is_optional | is_packed << 1]) + content[:4000])
+        return _kernel.value_pages(content, is_optional, is_packed)
 
     def count_parquet(
         columns: list[tuple[Any, ...]], measure: Any, rows: int, cells: Any
     ) -> object:
-        small = [column for column in columns if len(column[0]) <= 4]
-        if measure is None or len(measure[0][0]) <= 4:
+        few = 4 * PLACE.size
+        small = [column for column in columns if len(column[1]) <= few]
+        if measure is None or len(measure[0][1]) <= few:
             inputs.extend(as_input([column], measure, rows) for column in small)
             inputs.append(as_input(small[:2], measure, rows))
         return _kernel.count_parquet(columns, measure, rows, cells)
 
     spy = SimpleNamespace(
-        page_headers=page_headers, count_parquet=count_parquet, first_header=_kernel.first_header
+        value_pages=value_pages, count_parquet=count_parquet, first_header=_kernel.first_header
     )
     path = folder.parent / "seed.parquet"
     edges = tuple(map(Edge, map(Decimal, (0, 3))))
@@ -178,7 +200,19 @@ TARGETS = {
         tuple(f"-D{limit}" for limit in FEW),
         write_csv_seeds,
     ),
-    "parquet": Target(("page_header.c", "runs.c", "counting.c"), (), write_parquet_seeds),
+    "parquet": Target(
+        (
+            "page_header.c",
+            "pages.c",
+            "runs.c",
+            "columns.c",
+            "bundles.c",
+            "measures.c",
+            "counting.c",
+        ),
+        (),
+        write_parquet_seeds,
+    ),
 }
 
 

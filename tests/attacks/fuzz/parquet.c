@@ -1,4 +1,4 @@
-/* One input of the fuzzer: the headers of a chunk, or columns of pages to count. */
+/* One input of the fuzzer: the pages of a chunk, or columns of pages to count. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +47,30 @@ static uint32_t *make_places(size_t count) {
     return terms;
 }
 
-static void walk_headers(Input *input) {
+/* The pages of a chunk, as far as they are sound. */
+static void walk_pages(Input *input) {
+    uint64_t flags = take(input, 1);
     Bytes all = take_bytes(input, input->left), bytes = all;
-    PageHeader header;
-    while (bytes.at < bytes.end && read_page_header(&bytes, &header) == SOUND) {
-        if (header.size > bytes.end - bytes.at) break;
-        bytes.at += header.size;
-    }
+    CheckedPage checked;
+    while (bytes.at < bytes.end && check_page(&bytes, 400, 4, flags >> 2 & 1, &checked) == SOUND)
+        if (checked.start < all.at || checked.size > all.end - checked.start) abort();
     if (bytes.at > bytes.end) abort();
+    PageTerms terms = {flags & 1, flags >> 1 & 1};
+    PageTable table;
+    Status status = find_pages(all, &terms, &table);
+    if (status == SOUND) {
+        uint8_t *packed = malloc((size_t)table.packed + 1);
+        copy_packed(all, &table, packed);
+        Bytes unpacked = {all.at, all.at};
+        for (size_t number = 0; number < table.count; number++) {
+            Page page;
+            bool is_there = open_place(&table.places[number], all, unpacked, &page);
+            if (is_there && (page.body.at > page.body.end || page.levels.at > page.levels.end)) abort();
+            if (!is_there && !table.places[number].is_packed) abort();
+        }
+        free(packed);
+    }
+    free(table.places);
     free((void *)all.at);
 }
 
@@ -62,14 +78,16 @@ static void count_columns(Input *input) {
     enum { COLUMNS = 3, PAGES = 4, CELLS = 40000, EDGES = 16 };
     Column columns[COLUMNS + 1] = {{0}};
     Page pages[COLUMNS + 1][PAGES] = {{{0}}};
-    static uint64_t cells[CELLS], sums[4 * CELLS];
+    static uint64_t cells[4 * CELLS];
     static const double edges[EDGES] = {-1, 0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
     size_t key_count = take(input, 1) % (COLUMNS + 1), cell_count = 1;
     size_t measure_kind = take(input, 1) % 3, column_count = key_count + (measure_kind ? 1 : 0);
     uint64_t rows = take(input, 2);
     for (size_t number = 0; number < column_count; number++) {
         Column *column = &columns[number];
-        column->is_optional = take(input, 1) & 1;
+        uint64_t flags = take(input, 1);
+        column->is_optional = flags & 1;
+        column->null_term = flags & 2 ? NO_NULLS : 0;
         column->term_count = take(input, 1) % 256;
         column->plain_count = take(input, 1) % 256;
         column->plain_kind = take(input, 1) % (DOUBLE + 1);
@@ -101,18 +119,18 @@ static void count_columns(Input *input) {
         }
     }
     if (key_count == COLUMNS) cell_count += 34;
-    memset(cells, 0, cell_count * sizeof *cells);
-    memset(sums, 0, 4 * cell_count * sizeof *sums);
+    memset(cells, 0, 4 * cell_count * sizeof *cells);
     size_t value_count = columns[key_count].term_count;
     double *values = malloc(value_count * sizeof *values + 1);
     for (size_t place = 0; place < value_count; place++) values[place] = (double)place * 0.75;
     Measure measure = {.column = columns[key_count], .values = values,
-                       .is_weight = measure_kind == 1, .sums = sums};
+                       .is_weight = measure_kind == 1};
     Status status = count_rows(
         columns, key_count, measure_kind ? &measure : NULL, rows, cells, cell_count);
     free(values);
     uint64_t counted = 0;
-    for (size_t cell = 0; cell < cell_count; cell++) counted += cells[cell];
+    for (size_t cell = 0; cell < cell_count; cell++)
+        counted += measure_kind ? cells[4 * cell + 1] >> 36 : cells[cell];
     if (status == SOUND && counted != rows) abort();
     for (size_t number = 0; number < column_count; number++) {
         free((void *)columns[number].terms);
@@ -128,6 +146,6 @@ static void count_columns(Input *input) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Input input = {data, size};
     if (take(&input, 1) & 1) count_columns(&input);
-    else walk_headers(&input);
+    else walk_pages(&input);
     return 0;
 }

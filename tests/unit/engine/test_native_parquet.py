@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import parquet, thrift
+from fairaudit.engine import native_parquet, parquet, polars_engine, thrift
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.plan import Edge, Key, Plan
@@ -451,3 +451,106 @@ def test_both_readers_of_headers_read_the_same(tmp_path: Path) -> None:
         neither += native is python is None
     assert both > 2000
     assert neither > 2000
+
+
+def python_struct(content: bytes) -> object:
+    """A struct by the reader in Python; None where it refuses the bytes."""
+    try:
+        return thrift.struct(content)[0]
+    except thrift.Malformed:
+        return None
+
+
+def test_both_readers_of_footers_read_the_same(tmp_path: Path) -> None:
+    chance = random.Random(22)
+    path = tmp_path / "rows.parquet"
+    rows = [dict(zip(COLUMNS, ("x", n, n % 3 == 0, n % 2), strict=True)) for n in range(9)]
+    write(path, rows, {"a": pa.string(), "b": pa.int64()}, row_group_size=2)
+    content = path.read_bytes()[:-8]
+    footer = content[-int.from_bytes(path.read_bytes()[-8:-4], "little") :]
+    assert _kernel.thrift_struct(footer) == python_struct(footer) is not None
+    both = neither = 0
+    for _ in range(3000):
+        damaged = bytearray(footer)
+        for _ in range(chance.choice([1, 1, 3])):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        native, python = _kernel.thrift_struct(bytes(damaged)), python_struct(bytes(damaged))
+        if native is not None:
+            assert native == python, damaged
+        both += native is not None
+        neither += native is python is None
+    assert both > 500
+    assert neither > 500
+
+
+def test_nulls_that_no_statistic_told_are_for_another_route(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"a": ["x", None, "y"][n % 3], "b": 1, "c": True, "y": n % 2} for n in range(60)]
+    path = tmp_path / "rows.parquet"
+    chunk = parquet._chunk
+    for options in ({}, {"use_dictionary": ["a", "y"]}):
+        write(path, rows, {"a": pa.string(), "b": pa.int64()}, **options)
+        assert tally(counted("native", path)) == expected(rows)
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet, "_chunk", lambda *given: replace(chunk(*given), nulls=0))
+            assert counted("", path).route != NATIVE
+            assert tally(counted("", path)) == expected(rows)
+
+
+@pytest.mark.parametrize("measure", [{}, {"weight": "w"}, {"count": "n"}])
+def test_a_thread_adds_up_its_rows_in_parts(
+    measure: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    columns = {
+        "a": ["x", "y", "z"] * 200,
+        "x": [1.0, 0.0] * 300,
+        "y": [0, 1, 1] * 200,
+        "w": [2146.75, 0.1, 2.0, 2146.0] * 150,
+        "n": [2**33 + 1, 0, 5] * 200,
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=70)
+    spec = {"columns": {**CUT, **measure}, "metrics": ["selection_rate"]}
+    monkeypatch.setattr(native_parquet, "_MOST_ADDED", 100)
+    native, by_polars = (
+        counted(route, path, plan(specs.of_mapping(spec))) for route in ("native", "lazy")
+    )
+    assert sums(native) == sums(by_polars)
+
+
+def outcome(path: Path, asked: Plan) -> object:
+    """What comes of a file: its cells, or why it is refused."""
+    try:
+        return tally(counted("", path, asked))
+    except DataError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("checksum", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_checked_while_they_are_counted_are_refused_as_before(
+    version: str, checksum: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(f"{version}{checksum}")
+    values: list[list[Any]] = [[*TEXTS, None], [1, 2, None], [True, False, None], [0, 1]]
+    columns = ([chance.choice(some) for _ in range(300)] for some in values)
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
+    path = tmp_path / "rows.parquet"
+    options: dict[str, Any] = {"row_group_size": 150, "data_page_size": 50, "write_batch_size": 20}
+    options |= {"data_page_version": version, "write_page_checksum": checksum}
+    write(path, rows, {"a": pa.string(), "b": pa.int64()}, **options)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    refused = Counter[bool]()
+    for _ in range(60):
+        damaged = bytearray(content)
+        for place in chance.choices(range(4, footer), k=chance.choice([1, 1, 4])):
+            damaged[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        by_count = outcome(path, PLAN)
+        with monkeypatch.context() as patch:
+            patch.setattr(polars_engine, "leave_unproven", lambda file, _: file)
+            assert outcome(path, PLAN) == by_count
+        refused["the column" in str(by_count)] += 1
+    assert refused[True] > 10
