@@ -207,9 +207,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"
 
 
-def suggest_known(word: str, known: Collection[str]) -> str:
-    """The end of a message: the nearest known words, or all of them where none is near."""
-    return did_you_mean(word, known) or f"; there is {', '.join(known)}"
+def suggest_known(word: str, known: Collection[str], listed: str | None = None) -> str:
+    """The end of a message: the nearest known words, or all, as they are `listed`, if none is."""
+    return did_you_mean(word, known) or f"; there is {listed or ', '.join(known)}"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

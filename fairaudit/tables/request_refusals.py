@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.errors import Fault, SpecError, did_you_mean, suggest_known
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.spec import MetricRequest, Spec
@@ -90,10 +90,8 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
         known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
         name = request.class_text.value
         if name not in known:
-            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            faults.append(
-                request.class_text.fault(f"no class {quoted(name)} in the {request.of}{hint}")
-            )
+            what = f"no class {quoted(name)} in the {request.of}{suggest_known(name, known)}"
+            faults.append(request.class_text.fault(what))
     if faults:
         raise SpecError(faults)
 
