@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairaudit import names
-from fairaudit.report import checks, numbers, reversal_sentences
+from fairaudit.report import numbers, reversal_sentences
 from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
 from fairaudit.waivers import Waiver
 
@@ -118,4 +118,4 @@ def breach_words(breach: Breach) -> str:
 
 
 def _value(breach: Breach) -> str:
-    return numbers.number(checks.value_of(breach))
+    return numbers.number(breach.signed_value)

@@ -279,7 +279,7 @@ def _breach_row(breach: Breach) -> list[Cell]:
     return [
         Cell(" / ".join(map(numbers.named_group, groups))),
         Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
-        Cell(numbers.number(checks.value_of(breach))),
+        Cell(numbers.number(breach.signed_value)),
         Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
 

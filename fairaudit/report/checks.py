@@ -132,11 +132,6 @@ def comparison_of(finding: Finding) -> Comparison | None:
     return asked.comparison if isinstance(asked, Disparity) else None
 
 
-def value_of(breach: Breach) -> float:
-    """The value of a breach, with its sign."""
-    return -breach.value if breach.lower else breach.value
-
-
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
     """The part with the side first that stands on top of a quotient: the lower, of the least."""
     comparison = comparison_of(finding)

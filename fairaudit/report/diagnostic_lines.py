@@ -278,7 +278,7 @@ def _also(finding: Finding) -> list[str]:
     others, digits = headlines.other_breaches(finding), metric_titles.decimals_of(finding, 3)
     texts = [
         " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-        + f" {numbers.number(checks.value_of(breach), digits)}"
+        + f" {numbers.number(breach.signed_value, digits)}"
         for breach in others[:_MOST_BREACHES]
     ]
     more = len(others) - len(texts)

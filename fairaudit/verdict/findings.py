@@ -45,6 +45,11 @@ class Breach(Frozen):
     backing: Backing = Backing.UNASKED
     lower: bool = False
 
+    @property
+    def signed_value(self) -> float:
+        """The value, negative where it is the size of a difference below 0."""
+        return -self.value if self.lower else self.value
+
     def contradictions(self) -> Iterator[Unreadable]:
         """What is beyond a limit has a value."""
         if math.isnan(self.value):
