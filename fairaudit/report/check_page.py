@@ -108,9 +108,8 @@ def _value(finding: Finding) -> str:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
     if not isinstance(limit, Limit) or estimate.suppressed:
         return numbers.value_of(estimate)
-    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
     digits = metric_titles.decimals_of(finding, 4)
-    return numbers.number_beside(estimate.value, bounds, estimate.exact, digits=digits)
+    return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
 
 
 def _against(finding: Finding) -> str:

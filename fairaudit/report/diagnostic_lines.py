@@ -233,8 +233,9 @@ def _is_across(finding: Finding) -> bool:
     if not headlines.beyond_words(finding):
         return False
     low, high = estimate.low, estimate.high
-    bounds = (float(bound) for bound in (limit.below, limit.above) if bound is not None)
-    return low is not None and high is not None and any(low < bound < high for bound in bounds)
+    if low is None or high is None:
+        return False
+    return any(low < float(bound) < high for bound in limit.bounds)
 
 
 def _missing(finding: Finding) -> str:

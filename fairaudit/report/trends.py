@@ -245,8 +245,7 @@ def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
 
 
 def _limits(*limits: Limit | None) -> tuple[float, ...]:
-    bounds = [bound for limit in limits if limit for bound in (limit.below, limit.above)]
-    return tuple(dict.fromkeys(float(bound) for bound in bounds if bound is not None))
+    return tuple(dict.fromkeys(float(n) for limit in limits if limit for n in limit.bounds))
 
 
 def _in_words(trend: _Trend, lines: Lines) -> str:

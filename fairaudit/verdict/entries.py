@@ -255,8 +255,7 @@ def _near_a_limit(check: Check, values: Floats) -> Marks:
 def _list_bounds(check: Check) -> list[float]:
     """The bounds of both limits."""
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
-    return [float(bound) for bound in bounds if bound is not None]
+    return [float(bound) for limit in limits for bound in limit.bounds]
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
