@@ -99,13 +99,8 @@ def _largest(rows: Sequence[RateChange]) -> RateChange:
 
 
 def _size(row: RateChange) -> float:
-    """How far a rate moved: a share in itself, a ratio by its logarithm."""
-    change = row.change
-    if not row.is_compared or math.isnan(change.value):
-        return -1.0
-    if change.scale is Scale.RATIO:
-        return abs(math.log(change.value)) if change.value > 0 else math.inf
-    return abs(change.value)
+    """How far a rate moved; below any other where it is not compared."""
+    return row.change.size if row.is_compared else -1.0
 
 
 def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
