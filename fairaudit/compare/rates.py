@@ -245,9 +245,8 @@ def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
     if len(shares) < 2 or not counts.sum(axis=1).all():
         return None, "not tested: fewer than two groups"
     table = counts.astype(np.float64)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     name, p = "χ²", float(contingency.chi_square(table)[2])
-    if expected.min() < LEAST_EXPECTED:
+    if contingency.expected_counts(table).min() < LEAST_EXPECTED:
         if table.sum() >= MOST_DEALT:
             return None, _TOO_FEW
         if len(shares) > MOST_PERMUTED:
