@@ -74,8 +74,7 @@ def _compare_rate(
         barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
         terms = replace(terms, barred=f"not compared: {barred}")
     terms = find_change_terms(metric, then.estimate, now.estimate, terms)
-    # Of one class of several nobody says whether it is a benefit.
-    favourable = None if "class" in now.parameters else now.of not in burdens
+    favourable = now.is_favourable(burdens)
     change = measure_change(then.estimate, now.estimate, terms)
     return RateChange(
         metric=now.metric,

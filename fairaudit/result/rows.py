@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 from fairaudit import names
@@ -78,6 +78,10 @@ class RateRow(Frozen):
         stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
         group = names.group(self.group) or "everybody"
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
+
+    def is_favourable(self, burdens: Collection[str]) -> bool | None:
+        """Whether its outcome is a benefit; None of one class of several: nobody says which is."""
+        return None if "class" in self.parameters else self.of not in burdens
 
 
 @declare_subjects(
