@@ -9,6 +9,7 @@ from typing import TypeAlias
 from fairaudit import names
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import (
     baseline,
     checks,
@@ -244,17 +245,13 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{_people_of(n)} of unknown {what}" for n, what in lacking if n)
+    who = " and ".join(f"{describe_people(n)} of unknown {what}" for n, what in lacking if n)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
     turn = "the verdict could turn" if bounds.turns else "same verdict"
     return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
-
-
-def _people_of(n: int | None) -> str:
-    return "1 person" if n == 1 else f"{numbers.whole(n)} people"
 
 
 def _people(finding: Finding) -> list[str]:
