@@ -6,7 +6,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +36,7 @@ from fairaudit.cli.output import (
     write_reports,
 )
 from fairaudit.cli.streams import Color, is_colored, silenced, write_line
-from fairaudit.errors import FairauditError, UsageError
+from fairaudit.errors import FailOn, FairauditError, UsageError
 from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
@@ -45,12 +44,6 @@ if TYPE_CHECKING:
     from fairaudit.processes import Workers
     from fairaudit.progress import Progress
     from fairaudit.result import Answer
-
-
-class _FailOn(StrEnum):
-    FAIL = "fail"
-    WARN = "warn"
-    NEVER = "never"
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -90,7 +83,7 @@ _Format = Annotated[
         help=f"What to print: {_FORMATS}.",
     ),
 ]
-_FailFrom = Annotated[_FailOn, typer.Option(help="From which status on the exit code is 1.")]
+_FailFrom = Annotated[FailOn, typer.Option(help="From which status on the exit code is 1.")]
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
@@ -136,7 +129,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     data: DataOption = None,
     output: _Output = None,
     format_name: _Format = "terminal",
-    fail_on: _FailFrom = _FailOn.FAIL,
+    fail_on: _FailFrom = FailOn.FAIL,
     exit_zero: _ExitZero = False,
     only: _Only = None,
     baseline: _Baseline = None,
@@ -167,7 +160,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
             answers = batch.answer(
                 specs, data, only=only or (), baseline=baseline, tolerance=tolerance, draws=draws,
                 settings=settings or (), timeout=timeout,
-                fail_on=_FailOn.NEVER if exit_zero else fail_on,
+                fail_on=FailOn.NEVER if exit_zero else fail_on,
                 progress=progress if watch is None else watch.pass_on(progress), workers=workers,
             )  # fmt: skip
         _raise_lone_error(answers)
