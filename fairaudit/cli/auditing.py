@@ -31,13 +31,12 @@ from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
-    format_named,
     print_report,
     write_reports,
 )
 from fairaudit.cli.streams import Color, is_colored, silenced, write_line
 from fairaudit.errors import FailOn, FairauditError, UsageError
-from fairaudit.report import FORMATS
+from fairaudit.report import FORMATS, format_named
 
 if TYPE_CHECKING:
     from fairaudit.cli.timings import Stopwatch
