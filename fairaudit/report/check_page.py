@@ -231,7 +231,7 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
     rows = [
         [
-            Cell(numbers.named_group(part.group)),
+            Cell(names.describe_group(part.group)),
             Cell(f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
             Cell(numbers.percent(part.over / part.under)),
             Cell(numbers.points(part.divergence)),
@@ -276,8 +276,8 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 def _breach_row(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
     return [
-        Cell(" / ".join(map(numbers.named_group, groups))),
-        Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
+        Cell(" / ".join(map(names.describe_group, groups))),
+        Cell(names.describe_group(breach.stratum) if breach.stratum else ""),
         Cell(numbers.number(breach.signed_value)),
         Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
@@ -342,8 +342,8 @@ def _not_judged(finding: Finding) -> Iterator[Block]:
     yield Heading("Not judged")
     rows = [
         [
-            Cell(numbers.named_group(row.group) if row.group else ""),
-            Cell(numbers.named_group(row.stratum) if row.stratum else ""),
+            Cell(names.describe_group(row.group) if row.group else ""),
+            Cell(names.describe_group(row.stratum) if row.stratum else ""),
             Cell(names.line(row.reason) + (f" ({row.detail})" if row.detail else "")),
             Cell("yes" if row.blocks else "no"),
         ]

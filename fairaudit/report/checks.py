@@ -98,7 +98,7 @@ def _metric_words(check: Check) -> Iterable[str]:
     """The metric with its outcome, and how it compares groups with which reference."""
     metric, reference = check.asked, ""
     if (declared := check.terms.reference) is not None:
-        group = numbers.named_group(declared.group) if declared.group else declared.policy
+        group = names.describe_group(declared.group) if declared.group else declared.policy
         reference = f"to {group}"
     elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
 from fairaudit.compare.records import ShareChange
 from fairaudit.estimate import Estimate
+from fairaudit.names import describe_group
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
@@ -127,7 +128,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
         share = metric_titles.is_share(row.metric)
         estimates = row.change.before, row.change.after
         sides = " → ".join(_value(estimate, share=share) for estimate in estimates)
-        name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
+        name = f"{metric_titles.title(row.metric)} of {describe_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
         text += f"the largest {name}: {sides}. {all_of_them}"
         yield Paragraph(text, Tone.MUTED)
