@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from fairaudit.arrays import Ints
-from fairaudit.cube import Sum, add_up
+from fairaudit.cube import Sum, add_up, distinct_rows
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.fixed_point import SQUARE_SCALES, TINY, WEIGHT_SCALES
 from fairaudit.frozen import Frozen, field, replace
@@ -18,7 +18,6 @@ from fairaudit.raw_keys import (
     RawKey,
     RawTable,
     add_tables,
-    distinct,
     gather,
     unite_keys,
     unite_levels,
@@ -214,7 +213,7 @@ class Counts(Frozen, eq=False):
     def compact(self) -> Counts:
         """The same counts, an entry for each combination of levels that occurs."""
         codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
-        cells, index = distinct(codes)
+        cells, index = distinct_rows(codes)
         size = len(cells)
         return replace(
             self,

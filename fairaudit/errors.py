@@ -1,4 +1,4 @@
-"""The errors of fairaudit, with hint and exit code; `did_you_mean`. Add an error here.
+"""The errors of fairaudit, with hint and exit code; `did_you_mean`, `FailOn`. Add an error here.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
@@ -15,6 +15,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Collection, Iterable
+from enum import StrEnum
 from types import UnionType
 
 from fairaudit.frozen import Frozen
@@ -64,6 +65,14 @@ class Fault(Frozen):
 
 WORST_FIRST = (2, 1, 3, 0)
 """The order of exit codes: an error beats a failure, a failure beats nothing at all."""
+
+
+class FailOn(StrEnum):
+    """From which status on a check turns the exit code."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    NEVER = "never"
 
 
 class FairauditError(Exception):
@@ -207,9 +216,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"
 
 
-def suggest_known(word: str, known: Collection[str]) -> str:
-    """The end of a message: the nearest known words, or all of them where none is near."""
-    return did_you_mean(word, known) or f"; there is {', '.join(known)}"
+def suggest_known(word: str, known: Collection[str], listed: str | None = None) -> str:
+    """The end of a message: the nearest known words, or all, as they are `listed`, if none is."""
+    return did_you_mean(word, known) or f"; there is {listed or ', '.join(known)}"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

@@ -113,7 +113,7 @@ def _is_escape(sign: str) -> bool:
     return sign in {"n", "r", "t", "x", "u", "U"} or sign.startswith("\\") or not sign.isascii()
 
 
-def group(pairs: tuple[tuple[str, str], ...]) -> str:
+def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
     """A group with the names of its columns: `gender=female, race=Black`; everybody if empty."""
     return ", ".join(f"{_left(column)}={name(level)}" for column, level in pairs) or "everybody"
 

@@ -194,7 +194,6 @@ def find_round(
     data: DataLike = None,
     before: CutsRound | None = None,
     *,
-    progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> CutsRound:
     """A round in which the quantiles of a question are looked for, after the one `before`.
@@ -208,24 +207,15 @@ def find_round(
     spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
     if before is not None:
         spans = before.next_spans()
-    rows, parts, sources = engine.find_parts(
-        question.plan, spans, question.find_data(data), progress
-    )
+    rows, parts, sources = engine.find_parts(question.plan, spans, question.find_data(data), SILENT)
     return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
 
 
-def count_with_cuts(
-    question: Question,
-    data: DataLike,
-    known: CutsRound,
-    *,
-    progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
-) -> Counts:
+def count_with_cuts(question: Question, data: DataLike, known: CutsRound) -> Counts:
     """The counts of a part of the data, with the quantiles and the medians of all of it."""
     cutting = question.with_cuts(known.cuts(question.quantiles))
     medians = known.medians(question.plan.medians)
-    return replace(count(cutting, data, progress=progress, engine=engine), medians=medians)
+    return replace(count(cutting, data), medians=medians)
 
 
 def _count_all(

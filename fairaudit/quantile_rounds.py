@@ -29,11 +29,6 @@ class Span(Frozen):
     low: float | None = None
     high: float | None = None
 
-    @property
-    def is_single(self) -> bool:
-        """Whether it is one number."""
-        return self.low is not None and self.low == self.high
-
 
 class PartsOfSpan(Frozen):
     """The people who have a number of a column, those below a span, and those in its parts.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 
 from fairaudit.arrays import Ints
-from fairaudit.cube import add_up
+from fairaudit.cube import add_up, distinct_rows
 from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Key
 
@@ -39,7 +38,7 @@ class RawTable(Frozen, eq=False):
 
     def compact(self) -> RawTable:
         """The same people, an entry for each combination."""
-        codes, index = distinct(self.codes)
+        codes, index = distinct_rows(self.codes)
         return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
 
 
@@ -95,21 +94,6 @@ def add_tables(
     ]
     codes = recode([part.codes for part in pair], lookups)
     return RawTable(keys, codes, np.concatenate([part.people for part in pair]))
-
-
-def distinct(codes: Ints) -> tuple[Ints, Ints]:
-    """The distinct rows of codes [E, K] in ascending order, and the number of each among them."""
-    if codes.size:
-        # As one number each they are sorted several times as fast.
-        low = codes.min(axis=0)
-        spans = (codes.max(axis=0) - low + 1).tolist()
-        radix = [math.prod(spans[place + 1 :]) for place in range(len(spans))]
-        if math.prod(spans) < 2**63:
-            numbers = (codes - low) @ np.array(radix, dtype=np.int64)
-            _, first, index = np.unique(numbers, return_index=True, return_inverse=True)
-            return codes[first], index
-    cells, index = np.unique(codes, axis=0, return_inverse=True)
-    return cells, index.reshape(-1)
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:

@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.cube import add_up
+from fairaudit.cube import add_up, distinct_rows
 from fairaudit.frozen import Frozen, replace
 from fairaudit.histogram import Bins, coarsest, quantile
-from fairaudit.raw_keys import RawKey, distinct, find_lookup, gather, recode
+from fairaudit.raw_keys import RawKey, find_lookup, gather, recode
 
 MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
@@ -36,8 +36,8 @@ class RawHistogram(Frozen, eq=False):
 
     def compact(self) -> RawHistogram:
         """The same people, an entry for each combination of codes and bin."""
-        entries, index = distinct(np.column_stack([self.codes, self.bins]))
-        cells, cell = distinct(self.cells)
+        entries, index = distinct_rows(np.column_stack([self.codes, self.bins]))
+        cells, cell = distinct_rows(self.cells)
         low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
         np.minimum.at(low, cell, self.low)
         np.maximum.at(high, cell, self.high)

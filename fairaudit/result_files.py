@@ -8,8 +8,8 @@ from typing import Any
 
 from fairaudit import inputs, names
 from fairaudit.codec import parse, read_result
-from fairaudit.errors import UsageError, check_type, did_you_mean
-from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
+from fairaudit.errors import UsageError, check_type
+from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
 from fairaudit.result import Answer, AuditResult
 
 
@@ -68,9 +68,4 @@ def _find_format(path: Path, name: str | None) -> Format:
         suffixes = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
         what = f"{names.copied(str(path))}: the suffix {path.suffix!r} names no format"
         raise UsageError(what, f"there is {suffixes}; or name a `format`")
-    form = format_of(name)
-    if form is None:
-        known = [form.name for form in FORMATS]
-        hint = f"there is {', '.join(known)}"
-        raise UsageError(f"no format {name!r}{did_you_mean(str(name), known)}", hint)
-    return form
+    return format_named(name)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairaudit.counts import Counts
 from fairaudit.cube import KeyColumn, Rows
-from fairaudit.errors import SpecError, UsageError, did_you_mean
+from fairaudit.errors import SpecError, UsageError, suggest_known
 from fairaudit.names import quoted
 from fairaudit.recode import Cubes, recode
 from fairaudit.rows.k_means import fit_clusters
@@ -97,7 +97,7 @@ def _choose_group(
     levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
     if wanted.group is not None:
         if wanted.group.value not in levels:
-            hint = did_you_mean(wanted.group.value, levels) or f"; there is {', '.join(levels)}"
+            hint = suggest_known(wanted.group.value, levels)
             message = f"{quoted(wanted.group.value)} is no level of {wanted.of}{hint}"
             raise SpecError([wanted.group.fault(message)])
         return key.levels.index(wanted.group.value), True

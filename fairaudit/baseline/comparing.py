@@ -13,7 +13,6 @@ from fairaudit.baseline.earlier_report import (
     groups_of,
     place_of,
     reversal_key,
-    signed_value,
 )
 from fairaudit.cube import Group
 from fairaudit.frozen import replace
@@ -82,7 +81,7 @@ def compare(finding: Finding, baseline: Baseline) -> Finding:
 def _previous_value(breach: Breach, previous: PreviousFinding) -> float | None:
     """The earlier value of a group that is beyond its limit now, with its sign."""
     was = previous.crossed.get(breach_key(breach))
-    return previous.own.get(breach_key(breach)[:2]) if was is None else signed_value(was)
+    return previous.own.get(breach_key(breach)[:2]) if was is None else was.signed_value
 
 
 def _previous_groups(finding: Finding, previous: PreviousFinding) -> tuple[Group, ...]:

@@ -218,18 +218,13 @@ def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
         for place, own in values.items()
         if all(other.get(place) == own for other in fitting)
     }
-    crossed = {breach_key(breach)[:2]: signed_value(breach) for breach in finding.crossed}
+    crossed = {breach_key(breach)[:2]: breach.signed_value for breach in finding.crossed}
     return {**agreed, decided: value, **crossed}
 
 
 def _value_of(estimate: Estimate | None) -> float | None:
     """The value; None where there is none."""
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
-
-
-def signed_value(breach: Breach) -> float:
-    """The value, negative where it is below the lower limit."""
-    return -breach.value if breach.lower else breach.value
 
 
 def _entry_key(row: RateRow | ComparisonRow) -> str:

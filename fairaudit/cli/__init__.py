@@ -37,7 +37,7 @@ def main(arguments: list[str], began: float) -> int:
     memory.leave_by(OutOfMemory.exit_code)
     _prepare()
     streams.open_all()
-    return _run(arguments, began)
+    return run_line(arguments, began)
 
 
 def _prepare() -> None:
@@ -50,7 +50,7 @@ def _prepare() -> None:
         del os.environ["SOURCE_DATE_EPOCH"]
 
 
-def _run(arguments: list[str], began: float | None = None) -> int:
+def run_line(arguments: list[str], began: float | None = None) -> int:
     """The exit code of a command line; nothing but `--debug` shows a traceback.
 
     Once the report has left, an interrupt stands above all, a report that did not arrive is no

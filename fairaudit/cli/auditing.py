@@ -6,7 +6,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,25 +31,18 @@ from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
-    format_named,
     print_report,
     write_reports,
 )
 from fairaudit.cli.streams import Color, is_colored, silenced, write_line
-from fairaudit.errors import FairauditError, UsageError
-from fairaudit.report import FORMATS
+from fairaudit.errors import FailOn, FairauditError, UsageError
+from fairaudit.report import FORMATS, format_named
 
 if TYPE_CHECKING:
     from fairaudit.cli.timings import Stopwatch
     from fairaudit.processes import Workers
     from fairaudit.progress import Progress
     from fairaudit.result import Answer
-
-
-class _FailOn(StrEnum):
-    FAIL = "fail"
-    WARN = "warn"
-    NEVER = "never"
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
@@ -90,7 +82,7 @@ _Format = Annotated[
         help=f"What to print: {_FORMATS}.",
     ),
 ]
-_FailFrom = Annotated[_FailOn, typer.Option(help="From which status on the exit code is 1.")]
+_FailFrom = Annotated[FailOn, typer.Option(help="From which status on the exit code is 1.")]
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
@@ -136,7 +128,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     data: DataOption = None,
     output: _Output = None,
     format_name: _Format = "terminal",
-    fail_on: _FailFrom = _FailOn.FAIL,
+    fail_on: _FailFrom = FailOn.FAIL,
     exit_zero: _ExitZero = False,
     only: _Only = None,
     baseline: _Baseline = None,
@@ -166,7 +158,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
         workers = stack.enter_context(_start_workers(jobs, specs, data))
         options = RunOptions(
-            _FailOn.NEVER if exit_zero else fail_on, tuple(only or ()), baseline,
+            FailOn.NEVER if exit_zero else fail_on, tuple(only or ()), baseline,
             NO_TOLERANCE if tolerance is None else tolerance, draws, tuple(settings or ()), timeout,
         )  # fmt: skip
         with silenced(debug=debug), show_progress(quiet=quiet, color=color) as bar:

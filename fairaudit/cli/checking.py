@@ -23,9 +23,10 @@ from fairaudit.cli.app import (
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.exit_messages import error_text
-from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
+from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
+from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from fairaudit.report import Format

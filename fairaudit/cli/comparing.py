@@ -14,13 +14,13 @@ from fairaudit.cli.output import (
     PageFormat,
     check_page_outputs,
     clear_outputs,
-    format_named,
     format_of_path,
     write_json,
 )
 from fairaudit.cli.results import read_result
 from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
+from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,11 +15,11 @@ from fairaudit import names
 from fairaudit.cli import folder
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import Color, is_colored, write_line
-from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.errors import UsageError
 from fairaudit.frozen import Frozen
 from fairaudit.inputs import STDIN
 from fairaudit.processes import THIS_PROCESS, Workers
-from fairaudit.report import FORMATS, Format, format_of, format_of_suffix
+from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
 
 if TYPE_CHECKING:
     from fairaudit.codec import Preview, VerifiedTables
@@ -66,16 +66,6 @@ def write_json(record: Comparison | Preview | VerifiedTables) -> str:
     from fairaudit.report import json
 
     return json.written(codec.write(record))
-
-
-def format_named(name: str) -> Format:
-    """The format of that name; raises `UsageError` where there is none."""
-    form = format_of(name)
-    if form is None:
-        known = [form.name for form in FORMATS]
-        hint = did_you_mean(name, known)
-        raise UsageError(f"no format {name!r}{hint}", f"there is {', '.join(known)}")
-    return form
 
 
 def format_of_path(path: Path) -> Format:

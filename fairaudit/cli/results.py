@@ -17,7 +17,6 @@ from fairaudit.cli.output import (
     check_outputs,
     check_page_outputs,
     clear_outputs,
-    format_named,
     format_of_path,
     print_document,
     print_report,
@@ -26,6 +25,7 @@ from fairaudit.cli.output import (
 )
 from fairaudit.cli.streams import Color
 from fairaudit.errors import FairauditError, UsageError, did_you_mean
+from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from fairaudit.report.blocks import Document

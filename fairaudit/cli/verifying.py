@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from fairaudit.cli.app import ColorChoice, Debug, app
-from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
+from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
 from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
+from fairaudit.report import format_named
 
 _Tables = Annotated[
     list[str],

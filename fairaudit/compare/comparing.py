@@ -28,7 +28,6 @@ from fairaudit.compare.records import (
     PeopleChange,
     RateChange,
     Sampling,
-    Scale,
 )
 from fairaudit.compare.same_people import detect_sampling
 from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
@@ -228,7 +227,7 @@ def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
 
     def rank(group: GroupChange) -> tuple[float, float]:
         test = group.change.significance
-        return 1.0 if test is None else test.adjusted, -_measure_size(group.change)
+        return 1.0 if test is None else test.adjusted, -group.change.size
 
     return replace(check, change=worst, groups=tuple(sorted(groups, key=rank)))
 
@@ -264,15 +263,6 @@ def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
 def _rank(change: Change) -> _Rank:
     """Significant ones first, worse before better; then by p, then by size."""
     if change.significance is None:
-        return len(_DIRECTIONS) + 1, 1.0, -_measure_size(change)
+        return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
-    return place, change.significance.p, -_measure_size(change)
-
-
-def _measure_size(change: Change) -> float:
-    """How far a number moved; below any other where it is unknown."""
-    if math.isnan(change.value):
-        return -1.0
-    if change.scale is Scale.RATIO:
-        return abs(math.log(change.value)) if change.value > 0 else math.inf
-    return abs(change.value)
+    return place, change.significance.p, -change.size

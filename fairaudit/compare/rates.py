@@ -74,8 +74,7 @@ def _compare_rate(
         barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
         terms = replace(terms, barred=f"not compared: {barred}")
     terms = find_change_terms(metric, then.estimate, now.estimate, terms)
-    # Of one class of several nobody says whether it is a benefit.
-    favourable = None if "class" in now.parameters else now.of not in burdens
+    favourable = now.is_favourable(burdens)
     change = measure_change(then.estimate, now.estimate, terms)
     return RateChange(
         metric=now.metric,
@@ -245,9 +244,8 @@ def _test_spread(shares: list[ShareChange]) -> tuple[Significance | None, str]:
     if len(shares) < 2 or not counts.sum(axis=1).all():
         return None, "not tested: fewer than two groups"
     table = counts.astype(np.float64)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     name, p = "χ²", float(contingency.chi_square(table)[2])
-    if expected.min() < LEAST_EXPECTED:
+    if contingency.expected_counts(table).min() < LEAST_EXPECTED:
         if table.sum() >= MOST_DEALT:
             return None, _TOO_FEW
         if len(shares) > MOST_PERMUTED:

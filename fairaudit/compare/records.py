@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
@@ -79,6 +80,15 @@ class Change(Frozen):
     turned: bool = False
     cells: Annotated[PairedHits | None, Member("pairs")] = None
     significant: bool = False
+
+    @property
+    def size(self) -> float:
+        """How far the number moved, a ratio by its logarithm; below any other where unknown."""
+        if math.isnan(self.value):
+            return -1.0
+        if self.scale is Scale.RATIO:
+            return abs(math.log(self.value)) if self.value > 0 else math.inf
+        return abs(self.value)
 
 
 class GroupChange(Frozen):

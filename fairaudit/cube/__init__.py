@@ -31,6 +31,7 @@ from fairaudit.cube.keys import (
     Role,
     distinct_rows,
     every_subset,
+    known_groups,
     name_groups,
 )
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
@@ -65,5 +66,6 @@ __all__ = [
     "distinct_rows",
     "every_subset",
     "find_excluded",
+    "known_groups",
     "name_groups",
 ]

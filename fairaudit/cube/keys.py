@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ NO_COUNTERPART = "(no counterpart)"
 MOST_ATTRIBUTES = 12
 """With more attributes not every subset is audited: there are 4,095."""
 
-_SAFE = 2**62
+_Integer = TypeVar("_Integer", np.int32, np.int64)
 
 
 class Role(StrEnum):
@@ -93,16 +95,21 @@ def every_subset(names: Sequence[str]) -> list[Grouping]:
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
-def distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """The distinct rows of `codes` in ascending order, and for each row its number among them."""
+def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
+    """The distinct rows of `codes` in ascending order, and for each row its number among them.
+
+    Without columns all rows are the same one, which is there even where no row is.
+    """
     if not codes.shape[1]:
-        return np.zeros((1, 0), dtype=np.int32), np.zeros(len(codes), dtype=np.int64)
-    if not len(codes):
-        return codes, np.zeros(0, dtype=np.int64)
-    spans = codes.max(axis=0).astype(np.int64) + 2
-    if float(np.prod(spans.astype(np.float64))) < _SAFE:
-        radix = np.concatenate([[1], np.cumprod(spans[:0:-1])])[::-1]
-        _, first, index = np.unique((codes + 1) @ radix, return_index=True, return_inverse=True)
-        return codes[first], index
+        return codes[:0].reshape(1, 0), np.zeros(len(codes), dtype=np.int64)
+    if len(codes):
+        # As one number each they are sorted several times as fast.
+        low = codes.min(axis=0)
+        spans = (codes.max(axis=0) - low + 1).tolist()
+        radix = [math.prod(spans[place + 1 :]) for place in range(len(spans))]
+        if math.prod(spans) < 2**63:
+            numbers = (codes - low) @ np.array(radix, dtype=np.int64)
+            _, first, index = np.unique(numbers, return_index=True, return_inverse=True)
+            return codes[first], index
     rows, index = np.unique(codes, axis=0, return_inverse=True)
     return rows, index.reshape(-1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.sources import SourceFile
-from fairaudit.errors import DataError, Fault, SpecError, did_you_mean
+from fairaudit.errors import DataError, Fault, SpecError, suggest_known
 from fairaudit.frozen import replace
 from fairaudit.input_formats import CSV
 from fairaudit.names import quoted
@@ -36,7 +36,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         where = f" in {file.file.path}" if len(sources) > 1 else ""
         for text in texts:
             if text.value not in file.header:
-                hint = did_you_mean(text.value, file.header) or f"; there are {_some(file.header)}"
+                hint = suggest_known(text.value, file.header, _some(file.header))
                 if text.path == "filter":
                     hint += "; a text stands in single quotes: '…'"
                 faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))

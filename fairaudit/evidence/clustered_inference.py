@@ -28,7 +28,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.pair_intervals import Interval, Scale
+from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.stats import contingency, mover, multiplicity, proportions
 
@@ -122,7 +122,7 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
             interval = _name_interval(ends, "Woolf, Gart's ½")
         case Scale.ARCSINE:
             scaled = [
-                (_arcsine(value), (_arcsine(ends[0]), _arcsine(ends[1])))
+                (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
                 for value, ends in ((first.value, first_ends), (second.value, second_ends))
             ]
             interval = _name_interval(mover.difference(*scaled[0], *scaled[1], r), "MOVER")
@@ -157,10 +157,6 @@ def _find_ratio_ends(
     together = mover.ratio(*sides, r)
     low, high = (np.where(r == 0, *ends) for ends in zip(apart, together, strict=True))
     return _name_interval((low, high), "MOVER")
-
-
-def _arcsine(share: Floats) -> Floats:
-    return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
 def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:

@@ -73,7 +73,7 @@ def compare_classes(
     classes, groups = kept.shape
     if min(classes, groups) < 2:
         return JointTest(1.0, "χ²")
-    few = _expect_counts(kept) < LEAST_EXPECTED
+    few = contingency.expected_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
         return _compare_two_groups(kept, inference, weighted=weighted, exact=bool(few.any()))
     name, test = ("G", contingency.g_test) if information else ("χ²", contingency.chi_square)
@@ -170,13 +170,6 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
         return float(np.fmin(p, joint)) if pairs.may_decide(core, pair_filter) else p
 
     return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and pairs", beyond=beyond)
-
-
-def _expect_counts(counts: Floats) -> Floats:
-    """The people expected in each cell of a table [K, G] if classes do not depend on groups."""
-    return np.asarray(
-        counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True) / counts.sum()
-    )
 
 
 def _choose_test_of_few(

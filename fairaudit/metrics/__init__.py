@@ -68,8 +68,7 @@ from fairaudit.metrics.terms import (
     Weights,
 )
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
-from fairaudit.names import group as describe_group
-from fairaudit.names import quoted
+from fairaudit.names import describe_group, quoted
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,

@@ -68,6 +68,11 @@ class Evaluation(Frozen, eq=False):
         return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
     @property
+    def favourable(self) -> bool | None:
+        """Whether the outcome is a benefit; None of one class of several: nobody says which is."""
+        return None if self.terms.of_class is not None else self.table.favourable
+
+    @property
     def spread(self) -> bool:
         """Whether there is one value a stratum, not one a group."""
         return isinstance(self.metric, TableMetric) or (

@@ -155,15 +155,16 @@ def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interv
     """Of Cohen's h: a difference on the arcsine scale."""
     if first.ends is None or second.ends is None:
         return None
-
-    def scaled(share: Floats) -> Floats:
-        return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
-
     first_ends, second_ends = (
-        (scaled(low), scaled(high)) for low, high in (first.ends(alpha), second.ends(alpha))
+        (arcsine(low), arcsine(high)) for low, high in (first.ends(alpha), second.ends(alpha))
     )
-    ends = mover.difference(scaled(first.value), first_ends, scaled(second.value), second_ends)
+    ends = mover.difference(arcsine(first.value), first_ends, arcsine(second.value), second_ends)
     return Interval(*ends, "MOVER")
+
+
+def arcsine(share: Floats) -> Floats:
+    """Shares on the arcsine scale."""
+    return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

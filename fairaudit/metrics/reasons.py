@@ -19,7 +19,7 @@ from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
-from fairaudit.names import group as describe_group
+from fairaudit.names import describe_group
 
 
 class Ineligibility(NamedTuple):

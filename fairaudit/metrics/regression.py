@@ -28,7 +28,7 @@ from fairaudit.metrics.evaluation_record import (
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
-from fairaudit.names import group as describe_group
+from fairaudit.names import describe_group
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500

@@ -174,6 +174,11 @@ class Weights(StrEnum):
     OWN = "own"
 
 
+def name_stratum(stratum: Group) -> str:
+    """A stratum as the weights of a spec name it: its levels, in the order of the columns."""
+    return ", ".join(level for _, level in stratum)
+
+
 class Average(Frozen):
     """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
 
@@ -190,8 +195,7 @@ class Average(Frozen):
 
     def of_strata(self, strata: Sequence[Group]) -> list[Fraction]:
         """The weight that is given to each stratum; 0 where none is."""
-        names = [", ".join(level for _, level in stratum) for stratum in strata]
-        return [Fraction(self.levels.get(name, 0)) for name in names]
+        return [Fraction(self.levels.get(name_stratum(stratum), 0)) for stratum in strata]
 
 
 OF_ONE_SIDE = frozenset(

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean
+from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean, suggest_known
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.recode.axes import Axis
@@ -51,7 +51,7 @@ def find_absent_levels(
         levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
         for text in texts:
             if text.value not in levels:
-                hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
+                hint = suggest_known(text.value, levels, listing(levels))
                 yield text.fault(f"no row has the {name} {quoted(text.value)}{hint}")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import DataError, Seek, did_you_mean
+from fairaudit.errors import DataError, Seek, did_you_mean, suggest_known
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
@@ -103,7 +103,7 @@ def _check_reference(attribute: Protected, levels: Sequence[str], problems: Prob
     """Adds a fault where the declared reference is no level of the data."""
     reference = attribute.reference
     if reference is not None and not attribute.bins and reference.value not in levels:
-        hint = did_you_mean(reference.value, levels) or f"; there are {listing(levels)}"
+        hint = suggest_known(reference.value, levels, listing(levels))
         message = f"the reference {quoted(reference.value)} is no level of {attribute.name}{hint}"
         problems.faults.append(reference.fault(message))
 
@@ -114,7 +114,7 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
     for names, text in spec.references:
         levels = [level for name in names if name in keys for level in keys[name].levels]
         if text.value not in levels:
-            hint = did_you_mean(text.value, levels) or f"; there are {listing(levels)}"
+            hint = suggest_known(text.value, levels, listing(levels))
             what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
             problems.faults.append(text.fault(what))
 
@@ -257,7 +257,7 @@ class _Levels(Frozen):
         known = sorted({level for level in levels if level is not None})
         stored = _stored(text.value, known)
         if stored not in known:
-            hint = did_you_mean(text.value, known) or f"; there are {listing(known)}"
+            hint = suggest_known(text.value, known, listing(known))
             what = f"no level {quoted(text.value)} in {column}{hint}"
             if self.attribute.codebook is None:
                 what += " (`levels:` lists levels that may be absent)"
@@ -275,7 +275,7 @@ class _Levels(Frozen):
         label = label_of.get(_stored(text.value, label_of), text.value)
         labels = {*label_of.values()}
         if label not in labels and self.attribute.codebook is None:
-            hint = did_you_mean(text.value, labels) or f"; there are {listing(sorted(labels))}"
+            hint = suggest_known(text.value, labels, listing(sorted(labels)))
             what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
             more = "`levels:` lists levels that may be absent"
             self.problems.faults.append(text.fault(f"{what} ({more})"))

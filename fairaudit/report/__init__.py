@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fairaudit.errors import UsageError, did_you_mean
 from fairaudit.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ def _function(name: str) -> Callable[..., Any]:
 def format_of(name: str) -> Format | None:
     """The format of that name."""
     return next((form for form in FORMATS if form.name == name), None)
+
+
+def format_named(name: str) -> Format:
+    """The format of that name; raises `UsageError` where there is none."""
+    form = format_of(name)
+    if form is None:
+        known = [form.name for form in FORMATS]
+        what = f"no format {name!r}{did_you_mean(str(name), known)}"
+        raise UsageError(what, f"there is {', '.join(known)}")
+    return form
 
 
 def format_of_suffix(suffix: str) -> Format | None:

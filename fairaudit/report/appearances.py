@@ -93,7 +93,7 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     beside = appearance.apart
     ends = f"[{numbers.points(beside.low)}, {numbers.points(beside.high)}]"
     return (
-        f"{numbers.named_group(appearance.group)}: {_rate(appearance)}{of_class} "
+        f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
         f"{numbers.rate(appearance.estimate)} against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{_adjusted(appearance, alpha)}; "
@@ -134,7 +134,7 @@ def _named(parent: Parent, alpha: float) -> str:
         ends = f"[{numbers.points(gap.low)}, {numbers.points(gap.high)}]"
         words.append(f"{numbers.points(gap.difference)} points {ends}")
         words.append(f"p {numbers.probability(gap.p, alpha)}")
-    return f"{numbers.named_group(parent.group)} ({', '.join(words)})"
+    return f"{names.describe_group(parent.group)} ({', '.join(words)})"
 
 
 def _meeting(appearance: Appearance) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fairaudit import names
-from fairaudit.report import checks, numbers, reversal_sentences
+from fairaudit.report import numbers, reversal_sentences
 from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
 from fairaudit.waivers import Waiver
 
@@ -15,7 +15,7 @@ _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
 def waiver(waived: Waived, finding: Finding) -> str:
     """Who waives what of a check, until when and why; the value, where the sentence has another."""
-    groups = numbers.named_group(waived.group) if waived.group else "the whole check"
+    groups = names.describe_group(waived.group) if waived.group else "the whole check"
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
     values = _value(hidden[0]) if is_named else breaches(hidden)
@@ -44,7 +44,7 @@ def sentence(finding: Finding, before: Before) -> str:
     is_beyond = bool(finding.crossed or finding.reversals)
     if not is_beyond or finding.status is Status.WAIVED or not limit_fails(finding):
         return ""
-    groups = " against ".join(map(numbers.named_group, before.between))
+    groups = " against ".join(map(names.describe_group, before.between))
     moved = f"; previously between other groups: {groups}" if groups else ""
     return f"as before: {_both_values(finding, before)}{moved}"
 
@@ -66,7 +66,7 @@ def _earlier_worst(finding: Finding, before: Before) -> str:
 
 def deciding_groups(before: Before) -> str:
     """The groups that decided a check in the baseline, and their stratum."""
-    groups = " against ".join(map(numbers.named_group, before.decided_by))
+    groups = " against ".join(map(names.describe_group, before.decided_by))
     return f"{groups}{numbers.in_stratum(before.stratum)}"
 
 
@@ -118,4 +118,4 @@ def breach_words(breach: Breach) -> str:
 
 
 def _value(breach: Breach) -> str:
-    return numbers.number(checks.value_of(breach))
+    return numbers.number(breach.signed_value)

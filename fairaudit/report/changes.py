@@ -222,7 +222,7 @@ def _by_group(change: CheckChange, alpha: float) -> str:
 
 def _group(row: GroupChange, alpha: float) -> str:
     """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
-    named = numbers.named_group(row.group) if row.group else "all groups"
+    named = names.describe_group(row.group) if row.group else "all groups"
     where = numbers.in_stratum(row.stratum)
     change = row.change
     values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))

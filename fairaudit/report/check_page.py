@@ -108,9 +108,8 @@ def _value(finding: Finding) -> str:
         return f"{len(finding.reversals)} found" if finding.reversals else "none"
     if not isinstance(limit, Limit) or estimate.suppressed:
         return numbers.value_of(estimate)
-    bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
     digits = metric_titles.decimals_of(finding, 4)
-    return numbers.number_beside(estimate.value, bounds, estimate.exact, digits=digits)
+    return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
 
 
 def _against(finding: Finding) -> str:
@@ -232,7 +231,7 @@ def _subgroup(search: SearchedRate | None, finding: Finding) -> Iterator[Block]:
     parts: list[Subgroup | ParentGroup] = [subgroup, *subgroup.parts]
     rows = [
         [
-            Cell(numbers.named_group(part.group)),
+            Cell(names.describe_group(part.group)),
             Cell(f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
             Cell(numbers.percent(part.over / part.under)),
             Cell(numbers.points(part.divergence)),
@@ -277,9 +276,9 @@ def _breaches(finding: Finding) -> Iterator[Block]:
 def _breach_row(breach: Breach) -> list[Cell]:
     groups = (breach.group,) if breach.group else breach.between
     return [
-        Cell(" / ".join(map(numbers.named_group, groups))),
-        Cell(numbers.named_group(breach.stratum) if breach.stratum else ""),
-        Cell(numbers.number(checks.value_of(breach))),
+        Cell(" / ".join(map(names.describe_group, groups))),
+        Cell(names.describe_group(breach.stratum) if breach.stratum else ""),
+        Cell(numbers.number(breach.signed_value)),
         Cell("" if breach.backing is Backing.UNASKED else str(breach.backing).replace("_", " ")),
     ]
 
@@ -343,8 +342,8 @@ def _not_judged(finding: Finding) -> Iterator[Block]:
     yield Heading("Not judged")
     rows = [
         [
-            Cell(numbers.named_group(row.group) if row.group else ""),
-            Cell(numbers.named_group(row.stratum) if row.stratum else ""),
+            Cell(names.describe_group(row.group) if row.group else ""),
+            Cell(names.describe_group(row.stratum) if row.stratum else ""),
             Cell(names.line(row.reason) + (f" ({row.detail})" if row.detail else "")),
             Cell("yes" if row.blocks else "no"),
         ]

@@ -98,7 +98,7 @@ def _metric_words(check: Check) -> Iterable[str]:
     """The metric with its outcome, and how it compares groups with which reference."""
     metric, reference = check.asked, ""
     if (declared := check.terms.reference) is not None:
-        group = numbers.named_group(declared.group) if declared.group else declared.policy
+        group = names.describe_group(declared.group) if declared.group else declared.policy
         reference = f"to {group}"
     elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"
@@ -130,11 +130,6 @@ def comparison_of(finding: Finding) -> Comparison | None:
     """How a check compares groups; None where it compares none."""
     asked = finding.check.asked if isinstance(finding.check, Check) else None
     return asked.comparison if isinstance(asked, Disparity) else None
-
-
-def value_of(breach: Breach) -> float:
-    """The value of a breach, with its sign."""
-    return -breach.value if breach.lower else breach.value
 
 
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:

@@ -167,7 +167,7 @@ def _waivers(result: AuditResult) -> Iterator[Block]:
     rows = []
     for outcome in result.waivers:
         waiver = outcome.waiver
-        group = numbers.named_group(waiver.group) if waiver.group else "the whole check"
+        group = names.describe_group(waiver.group) if waiver.group else "the whole check"
         place = f" ({checks.place(waiver.place)})" if waiver.place else ""
         text = f"{names.copied(waiver.check)} for {group} {baseline.terms(waiver)}"
         text += f"; {outcome.why}" if outcome.why else ""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from fairaudit import names
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import (
     baseline,
     checks,
@@ -233,8 +234,9 @@ def _is_across(finding: Finding) -> bool:
     if not headlines.beyond_words(finding):
         return False
     low, high = estimate.low, estimate.high
-    bounds = (float(bound) for bound in (limit.below, limit.above) if bound is not None)
-    return low is not None and high is not None and any(low < bound < high for bound in bounds)
+    if low is None or high is None:
+        return False
+    return any(low < float(bound) < high for bound in limit.bounds)
 
 
 def _missing(finding: Finding) -> str:
@@ -243,17 +245,13 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{_people_of(n)} of unknown {what}" for n, what in lacking if n)
+    who = " and ".join(f"{describe_people(n)} of unknown {what}" for n, what in lacking if n)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
     turn = "the verdict could turn" if bounds.turns else "same verdict"
     return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
-
-
-def _people_of(n: int | None) -> str:
-    return "1 person" if n == 1 else f"{numbers.whole(n)} people"
 
 
 def _people(finding: Finding) -> list[str]:
@@ -278,7 +276,7 @@ def _also(finding: Finding) -> list[str]:
     others, digits = headlines.other_breaches(finding), metric_titles.decimals_of(finding, 3)
     texts = [
         " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-        + f" {numbers.number(checks.value_of(breach), digits)}"
+        + f" {numbers.number(breach.signed_value, digits)}"
         for breach in others[:_MOST_BREACHES]
     ]
     more = len(others) - len(texts)

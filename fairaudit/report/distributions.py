@@ -47,7 +47,7 @@ def _of_column(rows_of_column: Sequence[ScoreRow], most: int | None) -> Iterator
 
 
 def _cells(row: ScoreRow) -> list[Cell]:
-    name = numbers.named_group(row.group)
+    name = names.describe_group(row.group)
     if row.suppressed:
         blank = ["" for _ in _HEADER[1:]]
         return [Cell(name, Tone.MUTED), Cell(numbers.SUPPRESSED), *map(Cell, blank)]
@@ -243,6 +243,6 @@ def _feature_cells(row: FeatureRow, *, is_number: bool) -> list[Cell]:
         texts = [numbers.whole(row.levels), commonest, _number(row.entropy)]
     tone = Tone.PLAIN if row.known else Tone.MUTED
     return [
-        Cell(numbers.named_group(row.group), tone),
+        Cell(names.describe_group(row.group), tone),
         *map(Cell, (numbers.whole(row.n), missing, *texts)),
     ]

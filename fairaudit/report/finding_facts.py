@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from fairaudit import names
 from fairaudit.evidence import Side
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
@@ -201,7 +202,7 @@ def _before(finding: Finding) -> Iterator[tuple[str, str]]:
     texts = [f"{before.status}, {value}, {baseline.created(before.earlier)}"]
     if before.decided_by and not before.is_decided_alike(finding):
         own = "no number" if before.own is None else numbers.number(before.own)
-        groups = "the same groups" if finding.spread else numbers.named_group(finding.first)
+        groups = "the same groups" if finding.spread else names.describe_group(finding.first)
         texts.append(f"{groups} had {own} then; {baseline.deciding_groups(before)} decided")
     yield from labelled("before", texts)
 

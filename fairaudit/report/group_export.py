@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fairaudit import names
 from fairaudit.cube import Group
 from fairaudit.errors import FairauditError
 from fairaudit.estimate import Estimate, Significance, State, state_of
@@ -129,7 +130,7 @@ def _rate(row: RateRow) -> dict[str, Value]:
         "standing": str(row.standing),
         **_estimate(row.estimate),
         "confidence": float(1 - Decimal(repr(row.alpha))),
-        "reference": numbers.named_group(row.reference) if row.reference else None,
+        "reference": names.describe_group(row.reference) if row.reference else None,
         **_beside(row, "difference", row.difference),
         **_beside(row, "ratio", row.ratio),
         "parameters": _parameters(row.parameters),

@@ -67,14 +67,8 @@ def value(finding: Finding) -> str:
 
 def bounds(finding: Finding) -> list[Decimal]:
     """Every bound that the limits of a check set."""
-    limits = [limit for limit in (finding.check.fail, finding.check.warn) if limit is not None]
-    return [
-        bound
-        for limit in limits
-        if isinstance(limit, Limit)
-        for bound in (limit.below, limit.above)
-        if bound is not None
-    ]
+    limits = (finding.check.fail, finding.check.warn)
+    return [bound for limit in limits if isinstance(limit, Limit) for bound in limit.bounds]
 
 
 def limits(finding: Finding) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fairaudit import names
 from fairaudit.errors import FairauditError
 from fairaudit.frozen import Frozen
 from fairaudit.report import diagnostics, numbers, summary
@@ -197,4 +198,4 @@ def _bounds(finding: Finding) -> dict[str, Value]:
 
 
 def _name(group: tuple[tuple[str, str], ...]) -> str | None:
-    return numbers.named_group(group) if group else None
+    return names.describe_group(group) if group else None

@@ -52,9 +52,10 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
     yield Paragraph(_legend(rows, lead, is_more=len(titles) > 1 and most is not None), Tone.MUTED)
     if most is None:
-        yield from _pairs(rows, [title for title in titles if title != lead])
+        further = [title for title in titles if title != lead]
+        yield from _tabulate_others(rows, further, with_pairs=True)
     else:
-        yield from _values(rows, others)
+        yield from _tabulate_others(rows, others, with_pairs=False)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))
     yield from appearances.section(result, most)
@@ -168,16 +169,20 @@ def _sizes(entry: LatticeEntry) -> dict[Group, int]:
     }
 
 
-def _values(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
-    """The other measures by their numbers alone."""
-    for start in range(0, len(titles), _NUMBERS_BESIDE):
-        chosen = titles[start : start + _NUMBERS_BESIDE]
+def _tabulate_others(
+    rows: Sequence[LatticeRow], titles: Sequence[str], *, with_pairs: bool
+) -> Iterator[Block]:
+    """The other measures by their numbers alone, or with the worst pair below each."""
+    write, most = (_value_and_pair, _PAIRS_BESIDE) if with_pairs else (_value, _NUMBERS_BESIDE)
+    caption = "other measures" + (", each with its worst pair of groups" if with_pairs else "")
+    for start in range(0, len(titles), most):
+        chosen = titles[start : start + most]
         yield Table(
-            "other measures",
+            caption,
             ("subset", *chosen),
-            [[Cell(numbers.subset(row.by)), *map(_value, _chosen(row, chosen))] for row in rows],
+            [[Cell(numbers.subset(row.by)), *map(write, _chosen(row, chosen))] for row in rows],
             (False, *(False for _ in chosen)),
-            slim=True,
+            slim=not with_pairs,
         )
 
 
@@ -185,21 +190,6 @@ def _chosen(row: LatticeRow, titles: Sequence[str]) -> list[LatticeEntry | None]
     """Some measures in one subset, None where it does not have them."""
     by_title = {entry.title: entry for entry in row.entries}
     return [by_title.get(title) for title in titles]
-
-
-def _pairs(rows: Sequence[LatticeRow], titles: Sequence[str]) -> Iterator[Block]:
-    """The other measures, the worst pair below each value."""
-    for start in range(0, len(titles), _PAIRS_BESIDE):
-        chosen = titles[start : start + _PAIRS_BESIDE]
-        yield Table(
-            "other measures, each with its worst pair of groups",
-            ("subset", *chosen),
-            [
-                [Cell(numbers.subset(row.by)), *map(_value_and_pair, _chosen(row, chosen))]
-                for row in rows
-            ],
-            (False, *(False for _ in chosen)),
-        )
 
 
 def _value_and_pair(entry: LatticeEntry | None) -> Cell:

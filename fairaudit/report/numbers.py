@@ -206,7 +206,7 @@ def people(levels: Group) -> str:
     `female × Black`, but `COW=6` and `disabled=yes`.
     """
     parts = [
-        names.name(level) if _tells_itself(level) else names.group(((column, level),))
+        names.name(level) if _tells_itself(level) else names.describe_group(((column, level),))
         for column, level in levels
     ]
     return " × ".join(parts) or "everybody"
@@ -216,11 +216,6 @@ def _tells_itself(level: str) -> bool:
     """Whether a level is understood without the name of its column: no number, letter, or yes."""
     is_word = sum(sign.isalpha() for sign in level) > 1
     return is_word and level.casefold() not in _BARE_WORDS
-
-
-def named_group(levels: Group) -> str:
-    """A group with the names of its columns: `gender=female, race=Black`."""
-    return names.group(levels)
 
 
 def counted(count: int, noun: str) -> str:
@@ -257,12 +252,12 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 def group_in(group: Group, stratum: Group) -> str:
     """A group within a stratum, `race=A in department=y`; empty where there is neither."""
-    return " in ".join(named_group(part) for part in (group, stratum) if part)
+    return " in ".join(names.describe_group(part) for part in (group, stratum) if part)
 
 
 def in_stratum(stratum: Group, separator: str = " in ") -> str:
     """Where a value is from, behind what it is of: ` in department=y`; empty without a stratum."""
-    return f"{separator}{named_group(stratum)}" if stratum else ""
+    return f"{separator}{names.describe_group(stratum)}" if stratum else ""
 
 
 def subset(columns: tuple[str, ...]) -> str:

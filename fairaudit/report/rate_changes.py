@@ -9,6 +9,7 @@ from typing import TypeAlias
 from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
 from fairaudit.compare.records import ShareChange
 from fairaudit.estimate import Estimate
+from fairaudit.names import describe_group
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
@@ -99,13 +100,8 @@ def _largest(rows: Sequence[RateChange]) -> RateChange:
 
 
 def _size(row: RateChange) -> float:
-    """How far a rate moved: a share in itself, a ratio by its logarithm."""
-    change = row.change
-    if not row.is_compared or math.isnan(change.value):
-        return -1.0
-    if change.scale is Scale.RATIO:
-        return abs(math.log(change.value)) if change.value > 0 else math.inf
-    return abs(change.value)
+    """How far a rate moved; below any other where it is not compared."""
+    return row.change.size if row.is_compared else -1.0
 
 
 def _largest_untested(tables: Mapping[_Key, Sequence[RateChange]], most: int | None) -> set[_Key]:
@@ -132,7 +128,7 @@ def _left_out(omitted: Sequence[Sequence[RateChange]]) -> Iterator[Block]:
         share = metric_titles.is_share(row.metric)
         estimates = row.change.before, row.change.after
         sides = " → ".join(_value(estimate, share=share) for estimate in estimates)
-        name = f"{metric_titles.title(row.metric)} of {numbers.named_group(row.group)}"
+        name = f"{metric_titles.title(row.metric)} of {describe_group(row.group)}"
         text = f"{numbers.counted(len(untested), 'table')} more with changes that are not tested, "
         text += f"the largest {name}: {sides}. {all_of_them}"
         yield Paragraph(text, Tone.MUTED)

@@ -116,7 +116,7 @@ def _order(row: RateRow, result: AuditResult) -> str:
     record = find_metric(row.metric)
     if not isinstance(record, GroupMetric) or record.best_inside is not None:
         return _WORST
-    favourable = None if "class" in row.parameters else row.of not in result.burdens
+    favourable = row.is_favourable(result.burdens)
     is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
     return _WORST if is_ranked else _LOWEST
 

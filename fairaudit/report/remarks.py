@@ -20,8 +20,7 @@ def distance(diagnostic: Diagnostic) -> float:
     if estimate is None or not isinstance(limit, Limit) or not math.isfinite(estimate.value):
         return math.inf
     ideal = float(asked.ideal) if isinstance(asked, Disparity) else 0.0
-    bounds = [float(bound) for bound in (limit.below, limit.above) if bound is not None]
-    allowed = [abs(bound - ideal) for bound in bounds if bound != ideal]
+    allowed = [abs(float(bound) - ideal) for bound in limit.bounds if float(bound) != ideal]
     return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 
 

@@ -273,7 +273,7 @@ def _slopes(reversal: Reversal, text: str) -> Figure:
     heaviest = sorted(reversal.strata, key=lambda stratum: -stratum.weight)[: pictures.MOST_LINES]
     kept = [stratum for stratum in reversal.strata if stratum in heaviest]
     pairs = [
-        (numbers.named_group(stratum.stratum), stratum.first.value, stratum.second.value)
+        (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)
         for stratum in kept
     ]
     known = [pair for pair in pairs if math.isfinite(pair[1] + pair[2])]

@@ -141,8 +141,7 @@ def _weight(check: Check, stratum: Group, pair: tuple[GroupRate, GroupRate]) -> 
         case Weights.GROUP:
             return Fraction(first.under)
         case Weights.LEVELS:
-            name = ", ".join(level for _, level in stratum)
-            return Fraction(check.terms.average.levels.get(name, 0))
+            return check.terms.average.of_strata([stratum])[0]
         case _:
             return None
 

@@ -139,7 +139,7 @@ def _unfairness(search: SearchedRate, worst: Subgroup) -> str:
     chance = "" if worst.significant else ", not significant"
     return (
         f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
-        f"{numbers.named_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
+        f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / search.n)} of the "
         f"people times {numbers.gap(worst.divergence)}{chance}."
     )
 
@@ -184,7 +184,8 @@ def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -
     is_raw = inference.correction is Correction.NONE
     adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
-        f"{numbers.named_group(subgroup.group)}: {metric_titles.title(searched.rate, searched.of)} "
+        f"{names.describe_group(subgroup.group)}: "
+        f"{metric_titles.title(searched.rate, searched.of)} "
         f"{numbers.percent(subgroup.value)} ({_counts(subgroup)}), "
         f"{numbers.percent(subgroup.share)} of the denominator; "
         f"{numbers.gap(subgroup.divergence)} {more} than everybody "
@@ -192,7 +193,7 @@ def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -
         f"{numbers.probability(subgroup.adjusted, inference.alpha)} ({subgroup.test}{uncorrected})"
     )
     parts = [
-        f"{numbers.named_group(part.group)} {numbers.points(part.divergence)}"
+        f"{names.describe_group(part.group)} {numbers.points(part.divergence)}"
         for part in subgroup.parts
     ]
     return f"{text}; groups it is part of: {'; '.join(parts)}." if parts else f"{text}."

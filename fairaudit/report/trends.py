@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from fairaudit.estimate import Estimate
 from fairaudit.frozen import Frozen, replace
+from fairaudit.names import describe_group
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
@@ -226,7 +227,7 @@ def _worst_groups(trend: _Trend) -> str:
     groups = []
     for who, times in _worst_times(trend).most_common(_NAMED):
         group, stratum = called.get(who, ((), ()))
-        name = numbers.named_group((*group, *stratum)) if group or stratum else "others"
+        name = describe_group((*group, *stratum)) if group or stratum else "others"
         groups.append(f"{name} in {numbers.whole(times)}")
     more = len(_worst_times(trend)) - len(groups)
     return f"of {', '.join(groups)}" + (f" and {more} more" if more > 0 else "")
@@ -245,8 +246,7 @@ def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
 
 
 def _limits(*limits: Limit | None) -> tuple[float, ...]:
-    bounds = [bound for limit in limits if limit for bound in (limit.below, limit.above)]
-    return tuple(dict.fromkeys(float(bound) for bound in bounds if bound is not None))
+    return tuple(dict.fromkeys(float(n) for limit in limits if limit for n in limit.bounds))
 
 
 def _in_words(trend: _Trend, lines: Lines) -> str:

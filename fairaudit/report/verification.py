@@ -21,7 +21,7 @@ def document(verification: Verification) -> Document:
     rows = [
         (
             Cell(fault.rule, Tone.BAD),
-            f"{checks.place(fault.place)} {numbers.named_group(fault.group)}: {fault.message}",
+            f"{checks.place(fault.place)} {names.describe_group(fault.group)}: {fault.message}",
         )
         for fault in verification.faults
     ]

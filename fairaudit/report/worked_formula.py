@@ -117,7 +117,7 @@ def name_sides(part: ComparisonPart) -> tuple[str, str]:
 
 
 def _who(side: Side) -> str:
-    return side.crowd or numbers.named_group(side.group)
+    return side.crowd or names.describe_group(side.group)
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
@@ -153,7 +153,7 @@ def divergence(subgroup: Subgroup, search: SearchedRate) -> Line:
     """How far a subgroup lies from everybody, who are in it too."""
     sides = Fraction(subgroup.over, subgroup.under), Fraction(search.over, search.under)
     text = f"|{subgroup.over:,}/{subgroup.under:,} - {search.over:,}/{search.under:,}|"
-    return Line(numbers.named_group(subgroup.group), "", Term(text, abs(sides[0] - sides[1])))
+    return Line(names.describe_group(subgroup.group), "", Term(text, abs(sides[0] - sides[1])))
 
 
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:

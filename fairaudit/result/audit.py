@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.errors import WORST_FIRST, AuditFailed, FairauditError
+from fairaudit.errors import WORST_FIRST, AuditFailed, FailOn, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import Ledger, PublishedLedger
@@ -51,14 +51,6 @@ class Verdict(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     NONE = "none"
-
-
-class FailOn(StrEnum):
-    """From which status on a check turns the exit code."""
-
-    FAIL = "fail"
-    WARN = "warn"
-    NEVER = "never"
 
 
 @declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})

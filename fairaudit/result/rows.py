@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 from fairaudit import names
@@ -20,6 +20,7 @@ from fairaudit.json_marks import (
 )
 from fairaudit.metrics import (
     Eligibility,
+    describe_group,
 )
 
 
@@ -43,8 +44,8 @@ class GroupRow(Frozen):
     standing: Eligibility
 
     def __repr__(self) -> str:
-        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
-        return f"GroupRow({names.group(self.group) or 'everybody'}{stratum}, n={self.n})"
+        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
+        return f"GroupRow({describe_group(self.group) or 'everybody'}{stratum}, n={self.n})"
 
 
 @declare_subjects(
@@ -75,9 +76,13 @@ class RateRow(Frozen):
     averaged: Annotated[Grouping, Member("averaged_over")] = ()
 
     def __repr__(self) -> str:
-        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
-        group = names.group(self.group) or "everybody"
+        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
+        group = describe_group(self.group) or "everybody"
         return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
+
+    def is_favourable(self, burdens: Collection[str]) -> bool | None:
+        """Whether its outcome is a benefit; None of one class of several: nobody says which is."""
+        return None if "class" in self.parameters else self.of not in burdens
 
 
 @declare_subjects(
@@ -112,9 +117,11 @@ class ComparisonRow(Frozen):
     flag: Annotated[str | None, RARE] = None
 
     def __repr__(self) -> str:
-        stratum = f", given {names.group(self.stratum)}" if self.stratum else ""
+        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
         group = (
-            " × ".join(map(names.name, self.by)) if self.group is None else names.group(self.group)
+            " × ".join(map(names.name, self.by))
+            if self.group is None
+            else describe_group(self.group)
         )
         return f"ComparisonRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
 

@@ -14,7 +14,6 @@ from fairaudit.scaffold.choices import (
 from fairaudit.scaffold.roles import (
     Role,
     find_candidates,
-    guess_positive,
     is_like_count,
     pair_counts,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "find_column",
     "find_numbered",
     "find_positive",
-    "guess_positive",
     "is_like_count",
     "pair_counts",
     "refuse_ids",

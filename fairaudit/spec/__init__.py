@@ -145,7 +145,6 @@ __all__ = [
     "Quantile",
     "SimilarityColumns",
     "Spec",
-    "SpecError",
     "Text",
     "Threshold",
     "apply_cuts",

@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 
 from fairaudit.cube import UNKNOWN
-from fairaudit.errors import Fault, did_you_mean
+from fairaudit.errors import Fault, did_you_mean, suggest_known
 from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema
@@ -48,7 +48,7 @@ def _refuse_bin_labels(draft: Draft, path: Path, attribute: Protected) -> None:
     names = attribute.bin_names()
     for name in attribute.labels if names else ():
         if name not in names:
-            hint = did_you_mean(name, names) or f"; there are {', '.join(map(quoted, names))}"
+            hint = suggest_known(name, names, ", ".join(map(quoted, names)))
             draft.fault((*path, "labels", name), f"no such bin{hint}")
     labels = attribute.bin_labels()
     for label in [label for label, count in Counter(labels).items() if count > 1]:
@@ -180,8 +180,7 @@ def reference_faults(column: Protected) -> list[Fault]:
     labels = column.bin_labels()
     if not labels or column.reference is None or column.reference.value in labels:
         return []
-    known = ", ".join(quoted(label) for label in labels)
-    hint = did_you_mean(column.reference.value, labels) or f"; there are {known}"
+    hint = suggest_known(column.reference.value, labels, ", ".join(map(quoted, labels)))
     return [column.reference.fault(f"no such bin{hint}")]
 
 

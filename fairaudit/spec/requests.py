@@ -207,8 +207,7 @@ def _read_against(entry: Entry, of: str) -> str | None:
     if other is None:
         return None
     if other not in outcomes:
-        hint = did_you_mean(other, outcomes) or f"; there is {' and '.join(outcomes)}"
-        entry.fault("against", f"no such outcome: {other!r}{hint}")
+        entry.fault("against", f"no such outcome: {other!r}{suggest_known(other, outcomes)}")
         return None
     if other == of:
         entry.fault("against", "`against` must differ from `of`")

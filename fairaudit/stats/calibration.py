@@ -15,6 +15,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.frozen import Frozen
+from fairaudit.stats.distributions import expit
 
 _STEPS = 100
 _CLOSE = 1e-11
@@ -103,7 +104,7 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
     theta = np.array([center, 1.0]) if with_slope else np.zeros(1)
     likelihood = _log_likelihood(bins, theta @ design + offset)
     for _ in range(_STEPS):
-        share = _expit(theta @ design + offset)
+        share = expit(theta @ design + offset)
         gradient = design @ (bins.positive - n * share)
         information = (design * (n * share * (1 - share))) @ design.T
         step = np.linalg.solve(information, gradient)
@@ -114,7 +115,7 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Coefficient:
         theta, likelihood = theta + step, longer
         if np.abs(step).max() < _CLOSE:
             break
-    share = _expit(theta @ design + offset)
+    share = expit(theta @ design + offset)
     information = (design * (n * share * (1 - share))) @ design.T
     error = math.sqrt(float(np.linalg.inv(information)[-1, -1]))
     slope = float(theta[-1]) if with_slope else 1.0
@@ -226,10 +227,6 @@ def _pearson(people: Floats, observed: Floats, expected: Floats) -> Floats:
 
 def _logit(score: Floats) -> Floats:
     return np.log(score) - np.log1p(-score)
-
-
-def _expit(eta: Floats) -> Floats:
-    return np.asarray(np.exp(-np.logaddexp(0, -eta)))
 
 
 def _log_likelihood(bins: ScoreBins, eta: Floats) -> float:

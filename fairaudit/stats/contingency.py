@@ -220,12 +220,17 @@ def g_test(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _expected(counts: Floats) -> tuple[Floats, Floats]:
     """What margins alone would put into each cell, and how many cells they leave free."""
+    margins = counts.sum(axis=-1), counts.sum(axis=-2)
+    free = [np.maximum((margin != 0).sum(axis=-1) - 1, 0) for margin in margins]
+    return expected_counts(counts), np.asarray(free[0] * free[1], dtype=np.float64)
+
+
+def expected_counts(counts: Floats) -> Floats:
+    """What margins alone would put into each cell of tables [..., K, G]; 0 for an empty margin."""
     rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
     with np.errstate(all="ignore"):
         expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
-    free = [np.maximum((margin != 0).sum(axis=(-2, -1)) - 1, 0) for margin in (rows, columns)]
-    expected = np.where((rows == 0) | (columns == 0), 0.0, expected)
-    return expected, np.asarray(free[0] * free[1], dtype=np.float64)
+    return np.where((rows == 0) | (columns == 0), 0.0, expected)
 
 
 def _chi_square(statistic: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:

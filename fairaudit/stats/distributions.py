@@ -49,6 +49,11 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 """Without SciPy, which takes longer to import than most audits take."""
 
 
+def expit(log_odds: Floats) -> Floats:
+    """The probabilities of log-odds."""
+    return np.asarray(np.exp(-np.logaddexp(0, -log_odds)))
+
+
 def normal_quantile(probability: float) -> float:
     """The standard normal quantile of a probability in (0, 1)."""
     return NormalDist().inv_cdf(probability)

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.frozen import Frozen
+from fairaudit.stats.distributions import expit
 
 CONSTANT_DEVIATION = 5.0
 LEVEL_DEVIATION = 2.5
@@ -53,7 +54,7 @@ class PooledShares(Frozen, eq=False):
             logit = self.logit[:, g]
             low[g] = np.interp(tail, self.below[:, g], logit, left=-np.inf)
             high[g] = np.interp(tail, self.above[::-1, g], logit[::-1], left=np.inf)
-        return _expit(low), _expit(high)
+        return expit(low), expit(high)
 
     def of_group(self, g: int) -> PooledShares:
         """The posterior of one group, beside every group."""
@@ -188,7 +189,7 @@ class _Model(Frozen, eq=False):
         high = cavity + cavity_variance * self.hits
         mode = np.clip(cavity, low, high)
         for _ in range(_MODE_STEPS):
-            share = _expit(mode)
+            share = expit(mode)
             slope = self.hits - self.trials * share - (mode - cavity) / cavity_variance
             curvature = self.trials * share * (1 - share) + 1 / cavity_variance
             low, high = np.where(slope > 0, mode, low), np.where(slope > 0, high, mode)
@@ -217,10 +218,6 @@ class _Model(Frozen, eq=False):
         half = density / 2
         below = np.cumsum(density, axis=0) - half
         above = np.cumsum(density[::-1], axis=0)[::-1] - half
-        mean = (density * _expit(logit)).sum(axis=0)
+        mean = (density * expit(logit)).sum(axis=0)
         with np.errstate(divide="ignore"):
             return PooledShares(mean, logit, np.log(below), np.log(above))
-
-
-def _expit(logit: Floats) -> Floats:
-    return np.asarray(np.exp(-np.logaddexp(0, -logit)))

@@ -11,15 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks
+from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
-
-_EXACT = 2**53
-"""Up to here floats add up people exactly, which is how `bincount` takes weights."""
-
 
 MOST_DEEP = 4
 """Of more conditions at once no subgroup is told from chance, and none is easily understood."""
@@ -196,8 +192,7 @@ class _Columns:
         subgroups, index = np.unique(flat[known], return_inverse=True)
         for rate in rates:
             over, under = (
-                _sum_by_index(counts[known], index, len(subgroups))
-                for counts in self._count_rate(rate)
+                add_up(counts[known], index, len(subgroups)) for counts in self._count_rate(rate)
             )
             yield subgroups, over, under
 
@@ -234,8 +229,8 @@ class _Columns:
         key = self._cube.outcome(outcome)
         if key is None:
             return np.zeros(len(self._cube.people), dtype=np.int64)
-        codes = self._cube.codes[:, [key.name for key in self._cube.keys].index(outcome)]
-        return np.where(codes == NO_LEVEL, len(key.levels), codes).astype(np.int64)
+        (column,) = self._cube.places([outcome])
+        return key.slots(self._cube.codes[:, column])
 
     def _mark_known(self, rate: Rate) -> Marks:
         """The cells of which everything is known that a rate asks."""
@@ -248,12 +243,3 @@ class _Columns:
             if key is not None:
                 known &= self._find_class(name) < len(key.levels)
         return known
-
-
-def _sum_by_index(values: Ints, index: Ints, size: int) -> Ints:
-    """Sums by index in 64-bit integers."""
-    if int(values.sum()) < _EXACT:
-        return np.bincount(index, values, size).astype(np.int64)
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, index, values)
-    return total

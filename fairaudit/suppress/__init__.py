@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from fairaudit.suppress.publication import Data, suppress
-from fairaudit.suppress.scores import Cuts
 
-__all__ = ["Cuts", "Data", "suppress"]
+__all__ = ["Data", "suppress"]

@@ -18,6 +18,8 @@ from fairaudit.cube import (
     Marks,
     Role,
     distinct_rows,
+    known_groups,
+    name_groups,
 )
 from fairaudit.frozen import Frozen
 from fairaudit.metrics import (
@@ -130,16 +132,8 @@ class CellSets:
             of_cell = np.full(len(codes), -1, dtype=np.int64)
             of_cell[inside] = numbers
             keys = [self.cube.key(name) for name in names]
-            groups = [
-                tuple((key.name, key.levels[code]) for key, code in zip(keys, row, strict=True))
-                for row in rows.tolist()
-            ]
-            known = [
-                not any(code in key.unknown for key, code in zip(keys, row, strict=True))
-                for row in rows.tolist()
-            ]
             self._group_cells[names] = GroupCells(
-                tuple(groups), of_cell, np.array(known, dtype=np.bool_)
+                name_groups(keys, rows), of_cell, known_groups(keys, rows)
             )
         return self._group_cells[names]
 

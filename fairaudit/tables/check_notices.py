@@ -242,7 +242,7 @@ def _few_people(
 
 def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
     """How far two rates lie apart where the limit is reached, at everybody's rate."""
-    bounds = [abs(float(bound)) for bound in (limit.below, limit.above) if bound is not None]
+    bounds = [abs(float(bound)) for bound in limit.bounds]
     if isinstance(metric, TableMetric):
         return share * (1 - math.exp(-min(bounds)))
     assert isinstance(metric, Disparity)

@@ -181,8 +181,7 @@ def _sort_worst_first(
     rows: list[RateRow], rate: GroupMetric, evaluation: Evaluation
 ) -> list[RateRow]:
     table = evaluation.table
-    favourable = None if evaluation.terms.of_class is not None else table.favourable
-    low_is_worse = rate.better.given(favourable=favourable) is not Better.LOWER
+    low_is_worse = rate.better.given(favourable=evaluation.favourable) is not Better.LOWER
     order = list(Eligibility)
 
     def worst_first(row: RateRow) -> tuple[int, int, float]:

@@ -12,7 +12,8 @@ from itertools import accumulate
 
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import Fault, SpecError, did_you_mean
+from fairaudit.errors import Fault, SpecError, did_you_mean, suggest_known
+from fairaudit.metrics.terms import name_stratum
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.spec import MetricRequest, Spec
@@ -90,35 +91,36 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
         known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
         name = request.class_text.value
         if name not in known:
-            hint = did_you_mean(name, known) or f"; there is {', '.join(known)}"
-            faults.append(
-                request.class_text.fault(f"no class {quoted(name)} in the {request.of}{hint}")
-            )
+            what = f"no class {quoted(name)} in the {request.of}{suggest_known(name, known)}"
+            faults.append(request.class_text.fault(what))
     if faults:
         raise SpecError(faults)
 
 
 def _unknown_strata(request: MetricRequest, cube: Cube) -> Iterator[Fault]:
     """The strata that an average gives a weight and that do not occur in one of its groupings."""
-    for given in request.given if request.stratum_texts else ():
-        strata = cube.table((), given, request.of).strata
-        known = [", ".join(level for _, level in stratum) for stratum in strata]
+    for given, known in _weighted_strata(request, cube):
         for text in request.stratum_texts:
             hint = did_you_mean(text.value, known)
             if text.value not in known and hint:
-                yield text.fault(f"no stratum {quoted(text.value)} of {' × '.join(given)}{hint}")
+                yield text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
+
+
+def _weighted_strata(request: MetricRequest, cube: Cube) -> Iterator[tuple[str, list[str]]]:
+    """The columns of each grouping that an average weighs, and its strata as a spec names them."""
+    for given in request.given if request.stratum_texts else ():
+        strata = cube.table((), given, request.of).strata
+        yield " × ".join(given), [name_stratum(stratum) for stratum in strata]
 
 
 def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator[Notice]:
     """Notices on strata without a weight, and on weights without a stratum."""
     for request in shown:
-        for given in request.given if request.stratum_texts else ():
-            strata = cube.table((), given, request.of).strata
-            known = {", ".join(level for _, level in stratum) for stratum in strata}
-            known -= {UNKNOWN, NO_COUNTERPART}
+        for given, strata in _weighted_strata(request, cube):
+            known = {*strata} - {UNKNOWN, NO_COUNTERPART}
             weighted = {text.value for text in request.stratum_texts}
             pairs = (("has no weight", known - weighted), ("does not occur", weighted - known))
             for what, names in pairs:
                 for name in map(quoted, sorted(names)):
-                    text = f"{request.metric.id}: the stratum {name} of {' × '.join(given)} {what}"
+                    text = f"{request.metric.id}: the stratum {name} of {given} {what}"
                     yield Notice(text, Subjects.NOBODY)

@@ -27,6 +27,7 @@ from fairaudit.metrics import (
     explain_unknown,
     find_group,
 )
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.verdict.checks import Check
@@ -125,7 +126,7 @@ def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
     if isinstance(evaluation.metric, GroupMetric):
         return None
     present = table.eligible & (table.n[z] > 0)
-    people = f"({_count_people(table, z)})"
+    people = f"({describe_people(int(table.n[z].sum()))})"
     reference_group = terms.reference.group if terms.reference else ()
     reference = find_group(table.groups, reference_group) if reference_group else NO_GROUP
     if reference != NO_GROUP and table.known[reference] and not table.eligible[reference]:
@@ -143,12 +144,7 @@ def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
 
 def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
     why = explain_unknown(table.strata[z]) or "the stratum is not known"
-    return f"{why} ({_count_people(table, z)})"
-
-
-def _count_people(table: GroupTable, z: int) -> str:
-    n = int(table.n[z].sum())
-    return f"{n:,} {'person' if n == 1 else 'people'}"
+    return f"{why} ({describe_people(int(table.n[z].sum()))})"
 
 
 def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
@@ -255,8 +251,7 @@ def _near_a_limit(check: Check, values: Floats) -> Marks:
 def _list_bounds(check: Check) -> list[float]:
     """The bounds of both limits."""
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    bounds = [bound for limit in limits for bound in (limit.below, limit.above)]
-    return [float(bound) for bound in bounds if bound is not None]
+    return [float(bound) for limit in limits for bound in limit.bounds]
 
 
 def _find_people(evaluation: Evaluation) -> Ints:

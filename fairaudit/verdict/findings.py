@@ -45,6 +45,11 @@ class Breach(Frozen):
     backing: Backing = Backing.UNASKED
     lower: bool = False
 
+    @property
+    def signed_value(self) -> float:
+        """The value, negative where it is the size of a difference below 0."""
+        return -self.value if self.lower else self.value
+
     def contradictions(self) -> Iterator[Unreadable]:
         """What is beyond a limit has a value."""
         if math.isnan(self.value):
@@ -202,7 +207,7 @@ class Finding(Frozen):
         number = "" if self.value is None else f", value={self.value:.4g}"
         if self.low is not None and self.high is not None:
             number += f" [{self.low:.4g}, {self.high:.4g}]"
-        pair = " and ".join(map(names.group, filter(None, (self.first, self.second))))
+        pair = " and ".join(map(names.describe_group, filter(None, (self.first, self.second))))
         limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 

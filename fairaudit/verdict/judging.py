@@ -214,10 +214,8 @@ def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
 
 def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
     """Which way of a part's rate is better for the people; of one class of several neither."""
-    metric, table = evaluation.metric, evaluation.table
-    assert isinstance(metric, Disparity)
-    favourable = None if evaluation.terms.of_class is not None else table.favourable
-    return metric.parts[part][0].better.given(favourable=favourable)
+    assert isinstance(evaluation.metric, Disparity)
+    return evaluation.metric.parts[part][0].better.given(favourable=evaluation.favourable)
 
 
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:

@@ -49,6 +49,11 @@ class Limit(Frozen):
         if self.below is self.above is None:
             yield Unreadable("has neither `below` nor `above`")
 
+    @property
+    def bounds(self) -> tuple[Decimal, ...]:
+        """The bounds that are set, the lower one first."""
+        return tuple(bound for bound in (self.below, self.above) if bound is not None)
+
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
         return float(max(self._list_excess(value)))

@@ -77,7 +77,7 @@ def test_no_format_prints_a_command(
 ) -> None:
     (place / "##vso[x].json").write_bytes((place / "spec.json").read_bytes())
     for line in (["spec.json"], ["bad.json"], ["spec.json", "##vso[x].json"], ["##[gone].json"]):
-        cli._run(["run", *line, "--format", form, "-v"])
+        cli.run_line(["run", *line, "--format", form, "-v"])
         found = capsys.readouterr()
         told = _OURS.sub("", found.out) if form == "github" else found.out
         for text in (told, found.err):
@@ -87,12 +87,12 @@ def test_no_format_prints_a_command(
 def test_nor_does_a_command_on_a_stored_result(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli._run(["run", "spec.json", "-q", "-o", "r.json", "-o", "reports/"]) in {0, 1}
+    assert cli.run_line(["run", "spec.json", "-q", "-o", "r.json", "-o", "reports/"]) in {0, 1}
     for form in ("terminal", "html", "markdown", "json"):
         lines = [["show", "r.json"], ["show", "r.json", "1"], ["compare", "r.json", "r.json"]]
         lines += [["render", "r.json"], ["show", "r.json", COMMANDS[4]], ["explain", COMMANDS[4]]]
         for line in lines:
-            cli._run([*line, *(["--format", form] if line[0] != "explain" else [])])
+            cli.run_line([*line, *(["--format", form] if line[0] != "explain" else [])])
             found = capsys.readouterr()
             assert not _COMMAND.search(found.out + found.err), line
     for path in (place / "reports").iterdir():

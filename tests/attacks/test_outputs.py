@@ -41,7 +41,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "data" / "people.csv").write_text(ROWS)
     (tmp_path / "waivers.json").write_text("[]")
     (tmp_path / "spec.txt").write_text(SPEC.format(data="data/people.csv"))
-    assert cli._run(["run", "spec.txt", "-q", "-o", "base.json"]) == 0
+    assert cli.run_line(["run", "spec.txt", "-q", "-o", "base.json"]) == 0
     return tmp_path
 
 
@@ -68,14 +68,14 @@ def test_nothing_that_is_read_is_written_over(
     before = {one: Path(one).read_bytes() for one in INPUTS}
     for output in _spellings(name):
         line = ["run", "spec.txt", "-q", "--baseline", "base.json", "-o", output]
-        assert cli._run(line) == 2
+        assert cli.run_line(line) == 2
         assert "the command reads" in capsys.readouterr().err
         assert {one: Path(one).read_bytes() for one in INPUTS} == before
 
 
 def test_data_of_the_command_line_is_not_written_over(place: Path) -> None:
     (place / "other.csv").write_text(ROWS)
-    assert cli._run(["run", "spec.txt", "-q", "--data", "*.csv", "-o", "other.csv"]) == 2
+    assert cli.run_line(["run", "spec.txt", "-q", "--data", "*.csv", "-o", "other.csv"]) == 2
     assert (place / "other.csv").read_text() == ROWS
 
 
@@ -83,7 +83,7 @@ def test_an_output_that_is_refused_leaves_no_old_report_beside_it(place: Path) -
     for name in ("old.html", "old.json"):
         (place / name).write_text("PASS")
     line = ["run", "spec.txt", "-q", "-o", "old.html", "-o", "spec.txt", "-o", "old.json"]
-    assert cli._run(line) == 2
+    assert cli.run_line(line) == 2
     assert not (place / "old.html").exists()
     assert not (place / "old.json").exists()
     assert (place / "spec.txt").read_text().startswith("data:")
@@ -101,7 +101,7 @@ def test_a_file_too_large_for_a_spec_is_not_read_to_find_what_it_names(
         return b""
 
     monkeypatch.setattr(Path, "read_bytes", noted)
-    assert cli._run(["run", "spec.txt", "-q", "-o", "old.html"]) == 2
+    assert cli.run_line(["run", "spec.txt", "-q", "-o", "old.html"]) == 2
     assert not whole
 
 
@@ -116,7 +116,7 @@ def test_the_summary_of_a_step_is_appended_to_nothing_that_is_read(
     for summary in (name, "link"):
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", summary)
         line = ["run", "spec.yaml", "-q", "--baseline", "base.json", "-o", "r.json"]
-        assert cli._run(line) == (2 if broken else 0)
+        assert cli.run_line(line) == (2 if broken else 0)
         assert (place / name).read_bytes() == before
 
 
@@ -127,16 +127,16 @@ def test_nor_to_another_report(
 ) -> None:
     (place / "spec.txt").write_text(SPEC.format(data="data/people.csv") + broken)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "r.json")
-    assert cli._run(["run", "spec.txt", "-q", *option]) == (2 if broken else 0)
+    assert cli.run_line(["run", "spec.txt", "-q", *option]) == (2 if broken else 0)
     assert json.loads((place / "r.json").read_text())["summary"]["verdict"]
 
 
 def test_nor_is_anything_in_a_folder_of_reports(place: Path) -> None:
     (place / "index.json").write_text(SPEC.format(data="data/people.csv"))
-    assert cli._run(["run", "index.json", "-q", "-o", "./"]) == 2
+    assert cli.run_line(["run", "index.json", "-q", "-o", "./"]) == 2
     assert (place / "index.json").read_text().startswith("data:")
     (place / "data" / "summary.csv").write_text(ROWS)
-    assert cli._run(["run", "spec.txt", "-q", "--data", "data", "-o", "data/"]) == 2
+    assert cli.run_line(["run", "spec.txt", "-q", "--data", "data", "-o", "data/"]) == 2
     assert (place / "data" / "summary.csv").read_text() == ROWS
 
 
@@ -148,7 +148,7 @@ def test_nor_a_stored_result(place: Path, command: list[str]) -> None:
     (place / "b.json").write_bytes(before)
     (place / "link.json").symlink_to("base.json")
     for output in ("base.json", "link.json"):
-        assert cli._run([*command, "-o", output]) == 2
+        assert cli.run_line([*command, "-o", output]) == 2
         assert (place / "base.json").read_bytes() == before
 
 
@@ -157,7 +157,7 @@ def test_an_empty_name_is_refused(
     place: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(place.iterdir())
-    assert cli._run(["run", "spec.txt", "-q", "-o", name]) == 2
+    assert cli.run_line(["run", "spec.txt", "-q", "-o", name]) == 2
     assert "this names no file" in capsys.readouterr().err
     assert sorted(place.iterdir()) == before
 
@@ -169,14 +169,14 @@ def test_whatever_ends_a_run_no_earlier_report_stays(place: Path) -> None:
     (place / "target.json").write_text("PASS")
     (place / "link.json").symlink_to("target.json")
     line = ["run", "spec.txt", "-q", *(f"-o{one}" for one in [*outputs, "link.json"])]
-    assert cli._run(line) == 0
+    assert cli.run_line(line) == 0
     old = {one for one in place.rglob("*") if one.suffix and one.name != "spec.txt"}
     code = (
         "import os, signal, sys\n"
         "from fairaudit import cli\n"
         "from fairaudit.engine import polars_engine\n"
         f"polars_engine.count = lambda *_: os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
-        "cli._run(sys.argv[1:])\n"
+        "cli.run_line(sys.argv[1:])\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code, *line], env=environment, check=False)

@@ -35,7 +35,7 @@ def run(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> Comp
             patch.setenv(name, value)
         patch.setattr(sys, "stdout", streams.watched(stdout, streams.Report))
         patch.setattr(sys, "stderr", streams.watched(stderr, streams.Messages))
-        code = cli._run(line)
+        code = cli.run_line(line)
         sys.stdout.flush()
         sys.stderr.flush()
         return CompletedProcess(line, code, _text(out), _text(err))

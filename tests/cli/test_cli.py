@@ -271,7 +271,7 @@ def test_a_command_loads_nothing_that_it_does_not_need(
     arguments: list[str], heavy: list[str]
 ) -> None:
     code = (
-        f"import sys; from fairaudit.cli import _run; _run({arguments}); "
+        f"import sys; from fairaudit.cli import run_line; run_line({arguments}); "
         f"print(set({heavy}) & set(sys.modules))"
     )
     done = subprocess.run(
@@ -301,7 +301,7 @@ def test_interruption_exits_130(
 
     monkeypatch.setattr("fairaudit.engine.polars_engine.count", interrupted)
     spec = spec_file(tmp_path, *GOOD)
-    assert cli._run(["run", str(spec), "-o", str(tmp_path / "r.json")]) == 130
+    assert cli.run_line(["run", str(spec), "-o", str(tmp_path / "r.json")]) == 130
     assert not (tmp_path / "r.json").exists()
     assert capsys.readouterr().err == "INTERRUPTED  no verdict\n"
 
@@ -313,7 +313,7 @@ def test_our_own_crash_gives_no_verdict(
         raise ZeroDivisionError("secret of a row")
 
     monkeypatch.setattr("fairaudit.engine.polars_engine.count", crash)
-    assert cli._run(["run", str(spec_file(tmp_path, *GOOD))]) == 2
+    assert cli.run_line(["run", str(spec_file(tmp_path, *GOOD))]) == 2
     errors = capsys.readouterr().err
     assert "fairaudit itself failed: ZeroDivisionError" in errors
     assert "secret" not in errors
@@ -478,7 +478,7 @@ def test_an_error_is_the_same_document_in_a_file_and_on_stdout(
     spec, data = str(spec_file(tmp_path, *GOOD)), str(tmp_path / "gone.csv")
     path = tmp_path / "r.json"
     line = ["run", spec, "--data", data, "--format", "json", "-o", str(path)]
-    assert cli._run(line) == 2
+    assert cli.run_line(line) == 2
     written, printed = json.loads(path.read_text("utf-8")), json.loads(capsys.readouterr().out)
     assert written == printed
     assert written["summary"]["verdict"] == "error"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import SPECS
 
-from fairaudit.cli import _run
+from fairaudit.cli import run_line
 
 SPEC = (SPECS / "compas_scores.yaml").read_text(encoding="utf-8")
 
@@ -24,13 +24,13 @@ def three(tmp_path: Path) -> Path:
     )
     text = SPEC.replace("  count: n", f"{model}  count: n").replace("../", f"{SPECS.parent}/")
     (tmp_path / "spec.yaml").write_text(text, encoding="utf-8")
-    assert _run(["run", str(tmp_path / "spec.yaml"), "-q", "-o", str(tmp_path / "r.json")]) == 1
+    assert run_line(["run", str(tmp_path / "spec.yaml"), "-q", "-o", str(tmp_path / "r.json")]) == 1
     return tmp_path / "r.json"
 
 
 def test_several_models_are_a_grid(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert _run(["compare", str(three), "-o", str(three.with_suffix(".md"))]) == 0
+    assert run_line(["compare", str(three), "-o", str(three.with_suffix(".md"))]) == 0
     told = capsys.readouterr().out
     (header,) = (line for line in told.splitlines() if line.startswith("measure"))
     assert header.split() == ["measure", "recidivism", "violence", "strict"]
@@ -42,7 +42,7 @@ def test_two_of_them_are_tested_beside_the_grid(
     three: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert _run(["compare", str(three), "--models", "recidivism", "strict"]) == 0
+    assert run_line(["compare", str(three), "--models", "recidivism", "strict"]) == 0
     told = capsys.readouterr().out
     assert "McNemar" in told
     assert "Models beside each other" in told
@@ -50,12 +50,12 @@ def test_two_of_them_are_tested_beside_the_grid(
 
 def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    assert _run(["compare", str(three), "--format", "json"]) == 2
+    assert run_line(["compare", str(three), "--format", "json"]) == 2
     assert "name two: --models FIRST SECOND" in capsys.readouterr().out
-    assert _run(["compare", str(three), "--fail-on", "worse"]) == 2
+    assert run_line(["compare", str(three), "--fail-on", "worse"]) == 2
     pair = ["--models", "recidivism", "strict", "--format", "json"]
     capsys.readouterr()
-    assert _run(["compare", str(three), *pair]) == 0
+    assert run_line(["compare", str(three), *pair]) == 0
     assert json.loads(capsys.readouterr().out)["checks"] is not None
 
 

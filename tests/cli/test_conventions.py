@@ -105,7 +105,7 @@ def test_a_dumb_terminal_gets_no_colours(
     leader, follower = pty.openpty()
     with open(follower, "w", encoding="utf-8") as stream:  # noqa: PTH123  # a descriptor has no path
         monkeypatch.setattr(sys, "stdout", stream)
-        assert cli._run(["run", str(folder / "spec.yaml")]) == 0
+        assert cli.run_line(["run", str(folder / "spec.yaml")]) == 0
         stream.flush()
         text = os.read(leader, 65536).decode(errors="replace")
     os.close(leader)

@@ -122,7 +122,7 @@ def table(path: Path) -> list[dict[str, str]]:
 def test_200_files_and_three_broken_ones(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = exports(place / "exports")
     assert len(names) == 200
-    assert cli._run(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
+    assert cli.run_line(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
     told = capsys.readouterr()
     reports = place / "reports"
     audits = listed(reports)
@@ -186,7 +186,7 @@ def test_equal_files_make_equal_folders(place: Path) -> None:
     written = []
     for name in ("one", "two"):
         (place / name).mkdir()
-        assert cli._run(["run", "spec.yaml", "--data", "*.csv", "-o", name, "-q"]) in {0, 1}
+        assert cli.run_line(["run", "spec.yaml", "--data", "*.csv", "-o", name, "-q"]) in {0, 1}
         written.append({path.name: path.read_bytes() for path in (place / name).iterdir()})
     assert written[0] == written[1]
 
@@ -213,7 +213,7 @@ def test_processes_write_what_one_writes(
         written, told = [], []
         for jobs in ("1", "2"):
             (place / jobs).mkdir(exist_ok=True)
-            assert cli._run([*line, "-o", f"{jobs}/", "-q", "--jobs", jobs]) == 2
+            assert cli.run_line([*line, "-o", f"{jobs}/", "-q", "--jobs", jobs]) == 2
             written.append({path.name: path.read_bytes() for path in (place / jobs).iterdir()})
             streams = capsys.readouterr()
             told.append([row.rsplit("  ", 1)[0] for row in (streams.out + streams.err).split("\n")])
@@ -244,7 +244,7 @@ def test_a_spec_that_changes_under_way_gives_no_verdict(
 
 def test_a_single_audit_has_a_folder_too(place: Path) -> None:
     rows(random.Random(1)).write_csv(place / "a.csv")
-    assert cli._run(["run", "spec.yaml", "--data", "a.csv", "-o", "new/deep/", "-q"]) in {0, 1}
+    assert cli.run_line(["run", "spec.yaml", "--data", "a.csv", "-o", "new/deep/", "-q"]) in {0, 1}
     assert [one["reports"]["json"] for one in listed(place / "new" / "deep")] == ["a.json"]
 
 
@@ -258,10 +258,10 @@ def test_other_files_are_left_alone_and_old_reports_are_told(
     (reports / "mine.html").write_text("mine")
     (reports / "mine.json").write_text("mine")
     line = ["run", "spec.yaml", "-o", "reports", "-q", "--data"]
-    cli._run([*line, "*.csv"])
+    cli.run_line([*line, "*.csv"])
     assert "earlier" not in capsys.readouterr().err
     (place / "c.csv").unlink()
-    cli._run([*line, "*.csv"])
+    cli.run_line([*line, "*.csv"])
     told = capsys.readouterr().err
     assert "reports: 2 files are of an earlier run, and not in the index" in told
     assert [one["data"] for one in listed(reports)] == ["a.csv", "b.csv"]
@@ -279,7 +279,7 @@ def test_an_index_that_is_not_ours_is_no_obstacle(
     rows(random.Random(1)).write_csv(place / "a.csv")
     (place / "reports").mkdir()
     (place / "reports" / "index.json").write_text(left)
-    assert cli._run(["run", "spec.yaml", "--data", "a.csv", "-o", "reports"]) in {0, 1}
+    assert cli.run_line(["run", "spec.yaml", "--data", "a.csv", "-o", "reports"]) in {0, 1}
     assert "earlier" not in capsys.readouterr().err
     assert len(listed(place / "reports")) == 1
 
@@ -287,9 +287,9 @@ def test_an_index_that_is_not_ours_is_no_obstacle(
 def test_where_nothing_is_found_the_folder_says_so(place: Path) -> None:
     rows(random.Random(1)).write_csv(place / "a.csv")
     line = ["run", "spec.yaml", "--data", "*.csv", "-o", "reports/", "-q"]
-    assert cli._run(line) in {0, 1}
+    assert cli.run_line(line) in {0, 1}
     (place / "a.csv").unlink()
-    assert cli._run(line) == 3
+    assert cli.run_line(line) == 3
     assert [one["verdict"] for one in listed(place / "reports")] == ["nothing"]
 
 
@@ -298,7 +298,7 @@ def test_a_spec_that_cannot_be_read_stops_no_other(place: Path) -> None:
         rows(random.Random(name)).write_csv(place / f"{name}.csv")
     (place / "bad.yaml").write_text("version: 1\ncolumns: 3\n")
     line = ["run", "bad.yaml", "spec.yaml", "--data", "*.csv", "-o", "reports/", "-q"]
-    assert cli._run(line) == 2
+    assert cli.run_line(line) == 2
     found = listed(place / "reports")
     assert [(one["spec"], one["data"]) for one in found] == [
         ("bad.yaml", "*.csv"),
@@ -324,9 +324,9 @@ def test_a_folder_that_is_called_like_a_report_is_meant_only_with_a_slash(place:
     rows(random.Random(1)).write_csv(place / "a.csv")
     (place / "all.json").mkdir()
     line = ["run", "spec.yaml", "--data", "a.csv", "-q", "-o"]
-    assert cli._run([*line, "all.json"]) == 2
+    assert cli.run_line([*line, "all.json"]) == 2
     assert not [*(place / "all.json").iterdir()]
-    assert cli._run([*line, "all.json/"]) in {0, 1}
+    assert cli.run_line([*line, "all.json/"]) in {0, 1}
     assert len(listed(place / "all.json")) == 1
 
 

@@ -190,7 +190,7 @@ def test_a_terminal_gets_colours_unless_it_is_told_not_to(
         leader, follower = pty.openpty()
         with open(follower, "w", encoding="utf-8") as stream:  # noqa: PTH123  # a descriptor has no path
             monkeypatch.setattr(sys, "stdout", stream)
-            assert cli._run(["run", str(spec), "--color", choice]) == 1
+            assert cli.run_line(["run", str(spec), "--color", choice]) == 1
             stream.flush()
             text = os.read(leader, 65536).decode(errors="replace")
         os.close(leader)

@@ -45,7 +45,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Answer], Pat
 
 
 def command(*arguments: str) -> int:
-    return cli._run([*arguments])
+    return cli.run_line([*arguments])
 
 
 @pytest.mark.parametrize("one", report.FORMATS, ids=[one.name for one in report.FORMATS])

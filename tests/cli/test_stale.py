@@ -24,7 +24,7 @@ _OLD = "the verdict of last week"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a result, and with what is none."""
     folder = tmp_path_factory.mktemp("results")
-    assert cli._run(["run", _SPEC, "-q", "-o", str(folder / "good.json")]) in {0, 1}
+    assert cli.run_line(["run", _SPEC, "-q", "-o", str(folder / "good.json")]) in {0, 1}
     (folder / "cut.json").write_bytes((folder / "good.json").read_bytes()[:2000])
     return folder
 
@@ -51,7 +51,7 @@ def test_a_result_that_cannot_be_read_leaves_no_old_page(
     command: list[str], results: Path, old: Path
 ) -> None:
     arguments = [str(results / one) if one.endswith(".json") else one for one in command]
-    assert cli._run([*arguments, "-o", str(old)]) == 2
+    assert cli.run_line([*arguments, "-o", str(old)]) == 2
     text = old.read_text(encoding="utf-8")
     assert _OLD not in text
     assert "ERROR" in text.upper()
@@ -65,7 +65,7 @@ def test_a_result_that_cannot_be_read_leaves_no_old_page(
 def test_a_command_that_asks_for_what_cannot_be_leaves_no_old_page(
     wrong: list[str], old: Path
 ) -> None:
-    assert cli._run(["run", _SPEC, *wrong, "-q", "-o", str(old)]) == 2
+    assert cli.run_line(["run", _SPEC, *wrong, "-q", "-o", str(old)]) == 2
     assert _OLD not in old.read_text(encoding="utf-8")
 
 
@@ -77,7 +77,7 @@ def test_our_own_crash_leaves_no_old_page(
         raise panic
 
     monkeypatch.setattr(batch, "answer", crashes)
-    assert cli._run(["run", _SPEC, "-q", "-o", str(old)]) == 2
+    assert cli.run_line(["run", _SPEC, "-q", "-o", str(old)]) == 2
     assert "fairaudit itself failed" in old.read_text(encoding="utf-8")
 
 
@@ -92,7 +92,7 @@ def test_a_page_that_cannot_be_drawn_leaves_no_old_one_and_stops_no_other(
     rendered = html.render
     monkeypatch.setattr(html, "render", crashes)
     other = old.with_name("other.md")
-    assert cli._run(["run", _SPEC, "-q", "-o", str(old), "-o", str(other)]) == 2
+    assert cli.run_line(["run", _SPEC, "-q", "-o", str(old), "-o", str(other)]) == 2
     assert "fairaudit itself failed" in old.read_text(encoding="utf-8")
     assert other.read_text(encoding="utf-8").startswith("## Who survived")
 
@@ -101,7 +101,7 @@ def test_a_page_that_cannot_be_drawn_leaves_no_old_one_and_stops_no_other(
 def test_a_file_that_cannot_be_written_stops_no_other(old: Path) -> None:
     full = old.with_name("full.html")
     full.symlink_to("/dev/full")
-    assert cli._run(["run", _SPEC, "-q", "-o", str(full), "-o", str(old)]) == 2
+    assert cli.run_line(["run", _SPEC, "-q", "-o", str(full), "-o", str(old)]) == 2
     assert _OLD not in old.read_text(encoding="utf-8")
 
 
@@ -119,7 +119,7 @@ def test_a_file_mounted_into_its_folder_is_written_as_it_lies_there(
     monkeypatch.setattr(Path, "replace", busy)
     monkeypatch.setattr(Path, "unlink", mounted)
     node = old.stat().st_ino
-    assert cli._run(["render", str(results / "good.json"), "-o", str(old)]) == 0
+    assert cli.run_line(["render", str(results / "good.json"), "-o", str(old)]) == 0
     assert _OLD not in old.read_text(encoding="utf-8")
     assert old.stat().st_ino == node
     assert [one.name for one in old.parent.iterdir()] == [old.name]
@@ -130,14 +130,14 @@ def test_a_folder_half_written_has_no_old_index(
 ) -> None:
     folder = tmp_path / "reports"
     good = str(results / "good.json")
-    assert cli._run(["render", good, "-o", f"{folder}/"]) == 0
+    assert cli.run_line(["render", good, "-o", f"{folder}/"]) == 0
     assert (folder / "index.html").exists()
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert cli._run(["render", good, "-o", f"{folder}/"]) == 2
+    assert cli.run_line(["render", good, "-o", f"{folder}/"]) == 2
     assert not (folder / "index.html").exists()
     assert not (folder / "index.json").exists()
 
@@ -145,7 +145,7 @@ def test_a_folder_half_written_has_no_old_index(
 def test_one_name_is_no_file_and_folder(tmp_path: Path) -> None:
     both = [str(tmp_path / "x.html"), f"{tmp_path / 'x.html'}/"]
     for first, second in (both, both[::-1]):
-        assert cli._run(["run", _SPEC, "-q", "-o", first, "-o", second]) == 2
+        assert cli.run_line(["run", _SPEC, "-q", "-o", first, "-o", second]) == 2
         assert not (tmp_path / "x.html" / "index.html").exists()
         assert not (tmp_path / "x.html").is_file()
 
@@ -153,7 +153,7 @@ def test_one_name_is_no_file_and_folder(tmp_path: Path) -> None:
 def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path, results: Path) -> None:
     loop = tmp_path / "loop.html"
     loop.symlink_to(loop)
-    assert cli._run(["render", str(results / "good.json"), "-o", str(loop)]) == 0
+    assert cli.run_line(["render", str(results / "good.json"), "-o", str(loop)]) == 0
     assert "<h1" in loop.read_text(encoding="utf-8")
 
 
@@ -162,7 +162,7 @@ def test_no_report_is_written_over_the_data(tmp_path: Path) -> None:
     shutil.copy(SAMPLES / "titanic.csv", data)
     before = data.read_bytes()
     for output in (str(data), f"{tmp_path}/"):
-        assert cli._run(["run", _SPEC, "--data", str(data), "-q", "-o", output]) == 2
+        assert cli.run_line(["run", _SPEC, "--data", str(data), "-q", "-o", output]) == 2
         assert data.read_bytes() == before
 
 
@@ -173,5 +173,5 @@ def test_no_report_is_written_over_the_result_it_is_of(
     result = tmp_path / "result.json"
     shutil.copy(results / "good.json", result)
     second = [str(results / "good.json")] if command == "compare" else []
-    assert cli._run([command, str(result), *second, "-o", str(result)]) == 2
+    assert cli.run_line([command, str(result), *second, "-o", str(result)]) == 2
     assert json.loads(result.read_text(encoding="utf-8"))["checks"]

@@ -29,8 +29,8 @@ def test_a_run_appends_its_report_behind_what_is_there(
     summary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary.write_text("before, without an end")
-    assert cli._run(["run", FAILED, "-qq"]) == 1
-    assert cli._run(["run", PASSED, "-qq"]) == 0
+    assert cli.run_line(["run", FAILED, "-qq"]) == 1
+    assert cli.run_line(["run", PASSED, "-qq"]) == 0
     text = summary.read_text("utf-8")
     assert text.startswith("before, without an end\n\n## Who survived the Titanic\n")
     assert text.count("\n## ") == 2
@@ -39,7 +39,7 @@ def test_a_run_appends_its_report_behind_what_is_there(
 
 
 def test_several_answers_are_told_the_worst_first(summary: Path) -> None:
-    assert cli._run(["run", PASSED, FAILED, "-qq"]) == 1
+    assert cli.run_line(["run", PASSED, FAILED, "-qq"]) == 1
     rows = [line for line in summary.read_text("utf-8").splitlines() if line.startswith("| ")]
     assert "titanic.yaml | **FAIL**" in rows[2].replace("\\", "")
     assert "fairlearn_page.yaml" in rows[3].replace("\\", "")
@@ -54,14 +54,14 @@ def test_several_answers_are_told_the_worst_first(summary: Path) -> None:
     ],
 )
 def test_an_error_is_told_once(summary: Path, arguments: list[str], told: str) -> None:
-    assert cli._run(["run", *arguments]) == 2
+    assert cli.run_line(["run", *arguments]) == 2
     text = summary.read_text("utf-8")
     assert told in text
     assert text.count("## Audit") == text.count("**✗ error**") == 1
 
 
 def test_other_commands_write_no_summary(summary: Path) -> None:
-    assert cli._run(["explain", "nothing of that name"]) == 2
+    assert cli.run_line(["explain", "nothing of that name"]) == 2
     assert not summary.exists()
 
 
@@ -79,7 +79,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
 ) -> None:
     for path, why in ((summary / "no" / "folder", "No such file"), (summary.parent, "no file")):
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
-        assert cli._run(["run", PASSED, "-qq"]) == 0
+        assert cli.run_line(["run", PASSED, "-qq"]) == 0
         err = capsys.readouterr().err
         assert f"the summary of the step was not written: {path}: " in err
         assert why in err

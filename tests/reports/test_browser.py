@@ -250,7 +250,7 @@ def test_the_index_of_a_batch_leads_to_its_reports(
         "columns: {protected: [who], decision: {column: hired, positive: 1}}\n"
         "metrics: [{metric: demographic_parity_difference, fail: {above: 0.9}}]\n"
     )
-    assert cli._run(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
+    assert cli.run_line(["run", "spec.yaml", "--data", "exports", "-o", "reports/", "-q"]) == 2
     tab = visit.open(tmp_path / "reports" / "index.html")
     tab.evaluate(axe)
     tab.evaluate(_RULES)

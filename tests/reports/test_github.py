@@ -243,9 +243,9 @@ def test_files_are_told_from_the_top_of_the_repository(
 
 
 def test_the_command_prints_annotations_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli._run(["run", str(SPECS / "titanic.yaml"), "--format", "github"]) == 1
+    assert cli.run_line(["run", str(SPECS / "titanic.yaml"), "--format", "github"]) == 1
     (one,) = [read(line) for line in capsys.readouterr().out.splitlines()]
     assert one.command == "error"
-    assert cli._run(["run", str(BAD / "a_list.yaml"), "--format", "github"]) == 2
+    assert cli.run_line(["run", str(BAD / "a_list.yaml"), "--format", "github"]) == 2
     (one,) = [read(line) for line in capsys.readouterr().out.splitlines()]
     assert (one.command, one.properties["line"]) == ("error", "1")

@@ -280,7 +280,7 @@ def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
     assert format_of_suffix(".CSV") is format_of("csv")
     outputs = [part for name in ("x.csv", "x.parquet") for part in ("-o", str(tmp_path / name))]
     line = ["run", str(SPECS / "titanic.yaml"), "--format", "csv", *outputs]
-    code = cli._run(line)
+    code = cli.run_line(line)
     page = (tmp_path / "x.csv").read_bytes().decode()
     assert capsys.readouterr().out == page
     assert code == fairaudit.audit(SPECS / "titanic.yaml").exit_code

@@ -281,8 +281,8 @@ def test_a_name_is_never_markup_nor_lost() -> None:
 
 def test_equal_results_make_equal_bytes_and_a_file_is_written(tmp_path: Path) -> None:
     path = tmp_path / "report.xml"
-    assert cli._run(["run", str(SPECS / "titanic.yaml"), "-q", "-o", str(path)]) == 1
+    assert cli.run_line(["run", str(SPECS / "titanic.yaml"), "-q", "-o", str(path)]) == 1
     first = path.read_bytes()
-    assert cli._run(["run", str(SPECS / "titanic.yaml"), "-q", "-o", str(path)]) == 1
+    assert cli.run_line(["run", str(SPECS / "titanic.yaml"), "-q", "-o", str(path)]) == 1
     assert path.read_bytes() == first
     assert junitparser.JUnitXml.fromfile(str(path)).failures == 1

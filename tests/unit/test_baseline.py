@@ -673,27 +673,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_compares_with_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli._run(["run", "spec.yaml", "-o", "base.json"]) == 1
+    assert cli.run_line(["run", "spec.yaml", "-o", "base.json"]) == 1
     line = ["run", "spec.yaml", "--baseline", "base.json"]
-    assert cli._run(line) == 0
+    assert cli.run_line(line) == 0
     told = capsys.readouterr()
     assert "baseline base.json, created 2023-11-14" in " ".join(told.out.split())
     assert told.err.splitlines()[-1].startswith("PASS  1 check: 0 passed, 1 warned, 0 failed")
     (folder / "data.csv").write_text(rows({"a": 29, "b": 80}))
-    assert cli._run(line) == 1
-    assert cli._run([*line, "--tolerance", "0.01"]) == 0
-    assert cli._run([*line, "--tolerance", "0.005"]) == 1
-    assert cli._run([*line, "--tolerance", "-1"]) == 2
+    assert cli.run_line(line) == 1
+    assert cli.run_line([*line, "--tolerance", "0.01"]) == 0
+    assert cli.run_line([*line, "--tolerance", "0.005"]) == 1
+    assert cli.run_line([*line, "--tolerance", "-1"]) == 2
 
 
 def test_the_command_refuses_what_it_cannot_compare(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*arguments: str) -> str:
-        assert cli._run(["run", *arguments]) == 2
+        assert cli.run_line(["run", *arguments]) == 2
         return capsys.readouterr().err
 
-    cli._run(["run", "spec.yaml", "-q", "-o", "base.json"])
+    cli.run_line(["run", "spec.yaml", "-q", "-o", "base.json"])
     (folder / "other.csv").write_text(rows({"a": 30, "b": 80}))
     (folder / "two.yaml").write_text((folder / "spec.yaml").read_text())
     (folder / "text.json").write_text("no JSON")
@@ -707,7 +707,7 @@ def test_the_command_refuses_what_it_cannot_compare(
     assert "cannot be read: not a regular file" in refused("spec.yaml", "--baseline", ".")
     assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
     assert "is no report of fairaudit" in refused("spec.yaml", "--baseline", "list.json")
-    assert cli._run(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
+    assert cli.run_line(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
 
 
 DEFAULTS = """

@@ -259,7 +259,7 @@ def test_the_command_answers_for_each_file(
 ) -> None:
     (folder / "2.csv").write_text("race\n")
     line = ["run", "plain.yaml", "cut.yaml", "--data", "*.csv"]
-    assert cli._run([*line, "--format", "json", "-o", "all.json", "-o", "all.txt"]) == 2
+    assert cli.run_line([*line, "--format", "json", "-o", "all.json", "-o", "all.txt"]) == 2
     told = capsys.readouterr()
     tree = json.loads(told.out)
     assert [(one["spec"], one["data"]) for one in tree["answers"]] == [
@@ -272,21 +272,23 @@ def test_the_command_answers_for_each_file(
     assert "6 audits: " in (folder / "all.txt").read_text()
     assert len([one for one in told.err.splitlines() if " data=" in one]) == 6
     assert told.err.splitlines()[-1].startswith("ERROR  6 audits: 2 error, ")
-    assert cli._run(line) == 2
+    assert cli.run_line(line) == 2
     assert "Summary" in capsys.readouterr().out
-    assert cli._run([*line, "-q"]) == 2
+    assert cli.run_line([*line, "-q"]) == 2
     assert capsys.readouterr().out == ""
 
 
 def test_the_command_answers_for_each_spec(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli._run(["run", "plain.yaml", "cut.yaml", "--data", str(folder / "0.csv"), "-v"]) in {
+    assert cli.run_line(
+        ["run", "plain.yaml", "cut.yaml", "--data", str(folder / "0.csv"), "-v"]
+    ) in {
         0,
         1,
     }
     told = capsys.readouterr()
     assert told.out.count("Audit: ") == 2
     assert told.err.count("spec=plain.yaml") == told.err.count("spec=cut.yaml") == 1
-    assert cli._run(["run", "plain.yaml", "cut.yaml", "--data", "0.csv", "--only", "x"]) == 2
+    assert cli.run_line(["run", "plain.yaml", "cut.yaml", "--data", "0.csv", "--only", "x"]) == 2
     assert "--only names checks of one spec" in capsys.readouterr().err

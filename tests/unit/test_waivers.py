@@ -460,14 +460,14 @@ def test_the_command_finds_waivers_beside_the_spec(
     (tmp_path / "spec.yaml").write_text(json.dumps(text))
     lines = "  reason: a new form\n  approved_by: J. Doe\n  expires: 2023-12-31\n"
     (tmp_path / "w.yaml").write_text(f"- check: {FLOOR_ID}\n  group: all\n{lines}")
-    assert cli._run(["run", str(tmp_path / "spec.yaml")]) == 0
+    assert cli.run_line(["run", str(tmp_path / "spec.yaml")]) == 0
     told = capsys.readouterr()
     assert told.err.splitlines()[-1].startswith(
         "PASS  1 check: 0 passed, 0 warned, 0 failed, 0 inconclusive, 1 waived"
     )
     assert "w.yaml:1" in told.out
     (tmp_path / "w.yaml").unlink()
-    assert cli._run(["run", str(tmp_path / "spec.yaml")]) == 2
+    assert cli.run_line(["run", str(tmp_path / "spec.yaml")]) == 2
     assert "w.yaml cannot be read: No such file or directory" in capsys.readouterr().err
 
 

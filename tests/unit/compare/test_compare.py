@@ -25,7 +25,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportions
 
 import fairaudit
 from fairaudit import codec
-from fairaudit.cli import _run
+from fairaudit.cli import run_line
 from fairaudit.codec import document_schemas
 from fairaudit.codec.comparison import Comparison
 from fairaudit.compare import (
@@ -1249,7 +1249,7 @@ def run(*arguments: object) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of the command, run in this process."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = _run(["compare", *map(str, arguments)])
+        code = run_line(["compare", *map(str, arguments)])
     return code, out.getvalue(), err.getvalue()
 
 

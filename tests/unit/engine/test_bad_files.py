@@ -145,7 +145,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
         path = tmp_path / "spec.yaml"
         path.write_text(json.dumps(spec(data, **more)), encoding="utf-8")
         capsys.readouterr()
-        code = cli._run(["run", str(path), *arguments])
+        code = cli.run_line(["run", str(path), *arguments])
         return Told(code, *capsys.readouterr())
 
     return run

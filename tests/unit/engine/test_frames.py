@@ -167,7 +167,7 @@ def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
         ({**USED, "group": [["a"]] * ROWS}, "'group' holds List.String., which has no levels"),
         (pd.DataFrame([[1, 2]], columns=["group", "group"]), "columns are named 'group'"),
         (pa.table([["a"], ["b"]], names=["group", "group"]), "<data frame>, row 1: several"),
-        (pd.DataFrame({"a": [1]}), "no column 'group'; there are 'a'"),
+        (pd.DataFrame({"a": [1]}), "no column 'group'; there is 'a'"),
         (pl.scan_csv("nowhere.csv"), "LazyFrame that cannot be read .FileNotFoundError."),
         (pl.DataFrame(USED).clear(), "no row is left to audit"),
     ],

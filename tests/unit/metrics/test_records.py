@@ -18,7 +18,7 @@ from conftest import ROOT
 
 import fairaudit
 from fairaudit import metrics, result
-from fairaudit.cli import _run
+from fairaudit.cli import run_line
 from fairaudit.cube import GroupTable
 from fairaudit.errors import SpecError
 from fairaudit.frozen import replace
@@ -215,7 +215,7 @@ def test_a_spec_and_explain_say_why_a_notion_is_not_here(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Neither sends the reader to a measure that shares no more than the word fairness."""
-    assert _run(["explain", "counterfactual_fairness"]) == 2
+    assert run_line(["explain", "counterfactual_fairness"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "takes a causal model" in told
     assert "nearest: unexplained_difference" in told

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.cli import _run
+from fairaudit.cli import run_line
 from fairaudit.errors import SpecError
 from fairaudit.metrics import FAIR_RANGES, PRESETS, find_metric
 from fairaudit.report import content, terminal
@@ -220,7 +220,7 @@ def test_a_label_is_no_model_beside_a_decision() -> None:
 
 
 def test_explain_tells_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(["explain", "survey"]) == 0
+    assert run_line(["explain", "survey"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "normalized_difference, mean_difference" in told
     assert "Žliobaitė" in told
