@@ -11,16 +11,14 @@ import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import fairaudit
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 NUMBERS = ["age", "education_num", "hours_per_week"]
 CATEGORIES = ["workclass", "marital_status"]
+SCIKIT_LEARN = 0.25584105016747116
+"""The balanced error rate by which 1.9.1 tells the sexes apart: transcripts/adult_by_sex.py."""
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="needs ../shared/data")
 
@@ -80,26 +78,13 @@ def test_propensity_strata_of_adult_are_those_of_statsmodels() -> None:
 
 @pytest.mark.long
 def test_the_features_of_adult_tell_sex_as_well_as_scikit_learn_finds() -> None:
-    data, matrix, member = read_adult()
-    codes = [data[name].cast(pl.Categorical).to_physical().to_numpy() for name in CATEGORIES]
-    table = np.column_stack([data.select(NUMBERS).to_numpy(), *codes]).astype(np.float64)
-    trees = HistGradientBoostingClassifier(
-        categorical_features=[3, 4], class_weight="balanced", max_iter=50, early_stopping=False
-    )
-    linear = LogisticRegression(class_weight="balanced", max_iter=5000)
-    folds = StratifiedKFold(5, shuffle=True, random_state=7)
-    chance = sum(
-        cross_val_predict(model, x, member, cv=folds, method="predict_proba")[:, 1]
-        for model, x in ((trees, table), (linear, matrix / matrix.std(axis=0)))
-    )
-    expected = 1 - balanced_accuracy_score(member, chance / 2 >= 0.5)
     rows = [row for row in audit_adult("balanced_error_rate").rates if row.group]
     assert len(rows) == 2
     for row in rows:
-        assert row.estimate.value == pytest.approx(expected, abs=0.004)
+        assert row.estimate.value == pytest.approx(SCIKIT_LEARN, abs=0.004)
         assert row.estimate.low is not None
         assert row.estimate.high is not None
-        assert row.estimate.low < expected < row.estimate.high
+        assert row.estimate.low < SCIKIT_LEARN < row.estimate.high
 
 
 def test_clusters_of_german_credit_are_those_of_scikit_learn(tmp_path: Path) -> None:
