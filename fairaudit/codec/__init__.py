@@ -18,7 +18,15 @@ from fairaudit.codec.values import Tree
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
-from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
+from fairaudit.result import (
+    SCHEMA_VERSION,
+    Answer,
+    AuditResult,
+    DryRun,
+    ResultOrError,
+    Verification,
+    exit_code,
+)
 from fairaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -136,9 +144,7 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
     return write(Answers(exit_code(answers), counted, listed))
 
 
-def _document_of(
-    outcome: AuditResult | FairauditError, question: Asked | None = None
-) -> Result | Failure:
+def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Result | Failure:
     if isinstance(outcome, AuditResult):
         return Result(outcome, question)
     faults = outcome.faults if isinstance(outcome, SpecError) else ()
@@ -201,7 +207,7 @@ def read_answers(
     return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
 
 
-def _outcome(document: Result | Failure) -> AuditResult | FairauditError:
+def _outcome(document: Result | Failure) -> ResultOrError:
     """The result, or the error of its own kind; what that would look for in the data is lost."""
     if isinstance(document, Result):
         return document.result
