@@ -50,7 +50,7 @@ class LeftOutRows:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
         if status not in NOT_FAILED or not self._rows.others.any():
             return False
-        requirements = check.asked.requirements
+        requirements = check.metric.requirements
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
         against = {check.against} if check.against else set[str]()
         needed = frozenset({check.of} | against | label)

@@ -116,13 +116,13 @@ def subject(finding: Finding) -> str:
     check = finding.check
     if isinstance(check, ReversalCheck | SubgroupCheck):
         return checks.title(finding)
-    title = metric_titles.heading(check.asked.id, check.of, check.asked.title)
-    if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
-        first = check.asked.parts[0][0]
+    title = metric_titles.heading(check.metric.id, check.of, check.metric.title)
+    if isinstance(check.metric, Disparity) and check.metric.id == check.metric.parts[0][0].id:
+        first = check.metric.parts[0][0]
         title = f"{metric_titles.heading(first.id, check.of, first.title)}, "
-        title += check.asked.comparison.id.replace("_", " ")
-    if isinstance(check.asked, Disparity) and check.asked.over_groups is not None:
-        title += f", {check.asked.over_groups} over groups,"
+        title += check.metric.comparison.id.replace("_", " ")
+    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
+        title += f", {check.metric.over_groups} over groups,"
     return f"{title} by {numbers.subset(check.by)}"
 
 
@@ -207,9 +207,9 @@ def _times_as_likely(
 
 def _of_one_group(finding: Finding, check: Check) -> str:
     """A value of one group held against its limit."""
-    if not isinstance(check.asked, GroupMetric) or check.against is not None or not finding.first:
+    if not isinstance(check.metric, GroupMetric) or check.against is not None or not finding.first:
         return ""
-    title = metric_titles.title(check.asked.id, check.of)
+    title = metric_titles.title(check.metric.id, check.of)
     return f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
 
 
@@ -286,7 +286,7 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
 def symbol(finding: Finding) -> str:
     """What the value of a check is called beside a number that says the same in other words."""
     check = finding.check
-    return (isinstance(check, Check) and check.asked.short) or "value"
+    return (isinstance(check, Check) and check.metric.short) or "value"
 
 
 def participle_of(finding: Finding) -> str:

@@ -166,7 +166,7 @@ def _lines(trend: _Trend) -> Lines | None:
     lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
     return Lines(
         below,
-        check.asked.short or check.asked.title,
+        check.metric.short or check.metric.title,
         lines,
         limits=_limits(check.warn, check.fail),
     )

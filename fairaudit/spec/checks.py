@@ -274,7 +274,7 @@ def _make_checks(
         checks += [
             Check(
                 id=_id(entry, request, by, given),
-                asked=entry.metric,
+                metric=entry.metric,
                 of=request.of,
                 by=by,
                 given=given,

@@ -74,9 +74,9 @@ def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iter
 def _tied(check: Check) -> set[str]:
     """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
-    if check.fail is None or not plain or not isinstance(check.asked, Disparity):
+    if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
-    return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
+    return {_TIED[quantity.id] for quantity, _ in check.metric.parts if quantity.id in _TIED}
 
 
 def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
@@ -207,7 +207,7 @@ def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
 
 def _rate_over_all(check: Check) -> Rate | None:
     """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
-    metric = check.asked
+    metric = check.metric
     if isinstance(metric, TableMetric):
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
     if not isinstance(metric, Disparity) or metric.over_groups is not None:
@@ -227,12 +227,12 @@ def _few_people(
     positives = np.nan_to_num(values.value[0]) * n
     total = float(n.sum())
     share = float(positives.sum()) / total if total else 0.0
-    if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
+    if isinstance(check.metric, Disparity) and check.metric.four_fifths and not favourable:
         # Of a burden the check is on those who are spared.
         share = 1 - share
     if not 0 < share < 1:
         return []
-    gap = _gap_of(check.asked, limit, share)
+    gap = _gap_of(check.metric, limit, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
     alpha = check.inference.alpha

@@ -196,10 +196,10 @@ def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLU
     """What a check asks on its table, in which excluded groups take no part."""
     if not exclusion.groups:
         place = (check.by, check.strata, check.of)
-        return tables.evaluate(check.asked, place, check.terms, check.against)
+        return tables.evaluate(check.metric, place, check.terms, check.against)
     cut = tables.table(check.by, check.strata, check.of, check.against)
     other = None
     if check.against is not None:
         other = tables.table(check.by, check.strata, check.against, check.of)
         other = exclude_groups(other, exclusion)
-    return evaluate_against(check.asked, exclude_groups(cut, exclusion), check.terms, other)
+    return evaluate_against(check.metric, exclude_groups(cut, exclusion), check.terms, other)

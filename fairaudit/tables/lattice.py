@@ -85,7 +85,7 @@ def lattice(
 def _asks(check: Check, request: MetricRequest) -> bool:
     """Whether a check asks what an entry of the report shows."""
     return (
-        check.asked == request.metric
+        check.metric == request.metric
         and check.of == request.of
         and not check.given
         and check.terms.parameters == request.terms.parameters
