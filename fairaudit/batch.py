@@ -55,7 +55,7 @@ def answer(
         return list(chain.from_iterable(map(judge, specs)))
     outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
-    return [Answer(str(spec), named, found) for spec, found in zip(specs, outcomes, strict=True)]
+    return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
 
 
 def _answer_each(

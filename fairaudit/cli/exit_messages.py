@@ -61,7 +61,7 @@ def _write(answer: Answer, request: Request) -> None:
     with contextlib.suppress(Exception):
         write_reports([answer], outputs, paths)
     if request.command == "run":
-        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.found)
+        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
         append_summary([answer], request.files())
 
 
@@ -146,9 +146,9 @@ def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
     question = _named("spec", Path(answer.spec).name)
     if answer.data is not None and not is_alone:
         question += f" {_named('data', answer.data)}"
-    if isinstance(answer.found, FairauditError):
-        return f"{error_text(answer.found)}\n{_verdict(answer.found)}  {question}"
-    return _line_of_result(answer.found, question, seconds)
+    if isinstance(answer.result, FairauditError):
+        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {question}"
+    return _line_of_result(answer.result, question, seconds)
 
 
 def _line_of_result(result: AuditResult, question: str, seconds: float) -> str:

@@ -135,10 +135,10 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
     """One answer as the document of its result, or error; several as one document of them all."""
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
-        return write(_document_of(answers[0].found, questions[0]))
+        return write(_document_of(answers[0].result, questions[0]))
     counted = Counter(str(code) for code in sorted(answer.exit_code for answer in answers))
     listed = tuple(
-        ListedAnswer(question, answer.exit_code, _document_of(answer.found))
+        ListedAnswer(question, answer.exit_code, _document_of(answer.result))
         for question, answer in zip(questions, answers, strict=True)
     )
     return write(Answers(exit_code(answers), counted, listed))
@@ -173,9 +173,9 @@ def read_result(
     answers = read_answers(document, name, hint)
     if "answers" in document:
         raise UsageError("the document holds several results", "take one of its `answers[].result`")
-    if isinstance(answers[0].found, FairauditError):
+    if isinstance(answers[0].result, FairauditError):
         raise UsageError("the document is the report of an error: it holds no result", AGAIN)
-    return answers[0].found
+    return answers[0].result
 
 
 def read_answers(

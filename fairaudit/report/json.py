@@ -72,8 +72,8 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
     for answer, result in zip(answers, trees, strict=True):
-        if isinstance(answer.found, AuditResult):
-            _add_sentences(result, answer.found)
+        if isinstance(answer.result, AuditResult):
+            _add_sentences(result, answer.result)
     return tree
 
 

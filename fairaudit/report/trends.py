@@ -84,9 +84,9 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
-        found = [(name, answer.found) for name, answer in ordered if answer.spec == spec]
-        results = [(name, result) for name, result in found if isinstance(result, AuditResult)]
-        failed = [name for name, result in found if not isinstance(result, AuditResult)]
+        outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
+        results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
+        failed = [name for name, result in outcomes if not isinstance(result, AuditResult)]
         checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
         for name, result in results if len(results) > 1 else ():
             rows = index_rows(result)

@@ -359,12 +359,12 @@ class Answer(Frozen):
 
     spec: str
     data: str | None
-    found: ResultOrError
+    result: ResultOrError
 
     @property
     def exit_code(self) -> int:
         """The exit code of this answer alone."""
-        return self.found.exit_code
+        return self.result.exit_code
 
     @property
     def title(self) -> str:
