@@ -143,7 +143,7 @@ class Judge:
             return None
         if isinstance(check, SubgroupCheck):
             assert self._searches.subgroups is not None
-            groups = [crossing.group for crossing in exclusion.values]
+            groups = [breach.group for breach in exclusion.values]
             finding = judge_subgroups(check, self._searches.subgroups, groups)
             return finding and self._leave_open(finding)
         evaluation = evaluate_check(check, self._tables, exclusion)

@@ -92,8 +92,8 @@ class HiddenPeople:
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
         # Groups that do not take part, some of which nobody is left of, might all the same.
-        aside = table.known & ~wide.takes_part.any(axis=0)
-        largest = max(table.n[:, aside].sum(axis=0).tolist(), default=0)
+        not_compared = table.known & ~wide.takes_part.any(axis=0)
+        largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
         limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]

@@ -183,7 +183,7 @@ def _list_decisive(finding: Finding) -> list[Group]:
 
 def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
     """Whether a check judges a group; it does where the result lists no groups of its columns."""
-    waived = (crossing.group for waiver in finding.waived for crossing in waiver.crossed)
+    waived = (breach.group for waiver in finding.waived for breach in waiver.crossed)
     not_evaluated = (entry.group for entry in finding.not_evaluated)
     if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
         return False

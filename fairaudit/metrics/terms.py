@@ -136,7 +136,7 @@ POOLED_REFERENCES = frozenset(
 """References that are many groups together."""
 
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
-"""Crowds that the group compared is a part of."""
+"""Pooled groups that the group compared is a part of."""
 
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that are chosen from the same data as they are compared on."""

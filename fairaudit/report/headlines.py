@@ -25,7 +25,7 @@ from fairaudit.verdict import (
     SubgroupCheck,
 )
 
-_CROWDS = {"rest": "everybody else", "overall": "everybody"}
+_POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
     ReversalKind.EVERY_STRATUM: "in every stratum of {}",
     ReversalKind.ADJUSTED: "after adjustment for {}",
@@ -311,7 +311,7 @@ def _is_plural(name: str) -> bool:
 def side(people: Side) -> str:
     """One of two sides: a group, everybody, everybody else."""
     if people.crowd is not None:
-        return _CROWDS.get(people.crowd, people.crowd)
+        return _POOLED_GROUPS.get(people.crowd, people.crowd)
     return numbers.people(people.group)
 
 

@@ -223,9 +223,9 @@ def _unpaired(read: Spec) -> Iterator[Notice]:
 
 def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
-    for group, aside in scanned.left_out:
+    for group, ineligibility in scanned.left_out:
         if not group:
-            yield Notice(f"Simpson's reversals: {aside.why}", Subjects.ANYBODY)
+            yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
     for why in scanned.too_many:
         yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
     if count := scanned.repeated:
