@@ -57,7 +57,7 @@ _TIED = {
 """The rates that the base rate ties to each other, each with its complement."""
 
 
-def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 
     FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
@@ -68,7 +68,7 @@ def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iter
             gates.setdefault((check.of, check.by), []).append(check)
     for (of, by), gated_checks in gates.items():
         if set().union(*map(_tied, gated_checks)) == set(_TIED.values()):
-            yield from _impossible_by(gated_checks, tables.table(by, (), of))
+            yield from _notice_impossible(gated_checks, tables.table(by, (), of))
 
 
 def _tied(check: Check) -> set[str]:
@@ -79,7 +79,7 @@ def _tied(check: Check) -> set[str]:
     return {_TIED[quantity.id] for quantity, _ in check.metric.parts if quantity.id in _TIED}
 
 
-def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
+def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = count_groups(table).weighted
@@ -118,7 +118,7 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     )
 
 
-def warn_of_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
+def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
     turned = [
         (row, entry)
@@ -169,7 +169,7 @@ def _side(part: ComparisonPart) -> str:
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 
-def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Groups of so few people that a gap as large as the limit would not be significant.
 
     Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
