@@ -63,7 +63,7 @@ from fairaudit.recode.side_cubes import (
     table_cubes,
 )
 from fairaudit.result import Searched
-from fairaudit.spec import MissingPolicy, Spec, search_spec
+from fairaudit.spec import MissingPolicy, Spec, candidate_spec
 
 
 class Cubes(Frozen):
@@ -153,7 +153,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
 
     Faults and notices of its other columns are those of the whole cube.
     """
-    needed = search_spec(spec)
+    needed = candidate_spec(spec)
     if needed is None or counts.searched is None:
         return {}
     cubes = {}
