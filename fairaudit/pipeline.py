@@ -381,7 +381,9 @@ def conclude(question: Question, counts: Counts, recoded: Recoded | None = None)
         return result
     from fairaudit import suppress
 
-    return suppress.suppress(result, spec.suppress_below, suppress.Data.of(spec, cubes))
+    return suppress.suppress(
+        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
+    )
 
 
 def _report(

@@ -12,7 +12,6 @@ from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.sampling import hash_rows
@@ -56,7 +55,7 @@ def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
 def _errors(counts: GroupCounts) -> Floats:
     """The same of whoever stands at the place of each group; NaN of people who are no group."""
     sides, shape = counts.rows, counts.answered.shape
-    if sides is None or sides.role is not Role.OWN:
+    if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)
     errors = _find_errors(sides.table)
     if sides.group is not None:

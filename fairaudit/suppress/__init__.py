@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit.suppress.publication import Data, suppress
+from fairaudit.suppress.publication import SuppressionSource, suppress
 from fairaudit.suppress.scores import Cuts
 
-__all__ = ["Cuts", "Data", "suppress"]
+__all__ = ["Cuts", "SuppressionSource", "suppress"]
