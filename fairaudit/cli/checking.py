@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import names
 from fairaudit.cli.app import (
     ColorChoice,
     Debug,
@@ -22,7 +21,7 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.exit_messages import error_text
+from fairaudit.cli.exit_messages import error_text, name_subject
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, format_named, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
@@ -86,15 +85,13 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
             )
         if isinstance(preview, FairauditError) and len(listed) == 1:
             raise preview
-        question = f"spec={names.copied(Path(path).name)}"
-        named = batch.name_data(file)
-        question += "" if named is None or len(listed) == 1 else f" data={names.copied(named)}"
+        subject = name_subject(path, None if len(listed) == 1 else batch.name_data(file))
         codes.append(preview.exit_code)
         if isinstance(preview, FairauditError):
-            write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {question}")
+            write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
         _print(preview, form, color, all_rows=verbose, is_brief=no_data)
-        write_line(f"{_ending(preview)}  {question}  {time.monotonic() - started:.1f}s")
+        write_line(f"{_ending(preview)}  {subject}  {time.monotonic() - started:.1f}s")
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
 
 
