@@ -183,13 +183,13 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
         limit = check.fail or check.warn
         if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
             continue
-        cut = tables.table(check.by, (), check.of)
-        reading = rate.compute(count_groups(cut))
-        few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
+        table = tables.table(check.by, (), check.of)
+        reading = rate.compute(count_groups(table))
+        few = _few_people(reading, table.eligible, check, limit, favourable=table.favourable)
         if few:
             places.add((check.by, check.of))
             yield Notice(
-                f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
+                f"{check.id}: {_named(table, reading, few)}: too few people to show a gap as large "
                 f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
                 Subjects.ANYBODY,
             )

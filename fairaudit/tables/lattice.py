@@ -67,9 +67,9 @@ def lattice(
         for title, request in zip(titles, unconditional, strict=True):
             if not whole and by not in request.by:
                 continue
-            cut = tables.table(by, (), request.of)
-            people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
-            part = cut.known & (people > 0)
+            table = tables.table(by, (), request.of)
+            people = table.n[:1].sum(axis=0)  # there is no stratum where nobody is known
+            part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             matching = [check for check in checks if _asks(check, request)]
             judged = any(check.by == by for check in matching)
