@@ -104,7 +104,7 @@ class Answers(Frozen):
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """There are some."""
+        """There is at least one answer."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
 

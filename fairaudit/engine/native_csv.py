@@ -192,7 +192,7 @@ class _Work:
         return None if parts is None else CheckedLines(sum(part.lines for part in parts))
 
     def count(self, plan: Plan) -> CheckedLines | None:
-        """The same, and their counts; None where a line is not plain, or they are not served."""
+        """All lines with their counts; None where a line is not plain, or they are not served."""
         if not _is_added_up(plan):
             return self._count_groups(plan)
         rule, names = parse_filter(plan), plan.candidates
@@ -215,7 +215,7 @@ class _Work:
         return CheckedLines(sum(part.lines for part in parts), (plan, counts))
 
     def _count_groups(self, plan: Plan) -> CheckedLines | None:
-        """The same by groups of rows that are equal in all columns that the plan reads."""
+        """All lines, counted by groups of rows that are equal in all columns of the plan."""
         if plan.search is not None:
             return None
         header = self._file.header

@@ -309,7 +309,7 @@ def _read_headers(file: int, chunk: Chunk) -> Iterable[Header]:
 
 
 def _walk_headers(file: int, chunk: Chunk, read_header: HeaderReader) -> Iterator[Header]:
-    """The same, read one by one."""
+    """The headers of the pages of a chunk, read one by one."""
     offset = chunk.start
     while offset < chunk.stop:
         header = _header(file, offset, chunk.stop, read_header)

@@ -92,7 +92,7 @@ class TextCoder:
         return codes, None if same.all() else column.filter(pl.Series(~same))
 
     def _by_hash(self, column: pl.Series) -> tuple[Codes, pl.Series | None]:
-        """The same for texts of any length."""
+        """The codes of texts of any length, by their hashes, or some texts that have none yet."""
         codes = column.replace_strict(
             list(self._known), range(1, len(self._known) + 1), default=-1, return_dtype=pl.Int64
         )

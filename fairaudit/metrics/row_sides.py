@@ -30,7 +30,7 @@ class RowSides(Frozen, eq=False):
 
     @property
     def one_by_one(self) -> RowSides:
-        """The same of people one by one, as many as the memory holds."""
+        """The sides of people one by one, as many as the memory holds."""
         people = self.table.people
         return self if people is self.table else replace(self, table=people)
 

@@ -56,7 +56,7 @@ class Parameters(Frozen):
         return texts
 
     def as_values(self) -> dict[str, object]:
-        """The same as numbers and lists."""
+        """The parameters that are set, by name, as numbers and lists."""
         values: dict[str, object] = {
             name: float(value) for name in _NUMBERS if (value := getattr(self, name)) is not None
         }

@@ -127,7 +127,7 @@ def subject(finding: Finding) -> str:
 
 
 def _model(check: Check) -> str:
-    """Of which of several outcomes a check is, where the name says more than that it is one."""
+    """The outcome that a check is of, where its name says more than that it is one."""
     return "" if check.of in {"prediction", "label", "decision"} else f"{names.name(check.of)}: "
 
 

@@ -83,7 +83,7 @@ def written(tree: Mapping[str, Any]) -> str:
 
 
 def encode(tree: Mapping[str, Any]) -> bytes:
-    """The same in UTF-8, one row of a list on each line: for people, for grep and for diffs.
+    """A document in UTF-8, one row of a list on each line: for people, for grep and for diffs.
 
     What a log would not show, or a build server would read as a command, is an escape of JSON.
     """

@@ -139,7 +139,7 @@ _TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
 
 def _title(request: MetricRequest) -> str:
     """The short name of an entry, with what sets it apart."""
-    # A bare rate is requests by its gap.
+    # A bare rate is compared by its gap.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
     # Nobody is selected by a label.
     metric = (
