@@ -92,7 +92,7 @@ def cube_of(levels: dict[str, int], people: Ints) -> Cube:
 def findings(asked: Sequence[Check], cube: Cube) -> tuple[list[Finding], int]:
     """The findings of the checks of one spec, and how many tests are corrected together."""
     evaluations = {
-        one.id: evaluate(one.asked, cube.table(one.by, one.given, one.of), one.terms)
+        one.id: evaluate(one.metric, cube.table(one.by, one.given, one.of), one.terms)
         for one in asked
     }
     evidence_of = correct_families({one.id: (evaluations[one.id], one.fails) for one in asked})

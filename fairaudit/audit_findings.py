@@ -143,7 +143,7 @@ class Judge:
             return None
         if isinstance(check, SubgroupCheck):
             assert self._searches.subgroups is not None
-            groups = [crossing.group for crossing in exclusion.values]
+            groups = [breach.group for breach in exclusion.values]
             finding = judge_subgroups(check, self._searches.subgroups, groups)
             return finding and self._leave_open(finding)
         evaluation = evaluate_check(check, self._tables, exclusion)
@@ -165,7 +165,7 @@ class _Lookalikes(Frozen):
     def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
         """The finding, which names such levels where it would be another one with them joined."""
         names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
-        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.asked.requirements:
+        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
             return finding
         evaluation = evaluate_check(check, self.tables)
         status = judge(check, evaluation, extend_family(evaluation, evidence)).status

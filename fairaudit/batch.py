@@ -11,10 +11,10 @@ from pathlib import Path
 from fairaudit import spec as spec_files
 from fairaudit.engine import (
     DEFAULT,
+    CountsOrError,
     Database,
     Engine,
     Files,
-    Outcome,
     find_files,
     name_entry,
     name_files,
@@ -24,7 +24,7 @@ from fairaudit.pipeline import answer_specs, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.question import NO_OPTIONS, Question, RunOptions
-from fairaudit.result import Answer, AuditResult
+from fairaudit.result import Answer, ResultOrError
 
 
 def answer(
@@ -55,7 +55,7 @@ def answer(
         return list(chain.from_iterable(map(judge, specs)))
     outcomes = answer_specs(specs, data, options, progress, engine)
     named = name_data(data)
-    return [Answer(str(spec), named, found) for spec, found in zip(specs, outcomes, strict=True)]
+    return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
 
 
 def _answer_each(
@@ -89,8 +89,8 @@ def _answer_each(
 
 
 def _judge(
-    question: Question, engine: Engine, counted: tuple[str, Outcome | None]
-) -> AuditResult | FairauditError:
+    question: Question, engine: Engine, counted: tuple[str, CountsOrError | None]
+) -> ResultOrError:
     return judge_file(question, *counted, engine)
 
 
@@ -98,8 +98,8 @@ def _judge_elsewhere(
     spec: Path,
     sha256: str,
     options: RunOptions,
-    counted: tuple[str, Outcome | None],
-) -> AuditResult | FairauditError:
+    counted: tuple[str, CountsOrError | None],
+) -> ResultOrError:
     """The answer of a file in another process, where the spec is read again, once."""
     question = _read_once(spec, options)
     if question.spec.sha256 != sha256:

@@ -51,7 +51,7 @@ _DECLARED: dict[type, Disclosure] = {}
 def declare_subjects(
     *, hidden: Mapping[str, object] | None = None, **fields_of: str
 ) -> Callable[[type[T]], type[T]]:
-    """Declares the subjects of a dataclass's fields: `row="n share"`, by the values of `Subjects`.
+    """Declares the subjects of a class's fields: `row="n share"`, by the values of `Subjects`.
 
     A hidden field is None, or what `hidden` says. Raises `TypeError` where a field is not declared,
     is declared twice, or does not exist.

@@ -51,7 +51,7 @@ class Unreadable(Exception):  # it says what a member is
         self.path = path
 
     def within(self, step: str | int) -> Unreadable:
-        """The same, inside a member of that name or an entry of that index."""
+        """This error inside a member of that name, or an entry of that index."""
         return Unreadable(self.why, step, *self.path)
 
     def __str__(self) -> str:

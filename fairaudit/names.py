@@ -15,7 +15,7 @@ from unicodedata import bidirectional, category, combining, east_asian_width
 MOST = 60
 """So many columns of a terminal a name may take; of a longer one the middle is left out."""
 _MOST_COPIED = 200
-"""The same of what is copied, so that it is cut late."""
+"""So many columns a name may take that is copied, so that it is cut late."""
 
 _MOST_MARKS = 4
 """So many accents may stand on one letter; more hide the lines above and below."""

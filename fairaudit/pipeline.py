@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from fairaudit import provenance
 from fairaudit import waivers as waiving
@@ -21,11 +21,11 @@ from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import (
     DEFAULT,
+    CountsOrError,
     Database,
     Engine,
     Files,
     Frame,
-    Outcome,
     find_files,
     name_files,
 )
@@ -38,7 +38,7 @@ from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
-from fairaudit.result import AuditResult, FailOn
+from fairaudit.result import AuditResult, FailOn, ResultOrError
 from fairaudit.spec import (
     Spec,
     apply_cuts,
@@ -49,9 +49,6 @@ from fairaudit.tables.notices import write_notices
 from fairaudit.verdict import Finding
 
 Value = TypeVar("Value")
-
-_ResultOrError: TypeAlias = AuditResult | FairauditError
-"""What comes of an audit: its result, or why there is none."""
 
 
 def audit(  # noqa: PLR0913  # the options of the command
@@ -92,7 +89,7 @@ def audit_together(
     timeout: float | None = None,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
-) -> list[_ResultOrError]:
+) -> list[ResultOrError]:
     """The results of several specs, in their order; those of the same files share their passes.
 
     A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
@@ -110,7 +107,7 @@ def answer_specs(
     options: RunOptions,
     progress: Progress,
     engine: Engine,
-) -> list[_ResultOrError]:
+) -> list[ResultOrError]:
     """The result of each spec, or its error, by the options of one run."""
     progress.enter(Phase.SPEC)
     questions: list[Question | FairauditError] = []
@@ -133,7 +130,7 @@ def audit_each(
     settings: Iterable[str] = (),
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
-) -> dict[str, _ResultOrError]:
+) -> dict[str, ResultOrError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all.
 
     A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
@@ -157,7 +154,7 @@ def audit_each(
 
 def count_each(
     question: Question, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
-) -> Mapping[str, Outcome | None]:
+) -> Mapping[str, CountsOrError | None]:
     """The counts of each file, or its error, from one scan of all.
 
     None where each has cuts and models of its own, and is counted when it is judged.
@@ -169,8 +166,8 @@ def count_each(
 
 
 def judge_file(
-    question: Question, name: str, counts: Outcome | None, engine: Engine = DEFAULT
-) -> _ResultOrError:
+    question: Question, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
+) -> ResultOrError:
     """The answer of a file from what `count_each` gives for it."""
     if counts is None:
         return _answer_all([question], name, SILENT, engine)[0]
@@ -220,7 +217,7 @@ def count_with_cuts(question: Question, data: DataLike, known: CutsRound) -> Cou
 
 def _count_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
-) -> Iterator[tuple[int, Outcome]]:
+) -> Iterator[tuple[int, CountsOrError]]:
     """The counts for each question, by its number; those of the same data and format together."""
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one for all passes: a stream can be read but once
@@ -243,7 +240,7 @@ def _count_all(
             passes.setdefault((_identify(source), needed.format), {})[number] = needed
     for plans in passes.values():
         source = questions[min(plans)].find_data(data)
-        outcomes: Sequence[Outcome]
+        outcomes: Sequence[CountsOrError]
         progress.enter(Phase.COUNT)
         try:
             outcomes = engine.count([*plans.values()], source, progress)
@@ -252,7 +249,9 @@ def _count_all(
         yield from zip(plans, outcomes, strict=True)
 
 
-def _count_table(question: Question, data: Database, progress: Progress, engine: Engine) -> Outcome:
+def _count_table(
+    question: Question, data: Database, progress: Progress, engine: Engine
+) -> CountsOrError:
     """The counts of a table; its quantiles are those of the rows that are counted."""
     with engine.open(data) as opened:
         needed = question.find_plan(opened, progress, engine)
@@ -279,7 +278,7 @@ def _identify(data: Files | Frame) -> object:
 
 def _answer_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
-) -> list[_ResultOrError]:
+) -> list[ResultOrError]:
     """The answer to each question, from passes that they share where they can."""
     answers = {}
     for number, counts in _count_all(questions, data, progress, engine):
@@ -290,8 +289,10 @@ def _answer_all(
 
 
 def answer(
-    question: Question, counts: Outcome, locate: Callable[[DataError], DataError] | None = None
-) -> AuditResult | FairauditError:
+    question: Question,
+    counts: CountsOrError,
+    locate: Callable[[DataError], DataError] | None = None,
+) -> ResultOrError:
     """The answer from the counts, or the error as it may be reported: nothing is raised.
 
     `locate` finds the first row that an error about rows means; counts that were stored have none.
@@ -370,7 +371,9 @@ def conclude(question: Question, counts: Counts, recoded: Recoded | None = None)
         return result
     from fairaudit import suppress
 
-    return suppress.suppress(result, spec.suppress_below, suppress.Data.of(spec, cubes))
+    return suppress.suppress(
+        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
+    )
 
 
 def _report(

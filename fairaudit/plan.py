@@ -83,7 +83,7 @@ class Adding(Frozen):
 NOTHING_ADDED = Adding()
 
 
-class Search(Frozen):
+class CandidateSearch(Frozen):
     """Columns that the spec does not name, each crossed with some keys in a table of its own.
 
     `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
@@ -134,7 +134,7 @@ class Plan(Frozen):
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
     tables: tuple[tuple[Key, ...], ...] = ()
-    search: Search | None = None
+    search: CandidateSearch | None = None
     cluster: str | None = None
     medians: tuple[str, ...] = ()
     cuts: Mapping[Quantile, Cut] = field(default_factory=dict)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from fairaudit.frozen import replace
-from fairaudit.plan import NOTHING_ADDED, Adding, Edge, Key, Plan, RowPlan, Search, unite_keys
+from fairaudit.plan import (
+    NOTHING_ADDED,
+    Adding,
+    CandidateSearch,
+    Edge,
+    Key,
+    Plan,
+    RowPlan,
+    unite_keys,
+)
 from fairaudit.spec import (
     RESERVED,
     Cut,
@@ -18,7 +27,7 @@ from fairaudit.spec import (
     Text,
     Threshold,
     apply_cuts,
-    search_spec,
+    candidate_spec,
     spec_to_fit,
     value_of,
 )
@@ -52,7 +61,7 @@ def plan(
         scores=_score_keys(spec, all_keys),
         adding=_adding(spec),
         tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
-        search=_search(spec, all_keys, texts),
+        search=_plan_candidate_search(spec, all_keys, texts),
         cluster=value_of(spec.cluster),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
@@ -119,15 +128,17 @@ def plan_to_fit(
     )
 
 
-def _search(spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]) -> Search | None:
+def _plan_candidate_search(
+    spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]
+) -> CandidateSearch | None:
     """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
-    needed_spec = search_spec(spec)
+    needed_spec = candidate_spec(spec)
     if needed_spec is None:
         return None
     needed = {(key.column, key.is_cut) for key in plan(needed_spec).keys}
     names = {attribute.name for attribute in (*spec.groupable, *spec.features)}
     names |= {outcome.name for outcome in spec.outcomes}
-    return Search(
+    return CandidateSearch(
         tuple(key for key in keys if (key.column, key.is_cut) in needed),
         frozenset(text.value for text in texts),
         frozenset(names | RESERVED),

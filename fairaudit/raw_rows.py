@@ -92,7 +92,7 @@ class RawRows(Frozen, eq=False):
         return min(most, self.most or most)
 
     def limited(self) -> RawRows:
-        """The same, of no more profiles than the memory holds."""
+        """The rows of no more profiles than the memory holds."""
         _, first = np.unique(self.contents, return_index=True)
         halvings = choose_halvings(
             self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings

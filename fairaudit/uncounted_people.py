@@ -50,7 +50,7 @@ class LeftOutRows:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
         if status not in NOT_FAILED or not self._rows.others.any():
             return False
-        requirements = check.asked.requirements
+        requirements = check.metric.requirements
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
         against = {check.against} if check.against else set[str]()
         needed = frozenset({check.of} | against | label)
@@ -92,8 +92,8 @@ class HiddenPeople:
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
         # Groups that do not take part, some of which nobody is left of, might all the same.
-        aside = table.known & ~wide.takes_part.any(axis=0)
-        largest = max(table.n[:, aside].sum(axis=0).tolist(), default=0)
+        not_compared = table.known & ~wide.takes_part.any(axis=0)
+        largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
         limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]

@@ -60,17 +60,17 @@ class Waiver(Frozen):
         """Whether it has not expired."""
         return today <= self.expires
 
-    def covers(self, crossing: Breach) -> bool:
+    def covers(self, breach: Breach) -> bool:
         """Whether a value is of its group, or of a pair that its group belongs to.
 
         A subgroup within its group is covered, too.
         """
         levels = set(self.group)
-        return bool(levels) and any(levels <= set(group) for group in crossing.between)
+        return bool(levels) and any(levels <= set(group) for group in breach.between)
 
-    def accept(self, crossings: Sequence[Breach]) -> Waived:
+    def accept(self, breaches: Sequence[Breach]) -> Waived:
         """What it says of the values that it waives."""
-        return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(crossings))
+        return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(breaches))
 
 
 @declare_subjects(nobody="waiver state", nested="why", hidden={"why": ""})
@@ -109,21 +109,21 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
     exclusion = NO_EXCLUSION
     while remaining is not None and _is_beyond_limit(remaining):
         covered = [
-            (waiver, crossing)
-            for crossing in remaining.crossed
+            (waiver, breach)
+            for breach in remaining.crossed
             for waiver in waivers
-            if waiver.covers(crossing)
+            if waiver.covers(breach)
             # What is excluded and still there would be covered for ever.
-            and (waiver not in waived if remaining.spread else crossing not in exclusion.values)
+            and (waiver not in waived if remaining.spread else breach not in exclusion.values)
         ]
         if not covered:
             break
-        for waiver, crossing in covered:
-            waived.setdefault(waiver, []).append(crossing)
+        for waiver, breach in covered:
+            waived.setdefault(waiver, []).append(breach)
         if remaining.spread:
             exclusion = replace(exclusion, groups=tuple(waiver.group for waiver in waived))
         else:
-            values = (*exclusion.values, *(crossing for _, crossing in covered))
+            values = (*exclusion.values, *(breach for _, breach in covered))
             exclusion = replace(exclusion, values=values)
         remaining = rejudge(exclusion)
     of_whole_check = next((waiver for waiver in waivers if not waiver.group), None)
@@ -132,7 +132,7 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
         remaining = None
     if not waived:
         return finding
-    accepted = tuple(waiver.accept(crossings) for waiver, crossings in waived.items())
+    accepted = tuple(waiver.accept(breaches) for waiver, breaches in waived.items())
     return _combine(finding, remaining, accepted)
 
 
@@ -250,9 +250,7 @@ def _why_unused(waiver: Waiver, finding: Finding) -> str:
         return "the check could not be evaluated, and that cannot be waived"
     if not waiver.group:
         return "waivers of single groups cover all of it"
-    levels = [
-        level for crossing in finding.crossed for group in crossing.between for _, level in group
-    ]
+    levels = [level for breach in finding.crossed for group in breach.between for _, level in group]
     hints = [did_you_mean(level, levels) for _, level in waiver.group if level not in levels]
     return "nothing beyond the limit is of this group" + next(filter(None, hints), "")
 

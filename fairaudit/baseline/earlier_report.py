@@ -240,7 +240,7 @@ def _entry_key(row: RateRow | ComparisonRow) -> str:
 def _may_be_judged_by(row: RateRow | ComparisonRow, finding: Finding) -> bool:
     """Whether a row of a rate or a comparison may be one of those a check judged."""
     check = finding.check
-    metric = check.asked if isinstance(check, Check) else None
+    metric = check.metric if isinstance(check, Check) else None
     of_rate = isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id
     compare = metric.comparison.id if isinstance(metric, Disparity) and of_rate else None
     own = row.compare if isinstance(row, ComparisonRow) else None

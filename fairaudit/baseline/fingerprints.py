@@ -58,7 +58,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         columns: Grouping = (*check.by, *check.strata)
         of = {check.of, check.against, "label"}
         search_terms: dict[str, Any] = {}
-        if Requirement.FEATURES in check.asked.requirements:
+        if Requirement.FEATURES in check.metric.requirements:
             search_terms = {"similarity": _plain(spec.similarity)}
     elif isinstance(check, SubgroupCheck):
         search = spec.subgroups
@@ -91,9 +91,13 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
 
 
 def _flat(check: dict[str, Any]) -> dict[str, Any]:
-    """A check with its terms among its own members, as fingerprints have always had them."""
+    """A check with its terms among its own members, and its metric by its former name.
+
+    So fingerprints have always had them.
+    """
+    former = {"asked": check.pop("metric")} if "metric" in check else {}
     terms = check.pop("terms", {})
-    return {**check, **terms}
+    return {**check, **former, **terms}
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind

@@ -226,8 +226,8 @@ def _start_workers(jobs: int | None, specs: Sequence[Path], data: str | None) ->
 
 def _raise_lone_error(answers: Sequence[Answer]) -> None:
     """Raises the error that is the only answer: it ends the command as any other does."""
-    if len(answers) == 1 and isinstance(answers[0].found, FairauditError):
-        raise answers[0].found
+    if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
+        raise answers[0].result
 
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import names
 from fairaudit.cli.app import (
     ColorChoice,
     Debug,
@@ -22,7 +21,7 @@ from fairaudit.cli.app import (
     show_examples,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
-from fairaudit.cli.exit_messages import error_text
+from fairaudit.cli.exit_messages import error_text, name_subject
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
@@ -82,20 +81,18 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
             _statements_printed() if explain_plan else nullcontext(),
             show_progress(quiet=0, color=color) as progress,
         ):
-            found = dry_run.preview(
+            preview = dry_run.preview(
                 Path(path), file, options, reads_data=not no_data, progress=progress
             )
-        if isinstance(found, FairauditError) and len(listed) == 1:
-            raise found
-        question = f"spec={names.copied(Path(path).name)}"
-        named = batch.name_data(file)
-        question += "" if named is None or len(listed) == 1 else f" data={names.copied(named)}"
-        codes.append(found.exit_code)
-        if isinstance(found, FairauditError):
-            write_line(f"{error_text(found)}\n{found.verdict.upper()}  {question}")
+        if isinstance(preview, FairauditError) and len(listed) == 1:
+            raise preview
+        subject = name_subject(path, None if len(listed) == 1 else batch.name_data(file))
+        codes.append(preview.exit_code)
+        if isinstance(preview, FairauditError):
+            write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
-        _print(found, form, color, all_rows=verbose, is_brief=no_data)
-        write_line(f"{_ending(found)}  {question}  {time.monotonic() - started:.1f}s")
+        _print(preview, form, color, all_rows=verbose, is_brief=no_data)
+        write_line(f"{_ending(preview)}  {subject}  {time.monotonic() - started:.1f}s")
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
 
 
@@ -133,22 +130,22 @@ def _list_audits(
     return listed
 
 
-def _print(found: DryRun, form: Format, color: Color, *, all_rows: bool, is_brief: bool) -> None:
+def _print(preview: DryRun, form: Format, color: Color, *, all_rows: bool, is_brief: bool) -> None:
     """Prints a dry run; of specs alone nothing but the last line, where it is for a terminal."""
     from fairaudit.report import dry_run as pages
 
     def json() -> str:
         from fairaudit import codec
 
-        return write_json(codec.Preview(found))
+        return write_json(codec.Preview(preview))
 
     if form.name != "terminal" or not is_brief or all_rows:
-        Page(lambda: pages.document(found, all_rows=all_rows), json).show(form, color)
+        Page(lambda: pages.document(preview, all_rows=all_rows), json).show(form, color)
 
 
-def _ending(found: DryRun) -> str:
+def _ending(preview: DryRun) -> str:
     """The last line: whether a run is worth its while."""
     from fairaudit.report import dry_run as pages
 
-    word = "OK" if not found.exit_code else "NOTHING"
-    return f"{word}  {pages.line(found)}"
+    word = "OK" if not preview.exit_code else "NOTHING"
+    return f"{word}  {pages.line(preview)}"

@@ -82,8 +82,10 @@ def count(
         refuse_single_people(question.plan)
     with silenced(debug=debug):
         if _is_round(output):
-            found = pipeline.find_round(question, data, known)
-            _write_round(quantile_rounds_file.hash_sources(found, paths), output, request.outputs)
+            cuts_round = pipeline.find_round(question, data, known)
+            _write_round(
+                quantile_rounds_file.hash_sources(cuts_round, paths), output, request.outputs
+            )
             return
         if known is None:
             counts = pipeline.count(question, data)
@@ -156,15 +158,15 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
     )
 
 
-def _write_round(found: CutsRound, output: str, outputs: Outputs) -> None:
+def _write_round(cuts_round: CutsRound, output: str, outputs: Outputs) -> None:
     from fairaudit import quantile_rounds_file
 
-    content = quantile_rounds_file.write(found)
+    content = quantile_rounds_file.write(cuts_round)
     outputs.write(Path(output), content)
-    exact = len(found.quantiles) - len(found.open)
+    exact = len(cuts_round.quantiles) - len(cuts_round.open)
     write_line(
-        f"CUTS  {exact:,} of {len(found.quantiles):,} quantiles are exact, of "
-        f"{_files(len(found.sources))} in {len(content):,} bytes: {names.copied(output)}"
+        f"CUTS  {exact:,} of {len(cuts_round.quantiles):,} quantiles are exact, of "
+        f"{_files(len(cuts_round.sources))} in {len(content):,} bytes: {names.copied(output)}"
     )
 
 

@@ -43,7 +43,7 @@ def end_by_error(error: FairauditError, request: Request) -> int:
         streams.write_line(error_text(error))
         error = lost
     streams.write_line(error_text(error))
-    specs = [_named("spec", Path(spec).name) for spec in request.specs[:1]]
+    specs = [name_subject(spec, None) for spec in request.specs[:1]]
     streams.write_line("  ".join([_verdict(error), *specs]))
     return error.exit_code
 
@@ -61,7 +61,7 @@ def _write(answer: Answer, request: Request) -> None:
     with contextlib.suppress(Exception):
         write_reports([answer], outputs, paths)
     if request.command == "run":
-        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.found)
+        answer = Answer(answer.spec or "fairaudit run", answer.data, answer.result)
         append_summary([answer], request.files())
 
 
@@ -143,26 +143,25 @@ def _shortened(line: str) -> str:
 
 def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
     """The verdict on an answer, or its error."""
-    question = _named("spec", Path(answer.spec).name)
-    if answer.data is not None and not is_alone:
-        question += f" {_named('data', answer.data)}"
-    if isinstance(answer.found, FairauditError):
-        return f"{error_text(answer.found)}\n{_verdict(answer.found)}  {question}"
-    return _line_of_result(answer.found, question, seconds)
+    subject = name_subject(answer.spec, None if is_alone else answer.data)
+    if isinstance(answer.result, FairauditError):
+        return f"{error_text(answer.result)}\n{_verdict(answer.result)}  {subject}"
+    return _line_of_result(answer.result, subject, seconds)
 
 
-def _line_of_result(result: AuditResult, question: str, seconds: float) -> str:
+def _line_of_result(result: AuditResult, subject: str, seconds: float) -> str:
     """The verdict with its checks, and the spec and data that were audited."""
     from fairaudit.report.checks import tally
     from fairaudit.report.numbers import whole
 
     rows = f"rows={whole(result.provenance.rows)}"
-    return f"{result.verdict.upper()}  {tally(result)}  {question} {rows} {seconds:.1f}s"
+    return f"{result.verdict.upper()}  {tally(result)}  {subject} {rows} {seconds:.1f}s"
 
 
-def _named(key: str, path: str) -> str:
-    """A file in a word of the last line: `spec=loans.yaml`."""
-    return f"{key}={names.copied(path)}"
+def name_subject(spec: str, data: str | None) -> str:
+    """What a last line is about, the data where they are named: `spec=a.yaml data=b.csv`."""
+    named = f"spec={names.copied(Path(spec).name)}"
+    return named if data is None else f"{named} data={names.copied(data)}"
 
 
 def _verdict(error: FairauditError) -> str:

@@ -223,7 +223,7 @@ def _headlines(answers: Sequence[Answer]) -> Iterator[str]:
 
     for answer in answers:
         of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
-        for row in diagnose(answer.found) if isinstance(answer.found, AuditResult) else ():
+        for row in diagnose(answer.result) if isinstance(answer.result, AuditResult) else ():
             if row.level is not Level.PASS:
                 yield f"{of}{row.level}[{row.code}]: {row.headline}"
 

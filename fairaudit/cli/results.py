@@ -161,9 +161,9 @@ def read_result(path: str) -> AuditResult:
 
 
 def _result_of(answer: Answer) -> AuditResult:
-    if isinstance(answer.found, FairauditError):
-        raise answer.found
-    return answer.found
+    if isinstance(answer.result, FairauditError):
+        raise answer.result
+    return answer.result
 
 
 def _files_read(result: str) -> list[Path]:

@@ -36,7 +36,7 @@ class Stopwatch(Progress):
         self.enter(self._phase)
 
     def pass_on(self, progress: Progress) -> Self:
-        """The same, which hands the stages of a pass to another one, too."""
+        """This watch, which hands the stages of a pass to another progress, too."""
         self._progress = progress
         self.silent = progress.silent
         return self

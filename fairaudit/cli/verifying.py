@@ -58,11 +58,13 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
             "no column of printed rates or ratios was found, so nothing was held against the counts"
         )
         raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
-    found = Verification(tuple(tables), len(rows), faults)
-    page = Page(lambda: pages.document(found), lambda: write_json(codec.VerifiedTables(found)))
+    verification = Verification(tuple(tables), len(rows), faults)
+    page = Page(
+        lambda: pages.document(verification), lambda: write_json(codec.VerifiedTables(verification))
+    )
     page.show(format_named(format_name), color)
-    write_line(f"{'FAIL' if faults else 'OK'}  {pages.line(found)}")
-    raise typer.Exit(found.exit_code)
+    write_line(f"{'FAIL' if faults else 'OK'}  {pages.line(verification)}")
+    raise typer.Exit(verification.exit_code)
 
 
 def _read_share(text: str | None) -> Fraction | None:

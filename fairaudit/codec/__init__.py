@@ -18,7 +18,15 @@ from fairaudit.codec.values import Tree
 from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
-from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, DryRun, Verification, exit_code
+from fairaudit.result import (
+    SCHEMA_VERSION,
+    Answer,
+    AuditResult,
+    DryRun,
+    ResultOrError,
+    Verification,
+    exit_code,
+)
 from fairaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -96,7 +104,7 @@ class Answers(Frozen):
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """There are some."""
+        """There is at least one answer."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
 
@@ -127,18 +135,16 @@ def write_answers(answers: Sequence[Answer]) -> Tree:
     """One answer as the document of its result, or error; several as one document of them all."""
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
-        return write(_document_of(answers[0].found, questions[0]))
+        return write(_document_of(answers[0].result, questions[0]))
     counted = Counter(str(code) for code in sorted(answer.exit_code for answer in answers))
     listed = tuple(
-        ListedAnswer(question, answer.exit_code, _document_of(answer.found))
+        ListedAnswer(question, answer.exit_code, _document_of(answer.result))
         for question, answer in zip(questions, answers, strict=True)
     )
     return write(Answers(exit_code(answers), counted, listed))
 
 
-def _document_of(
-    outcome: AuditResult | FairauditError, question: Asked | None = None
-) -> Result | Failure:
+def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Result | Failure:
     if isinstance(outcome, AuditResult):
         return Result(outcome, question)
     faults = outcome.faults if isinstance(outcome, SpecError) else ()
@@ -167,9 +173,9 @@ def read_result(
     answers = read_answers(document, name, hint)
     if "answers" in document:
         raise UsageError("the document holds several results", "take one of its `answers[].result`")
-    if isinstance(answers[0].found, FairauditError):
+    if isinstance(answers[0].result, FairauditError):
         raise UsageError("the document is the report of an error: it holds no result", AGAIN)
-    return answers[0].found
+    return answers[0].result
 
 
 def read_answers(
@@ -201,7 +207,7 @@ def read_answers(
     return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
 
 
-def _outcome(document: Result | Failure) -> AuditResult | FairauditError:
+def _outcome(document: Result | Failure) -> ResultOrError:
     """The result, or the error of its own kind; what that would look for in the data is lost."""
     if isinstance(document, Result):
         return document.result

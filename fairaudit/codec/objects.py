@@ -249,7 +249,7 @@ def _flat(hint: Any, mark: Member) -> Kind:
 
 
 def _rare(kind: Kind, field: FieldInfo) -> Kind:
-    """The same, left out where the field has its default."""
+    """The members of a field, left out where it has its default."""
     default, make = field.default, field.default_factory
 
     @cache

@@ -183,7 +183,7 @@ def _list_decisive(finding: Finding) -> list[Group]:
 
 def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
     """Whether a check judges a group; it does where the result lists no groups of its columns."""
-    waived = (crossing.group for waiver in finding.waived for crossing in waiver.crossed)
+    waived = (breach.group for waiver in finding.waived for breach in waiver.crossed)
     not_evaluated = (entry.group for entry in finding.not_evaluated)
     if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
         return False
@@ -224,7 +224,7 @@ def _explain_difference(
 
 
 _WORDS = {
-    "asked": "measure",
+    "metric": "measure",
     "by": "groups",
     "given": "strata",
     "minimum": "smallest group",
@@ -240,9 +240,9 @@ def _list_metrics(check: AnyCheck) -> list[str]:
     """The ids of the metrics that a check is made of."""
     if not isinstance(check, Check):
         return [check.rate]
-    names = [check.asked.id]
-    if isinstance(check.asked, Disparity):
-        names += [record.id for part in check.asked.parts for record in part]
+    names = [check.metric.id]
+    if isinstance(check.metric, Disparity):
+        names += [record.id for part in check.metric.parts for record in part]
     return names
 
 
@@ -272,10 +272,10 @@ def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -
     """From how many values the worst of a check was picked."""
     if not isinstance(check, Check):
         return _ALONE
-    is_rate = isinstance(check.asked, GroupMetric)
-    compare = None if is_rate else find_comparison_id(check.asked) or ""
+    is_rate = isinstance(check.metric, GroupMetric)
+    compare = None if is_rate else find_comparison_id(check.metric) or ""
     people = check.of, frozenset(check.by), frozenset(check.given)
-    return counts.get(_Candidates(check.asked.id, compare, *people), _ALONE)
+    return counts.get(_Candidates(check.metric.id, compare, *people), _ALONE)
 
 
 def _is_simultaneous(finding: Finding) -> bool:
@@ -287,7 +287,7 @@ def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> Cha
     check = finding.check
     if not isinstance(check, Check):
         return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
-    metric = check.asked
+    metric = check.metric
     if isinstance(metric, GroupMetric):
         before, after = (side.estimate or Estimate(math.nan) for side in (was, finding))
         terms = find_change_terms(metric, before, after, terms)

@@ -55,9 +55,9 @@ def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
     """
     if not isinstance(check, Check) or check.against is not None:
         return value
-    if not isinstance(check.asked, Disparity):
+    if not isinstance(check.metric, Disparity):
         return value
-    ideal = float(check.asked.ideal)
+    ideal = float(check.metric.ideal)
     if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
         return min(value, ideal)
     if limit.above is not None and limit.below is None and float(limit.above) >= ideal:

@@ -103,8 +103,8 @@ def _list_rows(
     check: Check, result: IndexedRows
 ) -> Iterator[tuple[_Entry, Group, Group, Estimate]]:
     """The rows that a check may have judged: their entry, group, stratum and value."""
-    compare, is_rate = find_comparison_id(check.asked), isinstance(check.asked, GroupMetric)
-    for row in result.get((check.asked.id, check.of, frozenset(check.by)), ()):
+    compare, is_rate = find_comparison_id(check.metric), isinstance(check.metric, GroupMetric)
+    for row in result.get((check.metric.id, check.of, frozenset(check.by)), ()):
         given = {name for name, _ in row.stratum}
         if isinstance(row, ComparisonRow):
             given |= {*row.averaged}

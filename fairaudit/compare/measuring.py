@@ -141,7 +141,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
 
 
 def _test_shares(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """Of shares of people: z or Fisher, and Newcombe's interval."""
+    """The change of a share of people with its test: z or Fisher, and Newcombe's interval."""
     after, before = _make_sample(change.after), _make_sample(base)
     p, exact = compare_shares(after, before, terms.inference)
     level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
@@ -157,7 +157,7 @@ def _make_sample(estimate: Estimate) -> Sample:
 
 
 def _test_means(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """Of means: Welch's t, the sums of squares recovered from Student's intervals."""
+    """The change of a mean with its test: Welch's t, sums of squares from Student's intervals."""
     alpha = terms.inference.alpha
     after, before = (_read_moments(estimate, alpha) for estimate in (change.after, base))
     if after is None or before is None:
@@ -178,7 +178,7 @@ def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
 
 
 def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
-    """Of whatever has an interval: each variance from the number's own interval."""
+    """The change of a number with its test: each variance from the number's own interval."""
     later, alpha = change.after, terms.inference.alpha
     for estimate in (base, later):
         if estimate.low is None or estimate.high is None:

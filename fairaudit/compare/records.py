@@ -209,12 +209,10 @@ def _is_surely_worse(change: Change) -> bool:
 
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:
     """What makes a check fail: beyond its limit, with the evidence it asks for, and not waived."""
-    waived = {crossing for waiver in finding.waived for crossing in waiver.crossed}
+    waived = {breach for waiver in finding.waived for breach in waiver.crossed}
     supported = {Backing.UNASKED, Backing.SUPPORTED}
     return tuple(
-        crossing
-        for crossing in finding.crossed
-        if crossing.backing in supported and crossing not in waived
+        breach for breach in finding.crossed if breach.backing in supported and breach not in waived
     )
 
 

@@ -7,18 +7,18 @@ it here. Polars lives in this package and nowhere else; it is imported where its
 from __future__ import annotations
 
 from fairaudit.engine import polars_engine
-from fairaudit.engine.contract import Data, Engine, Files, Frame, Outcome
+from fairaudit.engine.contract import CountsOrError, Data, Engine, Files, Frame
 from fairaudit.engine.database_addresses import Database, name_entry
 from fairaudit.engine.files import find_files, name_files
 
 __all__ = [
     "DEFAULT",
+    "CountsOrError",
     "Data",
     "Database",
     "Engine",
     "Files",
     "Frame",
-    "Outcome",
     "find_files",
     "name_entry",
     "name_files",

@@ -19,7 +19,7 @@ from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.partial_counts import Codes, Column, Level, NotServed, PartialCounts
 from fairaudit.engine.sums import Exact, Rows, Sums, sums_of
 from fairaudit.errors import DataError
-from fairaudit.plan import Key, Plan, Search
+from fairaudit.plan import CandidateSearch, Key, Plan
 from fairaudit.raw_keys import RawKey
 
 MOST_CELLS = 2**24
@@ -43,7 +43,7 @@ class CandidateTables:
     The first of the shared keys is whether the filter keeps a row: 1, 0, or -1.
     """
 
-    def __init__(self, plan: Plan, search: Search, most: int) -> None:
+    def __init__(self, plan: Plan, search: CandidateSearch, most: int) -> None:
         self._plan = plan
         self._search = search
         self._names = search.candidates

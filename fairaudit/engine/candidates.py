@@ -14,7 +14,7 @@ from fairaudit.cube import UNKNOWN
 from fairaudit.engine.columns import filter_columns
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.frozen import replace
-from fairaudit.plan import Plan, Search
+from fairaudit.plan import CandidateSearch, Plan
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,9 @@ FIRST_ROWS = 50_000
 TOO_MANY = f"over {MOST_LEVELS} levels"
 
 
-def _fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> dict[str, str | None]:
+def _fitness(
+    plan: Plan, search: CandidateSearch, headers: Sequence[Sequence[str]]
+) -> dict[str, str | None]:
     """Why each column can be no candidate, whatever it holds; None where it may be one.
 
     Columns that the spec names, be it in its filter, are not there at all.
@@ -54,7 +56,7 @@ def _fitness(plan: Plan, search: Search, headers: Sequence[Sequence[str]]) -> di
 
 
 def _with_candidates(
-    plan: Plan, search: Search, fit: Mapping[str, str | None], few: Collection[str]
+    plan: Plan, search: CandidateSearch, fit: Mapping[str, str | None], few: Collection[str]
 ) -> Plan:
     """The plan with its candidates: of the columns that fit, those of few levels."""
     left_out = {name: why or TOO_MANY for name, why in fit.items() if why or name not in few}
@@ -62,7 +64,9 @@ def _with_candidates(
     return replace(plan, search=replace(search, candidates=candidates, left_out=left_out))
 
 
-def why_dropped(search: Search, levels: Mapping[str, Iterable[str | None]]) -> dict[str, str]:
+def why_dropped(
+    search: CandidateSearch, levels: Mapping[str, Iterable[str | None]]
+) -> dict[str, str]:
     """Why candidates are none in the end, by the levels that all rows have; None: it was given up.
 
     Missing values are no level.

@@ -96,7 +96,7 @@ def filter_columns(plan: Plan) -> frozenset[str]:
 
 
 def _filter_texts(plan: Plan) -> list[Text]:
-    """The same, each at the filter's place."""
+    """The columns of a plan's filter, each at the filter's place in the spec."""
     return [replace(plan.filter, value=name) for name in filter_columns(plan) if plan.filter]
 
 

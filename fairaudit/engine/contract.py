@@ -51,7 +51,7 @@ class Frame:
 Data: TypeAlias = Files | Frame | Database
 """What an engine reads."""
 
-Outcome: TypeAlias = Counts | FairauditError
+CountsOrError: TypeAlias = Counts | FairauditError
 """What comes of a pass: counts, or why there are none."""
 
 
@@ -80,14 +80,18 @@ class Engine(Protocol):
         """
         ...
 
-    def count(self, plans: Sequence[Plan], data: Data, progress: Progress) -> Sequence[Outcome]:
+    def count(
+        self, plans: Sequence[Plan], data: Data, progress: Progress
+    ) -> Sequence[CountsOrError]:
         """The counts for each plan, or its error; plans of one format share passes if they can.
 
         Each holds the plan that it was counted by, which may be finer: recoding rolls it up.
         """
         ...
 
-    def count_each(self, plan: Plan, files: Files, progress: Progress) -> Mapping[str, Outcome]:
+    def count_each(
+        self, plan: Plan, files: Files, progress: Progress
+    ) -> Mapping[str, CountsOrError]:
         """The counts of each file by its name (`name_files`); a file that fails has its error."""
         ...
 

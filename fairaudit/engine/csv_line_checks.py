@@ -76,7 +76,7 @@ def _is_record(line: pl.Expr, separator: str, fields: int) -> pl.Expr:
 
 
 def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
-    """The same for records that may run over several lines, one by one."""
+    """The counts of lines whose records may run over several, checked one by one."""
     fields = len(file.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 from fairaudit.engine import kernel
 from fairaudit.engine.columns import columns_read, parse_filter
 from fairaudit.engine.csv_byte_checks import line_blocks, parts
-from fairaudit.engine.native_csv_cells import Grouping, Table, count_groups, join, whole
+from fairaudit.engine.native_csv_cells import CountedColumns, Table, count_groups, join, whole
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import SourceFile, open_bytes, thread_count
 from fairaudit.errors import DataError
@@ -192,11 +192,11 @@ class _Work:
         return None if parts is None else CheckedLines(sum(part.lines for part in parts))
 
     def count(self, plan: Plan) -> CheckedLines | None:
-        """The same, and their counts; None where a line is not plain, or they are not served."""
+        """All lines with their counts; None where a line is not plain, or they are not served."""
         if not _is_added_up(plan):
             return self._count_groups(plan)
         rule, names = parse_filter(plan), plan.candidates
-        cells = Grouping.of(plan, rule)
+        cells = CountedColumns.of(plan, rule)
         groupings = [cells, *(cells.beside(name) for name in names)]
         run = self._run([self._terms(grouping) for grouping in groupings])
         parts = [part for part in run or () if part.lines]
@@ -215,12 +215,12 @@ class _Work:
         return CheckedLines(sum(part.lines for part in parts), (plan, counts))
 
     def _count_groups(self, plan: Plan) -> CheckedLines | None:
-        """The same by groups of rows that are equal in all columns that the plan reads."""
+        """All lines, counted by groups of rows that are equal in all columns of the plan."""
         if plan.search is not None:
             return None
         header = self._file.header
         needed = columns_read([plan], header)
-        grouping = Grouping(plan, [name for name in header if name in needed])
+        grouping = CountedColumns(plan, [name for name in header if name in needed])
         columns = tuple(map(header.index, grouping.columns))
         parts = [part for part in self._run([(columns, (), grouping.most)]) or () if part.lines]
         given = [table for part in parts for table in part.tables]
@@ -231,7 +231,7 @@ class _Work:
         lines = sum(part.lines for part in parts)
         return None if counts is None else CheckedLines(lines, (plan, counts))
 
-    def _terms(self, grouping: Grouping) -> _Terms:
+    def _terms(self, grouping: CountedColumns) -> _Terms:
         """A grouping by the places of its columns."""
         plan, place_of = grouping.plan, self._file.header.index
         columns = tuple(map(place_of, grouping.columns))

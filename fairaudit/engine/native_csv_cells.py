@@ -31,7 +31,7 @@ _ANY = 2**16
 """More texts than the kernel takes of a column."""
 
 
-class Grouping(NamedTuple):
+class CountedColumns(NamedTuple):
     """The columns that a plan counts by; the last may be one that is searched.
 
     What means missing is no level of that, and with too many levels its table is given up.
@@ -42,14 +42,16 @@ class Grouping(NamedTuple):
     is_searched: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, rule: Filter | None) -> Grouping:
+    def of(cls, plan: Plan, rule: Filter | None) -> CountedColumns:
         """Those of a filter, and then those of the keys."""
         names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
         return cls(plan, [*dict.fromkeys(names)])
 
-    def beside(self, candidate: str) -> Grouping:
+    def beside(self, candidate: str) -> CountedColumns:
         """The same columns, and one that is searched."""
-        return Grouping(self.plan.beside(candidate), [*self.columns, candidate], is_searched=True)
+        return CountedColumns(
+            self.plan.beside(candidate), [*self.columns, candidate], is_searched=True
+        )
 
     @property
     def most(self) -> int:
@@ -87,7 +89,7 @@ def whole(tables: Sequence[Table | None]) -> Iterator[Table | None]:
 
 
 def count_groups(
-    plan: Plan, name: str, grouping: Grouping, tables: Sequence[Table]
+    plan: Plan, name: str, grouping: CountedColumns, tables: Sequence[Table]
 ) -> PartialCounts | None:
     """The counts of whatever a plan asks of its rows, each group of equal ones looked at once.
 
@@ -117,7 +119,7 @@ def count_groups(
 
 
 def join(
-    rule: Filter | None, grouping: Grouping, given: Sequence[Table | None]
+    rule: Filter | None, grouping: CountedColumns, given: Sequence[Table | None]
 ) -> PartialCounts | None:
     """The cells of all threads as one; None where a thread gave up, or they are for another route.
 

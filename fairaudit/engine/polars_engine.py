@@ -16,7 +16,7 @@ from fairaudit.counts import CountedFile, Counts
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
-from fairaudit.engine.contract import FRAME_NAME, Data, Files, Frame, Outcome
+from fairaudit.engine.contract import FRAME_NAME, CountsOrError, Data, Files, Frame
 from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Name = TypeVar("Name")
 
 
-def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[Outcome]:
+def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
     """The counts for several plans of the same data and format, in as few passes as it takes.
 
     Each holds the plan that it was counted by: what is finer is rolled up by recoding.
@@ -49,7 +49,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
     if isinstance(data, Database):
         return [_count_table(plan, data, progress) for plan in plans]
     paths, left_out = find_files(data.entries, data.base)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, CountsOrError] = {}
     notices: dict[int, list[Notice]] = {}
     with begin_pass(paths) as copies:
         files = [open_file(path, plans[0].format, copies) for path in paths]
@@ -77,7 +77,9 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
     return [outcomes[number] for number in range(len(plans))]
 
 
-def _add_notices(outcomes: dict[Name, Outcome], notices: Mapping[Name, Sequence[Notice]]) -> None:
+def _add_notices(
+    outcomes: dict[Name, CountsOrError], notices: Mapping[Name, Sequence[Notice]]
+) -> None:
     """Adds the notices on files and columns to the counts that they are about."""
     for name, added in notices.items():
         counts = outcomes[name]
@@ -130,7 +132,7 @@ def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
 
 def _count_in_one_pass(
     plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
-) -> dict[int, Outcome]:
+) -> dict[int, CountsOrError]:
     """The counts for all plans that share a pass; where it fails, each by itself tells why."""
     try:
         parts_of, route = count_by_route(plan, ready, progress, apart=False)
@@ -139,7 +141,7 @@ def _count_in_one_pass(
     except FairauditError as error:
         if len(members) == 1:
             return dict.fromkeys(members, error)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, CountsOrError] = {}
         for number, member in members.items():
             outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
         return outcomes
@@ -193,10 +195,10 @@ def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Pro
     return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 
-def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, Outcome]:
+def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, CountsOrError]:
     """The counts of each file by its name, from one scan; a file that fails has its error."""
     paths, left_out = find_files(files.entries, files.base)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, CountsOrError] = {}
     notices: dict[str, list[Notice]] = {}
     ready: list[CheckedFile] = []
     with begin_pass(paths) as copies:
@@ -216,7 +218,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
 
 def _count_apart(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
-) -> dict[str, Outcome]:
+) -> dict[str, CountsOrError]:
     """The counts of each file; where the scan fails, each file by itself tells which is bad."""
     try:
         if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
@@ -227,7 +229,7 @@ def _count_apart(
         if len(ready) == 1:
             return {ready[0].source.file.path: error}
         return _count_one_by_one(plan, ready, progress)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, CountsOrError] = {}
     for checked in ready:
         name = checked.source.file.path
         try:
@@ -239,15 +241,15 @@ def _count_apart(
 
 def _count_one_by_one(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
-) -> dict[str, Outcome]:
+) -> dict[str, CountsOrError]:
     """The counts of each file by a pass of its own: scores, tables, searches know no files."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, CountsOrError] = {}
     for checked in ready:
         outcomes |= _count_apart(plan, [checked], progress)
     return outcomes
 
 
-def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
+def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
     from fairaudit.engine import frames, scan
 
@@ -264,7 +266,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> Outcome:
     return replace(counts, notices=(*notices, *counts.notices))
 
 
-def _count_table(plan: Plan, data: Database, progress: Progress) -> Outcome:
+def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.search is not None or plan.rows is not None:

@@ -16,7 +16,7 @@ from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.dictionary_codes import DictionaryTexts
 from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts
 from fairaudit.engine.polars_numbers import own, texts_of
-from fairaudit.plan import MISSING, Key, Plan, Search
+from fairaudit.plan import MISSING, CandidateSearch, Key, Plan
 
 Words = NDArray[np.uint64]
 
@@ -92,7 +92,7 @@ class TextCoder:
         return codes, None if same.all() else column.filter(pl.Series(~same))
 
     def _by_hash(self, column: pl.Series) -> tuple[Codes, pl.Series | None]:
-        """The same for texts of any length."""
+        """The codes of texts of any length, by their hashes, or some texts that have none yet."""
         codes = column.replace_strict(
             list(self._known), range(1, len(self._known) + 1), default=-1, return_dtype=pl.Int64
         )
@@ -172,7 +172,7 @@ def _coded(column: pl.Series) -> pa.Array:
 class CandidateCounter:
     """Counts the tables of a search in chunks that several threads pass on."""
 
-    def __init__(self, plan: Plan, search: Search) -> None:
+    def __init__(self, plan: Plan, search: CandidateSearch) -> None:
         self._plan = plan
         self._search = search
         self._idle: list[_Thread] = []
@@ -209,7 +209,7 @@ class CandidateCounter:
 class _Thread:
     """What one thread counts."""
 
-    def __init__(self, plan: Plan, search: Search) -> None:
+    def __init__(self, plan: Plan, search: CandidateSearch) -> None:
         self.crossing = CandidateTables(plan, search, _BATCH)
         self._plan = plan
         self._search = search

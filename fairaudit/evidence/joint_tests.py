@@ -258,7 +258,7 @@ def run_joint_tests(
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The same of shares in clusters: z of two groups, of more the sizes that serve every pair."""
+    """The test of shares in clusters: z of two groups, of more the sizes that serve every pair."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust, weighted=True)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -328,7 +328,7 @@ def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts:
 
 
 def _take_smallest(tests: Sequence[Tests]) -> Tests:
-    """Of several tables the smallest p-value, for so many (Šidák)."""
+    """The smallest p-value of several tables, for so many (Šidák)."""
 
     def correct(p: list[Floats]) -> Floats:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))

@@ -104,7 +104,7 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """The same where rows come in clusters: as many standard errors apart as their own test says.
+    """Rates of clustered rows in people: as many standard errors apart as their own test says.
 
     None where that test is of more than the two groups, or there is none.
     """

@@ -61,7 +61,7 @@ def find_spread_interval(
 def _find_over_all_pairs(
     evaluation: Evaluation, values: GroupValues, comparison: Comparison, alpha: Alpha, parts: int
 ) -> Interval:
-    """The same of any number of groups: all pairs together."""
+    """The interval of the extreme pair of any number of groups: all pairs together."""
     among = evaluation.takes_part
     values = clusters.adjust_for_pairs(values, among)
     if values.ends is None:

@@ -179,7 +179,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval:
-    """Of one comparison; with so many `parts` it holds together with that of the others."""
+    """The interval of one comparison; with so many `parts` it holds together with the others."""
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
@@ -256,7 +256,7 @@ def _weigh(values: GroupValues) -> Floats:
 
 
 def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha) -> Interval:
-    """Of what is made of several rates, by their intervals."""
+    """The interval of what is made of several rates, by their intervals."""
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
@@ -313,7 +313,7 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
 
 
 def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """Of a metric of a whole table; in clusters ε of two groups with what these share."""
+    """The interval of a table's metric; in clusters ε of two groups with what these share."""
     metric, terms = evaluation.metric, evaluation.terms
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
@@ -333,7 +333,7 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """Of one outcome's value less another's: by who changes, where the same people are counted.
+    """The interval of one outcome's value less another's: of the same people, by who changes.
 
     Elsewhere both intervals hold together, however they depend.
     """
@@ -346,7 +346,7 @@ def _subtract_outcomes(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_paired_interval(evaluation: Evaluation, alpha: Alpha) -> Interval | None:
-    """Of a rate, or of its difference between two groups, by two outcomes of the same people."""
+    """The interval of a rate, or a difference of two groups, by two outcomes of the same people."""
     metric, part = evaluation.metric, evaluation.parts[0]
     pairs = pair_outcomes(evaluation)
     if pairs is None:
@@ -378,7 +378,7 @@ def pair_outcomes(evaluation: Evaluation) -> PairedCounts | None:
 
 
 def _pair_references(pairs: PairedCounts, part: Evaluation) -> PairedCounts | None:
-    """The same of whom each group is compared with: a group, or all others."""
+    """The paired people whom each group is compared with: a group, or all others."""
     policy = part.terms.policy
     if policy is ReferencePolicy.REST:
         return pairs.map(None)

@@ -95,7 +95,7 @@ def _choose_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
 
 
 def _read_goodness_of_fit(values: GroupValues) -> Tests:
-    """Of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
+    """The test of a χ² that is a test itself: of the least that it can be, whatever bins hide."""
     assert values.freedom is not None
     least = values.value - (0.0 if values.error is None else values.error)
     p = distributions.chi_square_tail(np.maximum(least, 0.0), values.freedom)
@@ -133,14 +133,14 @@ def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: Grou
 
 
 def _test_mean_of_parts(evaluation: Evaluation) -> Tests:
-    """Of a mean of two differences: they may cancel, so that its test is not that of both."""
+    """The test of a mean of two differences: they may cancel, so it is not that of both."""
     both = _combine_parts(evaluation)
     side_test = SideTest(both.names[0], "no difference in either rate", both.p)
     return replace(invert_intervals(evaluation), side_test=side_test)
 
 
 def _combine_parts(evaluation: Evaluation) -> Tests:
-    """Of what is as far from parity as one of several rates: the smallest p-value, for so many."""
+    """The test of a value as far from parity as one of several rates: their smallest p-value."""
     parts = [_choose_tests(part) for part in evaluation.parts]
 
     def beyond(is_beyond: IsBeyond) -> Floats:

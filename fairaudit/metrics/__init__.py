@@ -213,7 +213,7 @@ def average_classes(metric: Metric) -> Metric | None:
 
 
 def is_over_classes(metric: Metric) -> bool:
-    """Whether it is such a mean."""
+    """Whether a metric is a mean over classes."""
     parts = [part for part, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
     return any(isinstance(part, Macro) for part in parts)
 

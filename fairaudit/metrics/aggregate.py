@@ -42,7 +42,7 @@ def _combine_exactly(
     *,
     is_ratio: bool,
 ) -> Fraction | None:
-    """The same of exact values with their people; None where logarithms make it no fraction."""
+    """One exact number of departures with their people; None where logarithms leave no fraction."""
     if is_ratio:
         if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
             return None

@@ -222,7 +222,7 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
 
 
 def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
-    """Of each stratum the sum of all products, and those of every group's rows and columns."""
+    """The sum of all products of each stratum, and those of every group's rows and columns."""
     rows, columns = (np.asarray(matrix.sum(axis=axis)).reshape(strata, groups) for axis in (1, 0))
     return rows.sum(axis=1, keepdims=True), rows, columns
 

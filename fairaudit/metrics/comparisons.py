@@ -69,7 +69,7 @@ def normalized(sides: Sides) -> Floats:
 
 
 def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
-    """The same of one pair, by numerators and denominators of both rates."""
+    """The normalized difference of one pair, by numerators and denominators of both rates."""
     (a, n), (c, m) = group, reference
     if not n or not m:
         return None
@@ -103,7 +103,7 @@ def common_odds_ratio(sides: Sides) -> Floats:
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
-    """The same of one pair, by numerators and denominators in every stratum."""
+    """The common odds ratio of one pair, by numerators and denominators in every stratum."""
     over = under = Fraction(0)
     for (a, n), (c, m) in strata:
         if n and m:

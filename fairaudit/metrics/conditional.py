@@ -46,7 +46,7 @@ def _exact_disparity(counts: GroupCounts, _: Parameters) -> Fraction | None:
 
 
 def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """Of two shares of other people: the rejected and the selected."""
+    """The ends of two shares of other people: the rejected and the selected."""
     mass = counts.weighted
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected

@@ -13,7 +13,8 @@ from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
 from fairaudit.frozen import Frozen, field, field_names, replace
 from fairaudit.memoize import memoize
 from fairaudit.metrics.clustered_variance import PooledClusters
-from fairaudit.metrics.row_sides import Role, RowSides
+from fairaudit.metrics.row_sides import RowSides
+from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
@@ -226,7 +227,7 @@ class GroupCounts(Frozen, eq=False):
         return self.changed(
             lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
             self.clusters and self.clusters.overall(),
-            self.rows and self.rows.to(Role.OVERALL),
+            self.rows and self.rows.to(ReferencePolicy.OVERALL),
         )
 
     def rest(self) -> GroupCounts:
@@ -234,7 +235,7 @@ class GroupCounts(Frozen, eq=False):
         return self.changed(
             lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
             self.clusters and self.clusters.rest(),
-            self.rows and self.rows.to(Role.REST),
+            self.rows and self.rows.to(ReferencePolicy.REST),
         )
 
     def everywhere(self) -> GroupCounts:

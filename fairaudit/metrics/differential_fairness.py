@@ -213,7 +213,7 @@ def _interval_of(
 def _interval_of_amplification(
     table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
 ) -> Ends:
-    """Of one ε less another of the same people: both intervals together, however they depend."""
+    """The ends of one ε less another of the same people: both together, however they depend."""
     parts = [part for _, part in _bias_amplification(table, minimum, NO_PARAMETERS).parts]
     predicted, labelled = (
         interval_of_epsilon(part, alpha, len(parts), parameters) for part in parts

@@ -72,7 +72,7 @@ def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) 
 def find_participants_overall(
     table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
-    """The same without strata, [1, G]: whoever occurs takes part, in a known stratum or not.
+    """Who takes part without strata, [1, G]: whoever occurs, in a known stratum or not.
 
     `n` [1, G] are the people of the strata that count; what is expected of them goes by everybody
     in the known strata.

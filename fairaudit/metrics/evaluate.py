@@ -132,12 +132,12 @@ def _at_threshold(
 ) -> Evaluation:
     """The values at a threshold of the score, and by how much a bin across it may change them."""
     above, below = cut_at(table, threshold)
-    cut = replace(terms, at=None)
+    terms_without_threshold = replace(terms, at=None)
     # What is found keeps its threshold: at another one it is another test, of other people.
-    above_values = replace(evaluate(metric, above, cut), terms=terms)
+    above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
     if above is below:
         return above_values
-    below_values = evaluate(metric, below, cut)
+    below_values = evaluate(metric, below, terms_without_threshold)
     with np.errstate(invalid="ignore"):
         error = np.where(
             above_values.value == below_values.value,

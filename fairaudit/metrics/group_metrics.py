@@ -194,7 +194,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def weighted_n(self) -> Floats:
-        """The same as people, or as their weights."""
+        """What weighs in an average over strata: people, or their weights."""
         return np.asarray(self.scaled_n / (1 if self.weight_sum is None else self.scale))
 
     @property
@@ -222,7 +222,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def weighted_trials(self) -> tuple[Floats, Floats]:
-        """The same as people, or as their weights."""
+        """Hits and trials of a share of people, in people, or in their weights."""
         if self.over is None or self.under is None or self.weight_sum is None:
             return self.trials
         known = ~np.isnan(self.value)

@@ -113,7 +113,7 @@ def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 
 def _atkinson_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """Of the share favoured, mapped: without anybody who has nothing it is a function of that.
+    """The ends of the index, mapped from the share favoured: nobody has nothing here.
 
     It rises up to a share of 1/ln 2 - 1 and falls from there, where the delta method has no slope.
     """

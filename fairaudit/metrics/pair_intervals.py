@@ -42,7 +42,7 @@ class Scale(StrEnum):
 
 
 def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the first value minus the second."""
+    """The interval of the first value minus the second."""
     if not first.binomial and first.summary and second.summary:
         return Interval(*means.welch(first.summary, second.summary, alpha, moderated=True), "Welch")
     if first.ends is None or second.ends is None:
@@ -54,14 +54,14 @@ def of_difference(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 def of_difference_by_student(
     first: GroupValues, second: GroupValues, alpha: Alpha
 ) -> Interval | None:
-    """The same of two means whose variances are taken to be equal, for those who ask."""
+    """The interval of a difference of two means whose variances are taken to be equal."""
     if not first.binomial and first.summary and second.summary:
         return Interval(*means.student(first.summary, second.summary, alpha), "Student")
     return of_difference(first, second, alpha)
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the first value divided by the second; none where a side may be negative."""
+    """The interval of the first value by the second; none where a side may be negative."""
     if first.binomial and second.binomial:
         return Interval(*_find_koopman(first, second, alpha), "Koopman")
     if first.odds is not None and second.odds is not None:
@@ -91,7 +91,7 @@ def _find_koopman_once(first: GroupValues, second: GroupValues, alpha: float) ->
 
 
 def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The same by Katz' logarithms, for those who ask.
+    """The interval of a ratio by Katz' logarithms, for those who ask.
 
     Where fewer than five hits or misses are expected the logarithm is not normal, and of one person
     who is a hit it would leave no width at all: there it stays Koopman's.
@@ -107,7 +107,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 
 
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the ratio of the odds; none where a side may leave 0 to 1."""
+    """The interval of the ratio of the odds; none where a side may leave 0 to 1."""
     if first.binomial and second.binomial:
         return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
@@ -133,7 +133,7 @@ def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 
 
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the odds ratio that strata have in common, by the variance of its logarithm.
+    """The interval of the odds ratio common to all strata, by the variance of its logarithm.
 
     None where it is 0 or infinite: such a logarithm has no variance.
     """
@@ -152,7 +152,7 @@ def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) 
 
 
 def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of Cohen's h: a difference on the arcsine scale."""
+    """The interval of Cohen's h: a difference on the arcsine scale."""
     if first.ends is None or second.ends is None:
         return None
     first_ends, second_ends = (
@@ -168,7 +168,7 @@ def arcsine(share: Floats) -> Floats:
 
 
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of a difference in pooled deviations, whose spreads may differ (Bonett 2008).
+    """The interval of a difference in pooled deviations; spreads may differ (Bonett 2008).
 
     Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
     variance of the deviation is that of normal values.
@@ -192,7 +192,7 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
 
 
 def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of Žliobaitė's δ: the larger of two maps, of the ratio of rates and of that of complements.
+    """The interval of Žliobaitė's δ: the larger of δ by the rates and δ by their complements.
 
     δ is the difference by the largest that the margins allow, by those selected or by those not:
     the smaller of both bounds is the larger δ. Either is monotone in its ratio, so Koopman's ends
@@ -232,7 +232,7 @@ def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
 
 
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the correlation with membership: that of Cohen's d, mapped; of two shares by gradients."""
+    """The interval of a correlation with membership: shares by gradients, else Cohen's d mapped."""
     if first.binomial and second.binomial:
         return _of_phi(first, second, alpha)
     interval = of_standardized(first, second, alpha)
@@ -270,7 +270,7 @@ def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval |
 
 
 def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of ½ + ½ (second - first)."""
+    """The interval of ½ + ½ (second - first)."""
     interval = of_difference(second, first, alpha)
     if interval is None:
         return None
@@ -278,12 +278,12 @@ def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 
 
 def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
-    """Of the first value alone."""
+    """The interval of the first value alone."""
     return None if first.ends is None else Interval(*first.ends(alpha), first.method)
 
 
 def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
-    """Of a coefficient of least squares, by Student's t."""
+    """The interval of a coefficient of least squares, by Student's t."""
     if first.fit is None:
         return None
     reach = distributions.t_critical(np.asarray(first.fit.df), alpha) * first.fit.error
@@ -291,7 +291,7 @@ def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
 
 
 def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """Of the chance that the second side is ranked higher, by DeLong's variance."""
+    """The interval of the chance that the second side is ranked higher, by DeLong's variance."""
     if first.scores is None or second.scores is None:
         return None
     value = ranked(second.scores, first.scores)
@@ -319,7 +319,7 @@ def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Inter
 def of_scale(
     scale: Scale, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
 ) -> Interval | None:
-    """Of two values on a scale, by the way that the spec asks for."""
+    """The interval of two values on a scale, by the way that the spec asks for."""
     match scale:
         case Scale.DIFFERENCE if inference.t is TTest.STUDENT:
             return of_difference_by_student(first, second, alpha)

@@ -38,7 +38,7 @@ class Better(StrEnum):
 
     @property
     def of_classes(self) -> Better:
-        """The same of a mean over classes: the errors of all classes together are of quality."""
+        """Which way is better for a mean over classes: errors of all together are of quality."""
         return _OF_CLASSES.get(self, self)
 
 

@@ -12,7 +12,6 @@ from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.preferences import Better
-from fairaudit.metrics.row_sides import Role
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.sampling import hash_rows
@@ -54,9 +53,9 @@ def _tell_apart(table: RowTable, people: Ints, member: Marks) -> Errors | None:
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The same of whoever stands at the place of each group; NaN of people who are no group."""
+    """The errors of both sides at the place of each group; NaN of people who are no group."""
     sides, shape = counts.rows, counts.answered.shape
-    if sides is None or sides.role is not Role.OWN:
+    if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)
     errors = _find_errors(sides.table)
     if sides.group is not None:
@@ -71,7 +70,7 @@ def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 
 def _ends_of(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends:
-    """Of the mean of two shares of different people, by Wilson's intervals at a reduced size."""
+    """The ends of a mean of two shares of different people: Wilson's, at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
     ends = proportions.share_interval(rates, sizes / INFLATION, alpha)
     _, low, high = mover.total(rates, ends, np.array([0.5, 0.5]))

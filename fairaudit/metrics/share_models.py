@@ -91,7 +91,7 @@ def _pooled_epsilon(table: GroupTable, minimum: Minimum, _: Parameters) -> Table
 
 
 def _interval_of_pooled(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    """Of the shares of all groups together: of two classes each is what the other leaves."""
+    """The ends of all groups' shares together: of two classes each is what the other leaves."""
     plain = count_classes(table, minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))

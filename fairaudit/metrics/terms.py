@@ -56,7 +56,7 @@ class Parameters(Frozen):
         return texts
 
     def as_values(self) -> dict[str, object]:
-        """The same as numbers and lists."""
+        """The parameters that are set, by name, as numbers and lists."""
         values: dict[str, object] = {
             name: float(value) for name in _NUMBERS if (value := getattr(self, name)) is not None
         }
@@ -136,7 +136,7 @@ POOLED_REFERENCES = frozenset(
 """References that are many groups together."""
 
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
-"""Crowds that the group compared is a part of."""
+"""Pooled groups that the group compared is a part of."""
 
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
 """References that are chosen from the same data as they are compared on."""

@@ -30,28 +30,31 @@ from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.notice import Notice
-from fairaudit.recode.amounts import amounts
-from fairaudit.recode.amounts import notices as added_notices
+from fairaudit.recode.amounts import amounts, notice_tiny_sums
 from fairaudit.recode.axes import Axis, Problems, cluster_codes
 from fairaudit.recode.expectations import (
     find_absent_levels,
+    notice_odd_rows,
     refuse_missing,
     refuse_nothing,
     refuse_unexpected,
 )
-from fairaudit.recode.expectations import notices as row_notices
 from fairaudit.recode.groups import (
     candidate_axis,
     group_axis,
     refuse_absent_references,
     refuse_undeclared,
 )
-from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut
-from fairaudit.recode.left_out import notices as left_out_notices
+from fairaudit.recode.left_out import OTHERS_DROPPED, LeftOut, notice_left_out
 from fairaudit.recode.outcomes import number_axes, outcome_axis
 from fairaudit.recode.rows import audited_rows
-from fairaudit.recode.scores import AttributeNumbers, Distribution, Recoding, attribute_numbers
-from fairaudit.recode.scores import notices as score_notices
+from fairaudit.recode.scores import (
+    AttributeNumbers,
+    Distribution,
+    Recoding,
+    attribute_numbers,
+    notice_odd_scores,
+)
 from fairaudit.recode.side_cubes import (
     Described,
     describe,
@@ -60,7 +63,7 @@ from fairaudit.recode.side_cubes import (
     table_cubes,
 )
 from fairaudit.result import Searched
-from fairaudit.spec import MissingPolicy, Spec, search_spec
+from fairaudit.spec import MissingPolicy, Spec, candidate_spec
 
 
 class Cubes(Frozen):
@@ -108,11 +111,11 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     scores = _distributions(counts, axis_of, spec)
     tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
     notices = (
-        *row_notices(counts, spec),
+        *notice_odd_rows(counts, spec),
         *problems.notices,
-        *left_out_notices(left_out, counts, spec),
-        *score_notices(spec, scores),
-        *added_notices(added),
+        *notice_left_out(left_out, counts, spec),
+        *notice_odd_scores(spec, scores),
+        *notice_tiny_sums(added),
         *not_known(tables, features),
     )
     searched_cubes, columns = _searched(counts, spec), None
@@ -150,7 +153,7 @@ def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
 
     Faults and notices of its other columns are those of the whole cube.
     """
-    needed = search_spec(spec)
+    needed = candidate_spec(spec)
     if needed is None or counts.searched is None:
         return {}
     cubes = {}

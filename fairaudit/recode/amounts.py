@@ -31,7 +31,7 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     }
 
 
-def notices(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
+def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
     """Numbers that are too small for the fixed point in which they are added up."""
     for (of, name), amount in amounts_by_name.items():
         n, squares = int(amount.n.sum()), int(amount.squares.values.sum())

@@ -69,7 +69,7 @@ def refuse_unexpected(expected: Expected, rows: int) -> None:
         )
 
 
-def notices(counts: Counts, spec: Spec) -> Iterator[Notice]:
+def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """What is odd about the rows: of the filter, of counts side by side, of what sites hide."""
     yield from _tell_idle_filter(counts, spec)
     yield from _tell_absent_values(counts, spec)

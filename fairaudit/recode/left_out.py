@@ -191,7 +191,7 @@ class LeftOut(Frozen, eq=False):
             codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
 
 
-def notices(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
     """Who leaves the audit: values that are left out, by group, and groups that are gone."""
     if left_out is None:
         return

@@ -237,7 +237,7 @@ def attribute_numbers(
         )
 
 
-def notices(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
+def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
     """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
     for column in dict.fromkeys(
         outcome.score.value for outcome in spec.predictions if outcome.score

@@ -179,7 +179,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     for part, weighed_strata in weighed:
         yield _weights(part, weighed_strata, check)
     lines = worked_formula.steps(result, finding)
-    formula = check.asked.formula
+    formula = check.metric.formula
     if not lines:
         yield Paragraph(formula)
         if finding.estimate is not None and finding.estimate.suppressed:
@@ -330,9 +330,9 @@ def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
 
 
 def _rates(check: Check) -> set[str]:
-    if isinstance(check.asked, Disparity):
-        return {rate.id for rate, _ in check.asked.parts}
-    return {check.asked.id} if isinstance(check.asked, GroupMetric) else set()
+    if isinstance(check.metric, Disparity):
+        return {rate.id for rate, _ in check.metric.parts}
+    return {check.metric.id} if isinstance(check.metric, GroupMetric) else set()
 
 
 def _not_judged(finding: Finding) -> Iterator[Block]:
@@ -355,7 +355,7 @@ def _not_judged(finding: Finding) -> Iterator[Block]:
 
 def _definition(result: AuditResult, finding: Finding) -> Iterator[Block]:
     check = finding.check
-    first = check.asked.id if isinstance(check, Check) else check.rate
+    first = check.metric.id if isinstance(check, Check) else check.rate
     ids = {first, *_rates(check)} if isinstance(check, Check) else {first}
     known = [definition for definition in result.definitions if definition.id in ids]
     for definition in sorted(known, key=lambda definition: definition.id != first):

@@ -72,8 +72,8 @@ def title(finding: Finding) -> str:
         rate = metric_titles.title(check.rate, check.of)
         return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
     words = [*_metric_words(check)]
-    if isinstance(check.asked, Disparity) and check.asked.over_groups is not None:
-        words.append(f"{check.asked.over_groups} over groups")
+    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
+        words.append(f"{check.metric.over_groups} over groups")
     words += [*details(check), f"by {numbers.subset(check.by)}"]
     if check.given:
         average = check.terms.average
@@ -96,7 +96,7 @@ def details(check: Check) -> Iterator[str]:
 
 def _metric_words(check: Check) -> Iterable[str]:
     """The metric with its outcome, and how it compares groups with which reference."""
-    metric, reference = check.asked, ""
+    metric, reference = check.metric, ""
     if (declared := check.terms.reference) is not None:
         group = names.describe_group(declared.group) if declared.group else declared.policy
         reference = f"to {group}"
@@ -128,8 +128,8 @@ def decides(breach: Breach, finding: Finding) -> bool:
 
 def comparison_of(finding: Finding) -> Comparison | None:
     """How a check compares groups; None where it compares none."""
-    asked = finding.check.asked if isinstance(finding.check, Check) else None
-    return asked.comparison if isinstance(asked, Disparity) else None
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    return metric.comparison if isinstance(metric, Disparity) else None
 
 
 def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:

@@ -140,8 +140,8 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
 
 def _is_of_all_groups(finding: Finding) -> bool:
     """Whether the value is made of all groups' comparisons: its sides are those of none of them."""
-    asked = finding.check.asked if isinstance(finding.check, Check) else None
-    return isinstance(asked, Disparity) and asked.over_groups is not None
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    return isinstance(metric, Disparity) and metric.over_groups is not None
 
 
 def _subgroup(subgroup: Subgroup) -> list[str]:
@@ -188,7 +188,7 @@ def _reference(result: AuditResult, finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check) or not finding.second or finding.spread:
         return ""
-    policy = getattr(check.asked, "reference", None)
+    policy = getattr(check.metric, "reference", None)
     if check.terms.reference is not None:
         policy = check.terms.reference.policy
     compared = {

@@ -72,7 +72,7 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
 def _own_counts(finding: Finding) -> str:
     """What a group's own value, compared with nobody's, is made of."""
     check, estimate = finding.check, finding.estimate
-    if not isinstance(check, Check) or not isinstance(check.asked, GroupMetric) or not estimate:
+    if not isinstance(check, Check) or not isinstance(check.metric, GroupMetric) or not estimate:
         return ""
     counts = numbers.counts(estimate)
     return f"{counts} of {numbers.people(finding.first)}" if counts else ""
@@ -91,13 +91,13 @@ def _derivation(finding: Finding) -> str:
         return ""
     if check.terms.parameters.as_texts().get("smoothing"):
         return "the rates are those before smoothing"
-    if check.asked is DIFFERENTIAL_FAIRNESS_POOLED:
+    if check.metric is DIFFERENTIAL_FAIRNESS_POOLED:
         return "the rates are those before pooling"
-    if not isinstance(check.asked, Disparity):
+    if not isinstance(check.metric, Disparity):
         return ""
-    if check.asked.over_groups is not None:
-        return check.asked.aggregate
-    comparison = check.asked.comparison
+    if check.metric.over_groups is not None:
+        return check.metric.aggregate
+    comparison = check.metric.comparison
     if comparison.scale is not None and not comparison.rises_with_rate:
         return f"it is {comparison.formula}"
     return "the odds are pooled over strata" if comparison.exact_in_strata is not None else ""
@@ -106,9 +106,9 @@ def _derivation(finding: Finding) -> str:
 def _difference(finding: Finding) -> str:
     """The difference beside a ratio of no shares, or of small ones, which ratios exaggerate."""
     check, parts = finding.check, checks.attaining_parts(finding)
-    if not isinstance(check, Check) or isinstance(check.asked, GroupMetric) or not parts:
+    if not isinstance(check, Check) or isinstance(check.metric, GroupMetric) or not parts:
         return ""
-    if check.asked is BIAS_AMPLIFICATION and finding.estimate is not None:
+    if check.metric is BIAS_AMPLIFICATION and finding.estimate is not None:
         change = finding.estimate.value
         is_known = math.isfinite(change) and change < _LARGEST_LOG
         return f"a factor e^Δε of {numbers.number(math.exp(change), 2)}" if is_known else ""

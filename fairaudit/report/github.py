@@ -101,16 +101,16 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa
 
 def _name_spec(answer: Answer) -> str:
     """The spec of an answer as `run` takes it, with what was set on the command line."""
-    if isinstance(answer.found, AuditResult):
-        return name_spec(answer.found.provenance, answer.spec)
+    if isinstance(answer.result, AuditResult):
+        return name_spec(answer.result.provenance, answer.spec)
     return answer.spec
 
 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:
-    if isinstance(answer.found, FairauditError):
-        yield from _errors(answer.found, answer)
+    if isinstance(answer.result, FairauditError):
+        yield from _errors(answer.result, answer)
         return
-    result = answer.found
+    result = answer.result
     explanations = explanations_of(result)
     annotations = [
         annotation

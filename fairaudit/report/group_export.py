@@ -86,7 +86,7 @@ def columns(answers: Sequence[Answer]) -> tuple[Column, ...]:
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
     """The rows of one answer: each rate in the order of the report, then who has no rate."""
-    result = answer.found
+    result = answer.result
     if isinstance(result, FairauditError):
         return
     question = _origin(answer, result)

@@ -25,7 +25,7 @@ from fairaudit.verdict import (
     SubgroupCheck,
 )
 
-_CROWDS = {"rest": "everybody else", "overall": "everybody"}
+_POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
     ReversalKind.EVERY_STRATUM: "in every stratum of {}",
     ReversalKind.ADJUSTED: "after adjustment for {}",
@@ -110,18 +110,18 @@ def subject(finding: Finding) -> str:
     check = finding.check
     if isinstance(check, ReversalCheck | SubgroupCheck):
         return checks.title(finding)
-    title = metric_titles.heading(check.asked.id, check.of, check.asked.title)
-    if isinstance(check.asked, Disparity) and check.asked.id == check.asked.parts[0][0].id:
-        first = check.asked.parts[0][0]
+    title = metric_titles.heading(check.metric.id, check.of, check.metric.title)
+    if isinstance(check.metric, Disparity) and check.metric.id == check.metric.parts[0][0].id:
+        first = check.metric.parts[0][0]
         title = f"{metric_titles.heading(first.id, check.of, first.title)}, "
-        title += check.asked.comparison.id.replace("_", " ")
-    if isinstance(check.asked, Disparity) and check.asked.over_groups is not None:
-        title += f", {check.asked.over_groups} over groups,"
+        title += check.metric.comparison.id.replace("_", " ")
+    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
+        title += f", {check.metric.over_groups} over groups,"
     return f"{title} by {numbers.subset(check.by)}"
 
 
 def _model(check: Check) -> str:
-    """Of which of several outcomes a check is, where the name says more than that it is one."""
+    """The outcome that a check is of, where its name says more than that it is one."""
     return "" if check.of in {"prediction", "label", "decision"} else f"{names.name(check.of)}: "
 
 
@@ -201,9 +201,9 @@ def _times_as_likely(
 
 def _of_one_group(finding: Finding, check: Check) -> str:
     """A value of one group held against its limit."""
-    if not isinstance(check.asked, GroupMetric) or check.against is not None or not finding.first:
+    if not isinstance(check.metric, GroupMetric) or check.against is not None or not finding.first:
         return ""
-    title = metric_titles.title(check.asked.id, check.of)
+    title = metric_titles.title(check.metric.id, check.of)
     return f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
 
 
@@ -280,7 +280,7 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
 def symbol(finding: Finding) -> str:
     """What the value of a check is called beside a number that says the same in other words."""
     check = finding.check
-    return (isinstance(check, Check) and check.asked.short) or "value"
+    return (isinstance(check, Check) and check.metric.short) or "value"
 
 
 def participle_of(finding: Finding) -> str:
@@ -305,7 +305,7 @@ def _is_plural(name: str) -> bool:
 def side(people: Side) -> str:
     """One of two sides: a group, everybody, everybody else."""
     if people.crowd is not None:
-        return _CROWDS.get(people.crowd, people.crowd)
+        return _POOLED_GROUPS.get(people.crowd, people.crowd)
     return numbers.people(people.group)
 
 

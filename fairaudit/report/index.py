@@ -106,8 +106,8 @@ def checks_csv(listed: Sequence[Listed]) -> str:
             "report": audit.files.get("json"),
         }
         for audit in listed
-        if isinstance(audit.answer.found, AuditResult)
-        for row in _check_rows(audit.answer.found)
+        if isinstance(audit.answer.result, AuditResult)
+        for row in _check_rows(audit.answer.result)
     ]
     return written_csv(of_rows(_CHECKS, rows))
 
@@ -115,13 +115,13 @@ def checks_csv(listed: Sequence[Listed]) -> str:
 def _audit(audit: Listed) -> dict[str, Any]:
     row = _summary_row(audit)
     checks = {str(status): row.pop(str(status), None) for status in Status}
-    is_error = isinstance(audit.answer.found, FairauditError)
+    is_error = isinstance(audit.answer.result, FairauditError)
     return {**row, "checks": None if is_error else checks, "reports": dict(audit.files)}
 
 
 def _summary_row(audit: Listed) -> dict[str, Value]:
     answer = audit.answer
-    result = answer.found
+    result = answer.result
     question: dict[str, Value] = {"spec": answer.spec, "data": answer.data}
     verdict: dict[str, Value] = {
         "verdict": summary.verdict_of(answer),

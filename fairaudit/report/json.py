@@ -72,8 +72,8 @@ def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
     for answer, result in zip(answers, trees, strict=True):
-        if isinstance(answer.found, AuditResult):
-            _add_sentences(result, answer.found)
+        if isinstance(answer.result, AuditResult):
+            _add_sentences(result, answer.result)
     return tree
 
 
@@ -83,7 +83,7 @@ def written(tree: Mapping[str, Any]) -> str:
 
 
 def encode(tree: Mapping[str, Any]) -> bytes:
-    """The same in UTF-8, one row of a list on each line: for people, for grep and for diffs.
+    """A document in UTF-8, one row of a list on each line: for people, for grep and for diffs.
 
     What a log would not show, or a build server would read as a command, is an escape of JSON.
     """

@@ -63,7 +63,7 @@ def _names(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _suite(answer: Answer, name: str) -> ET.Element:
-    result = answer.found
+    result = answer.result
     cases = _no_verdict(result) if isinstance(result, FairauditError) else _cases(result)
     counts = {
         attribute: str(sum(case.element == word for case in cases))

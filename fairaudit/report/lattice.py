@@ -275,7 +275,7 @@ def _by_status(result: AuditResult) -> Callable[[LatticeEntry], int]:
     ranks: dict[tuple[str, str], int] = {}
     for finding in result.findings:
         if isinstance(finding.check, Check):
-            key = (finding.check.asked.id, finding.check.of)
+            key = (finding.check.metric.id, finding.check.of)
             ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
     return lambda entry: -ranks.get((entry.metric, entry.of), 0)
 

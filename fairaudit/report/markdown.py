@@ -85,7 +85,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
     Where no tables but short ones leave room for all sections, the tables are short.
     """
     rows = sum(
-        len(answer.found.rates) for answer in answers if isinstance(answer.found, AuditResult)
+        len(answer.result.rates) for answer in answers if isinstance(answer.result, AuditResult)
     )
     # Half a million rows take minutes to write, and would not fit.
     all_rows = all_rows and rows * _LEAST_ROW <= most
@@ -106,7 +106,7 @@ def page(document: Document, most: int = MOST) -> str:
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
     """The text, and how many sections are left out of it."""
-    result = answers[0].found
+    result = answers[0].result
     if len(answers) > 1:
         return _of_several(answers, all_rows=all_rows, most=most)
     if isinstance(result, AuditResult):
@@ -121,8 +121,8 @@ def _of_several(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tupl
     top, *others = _sections(summary.document(answers, all_rows=all_rows))
     folds, heads = [*map(_fold, others)], []
     for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
-        if isinstance(single.found, AuditResult):
-            first, *others = _of_result(single.found, None, all_rows=all_rows)
+        if isinstance(single.result, AuditResult):
+            first, *others = _of_result(single.result, None, all_rows=all_rows)
             head = _fold((f"{single.title}: {first[0]}", first[1]))
             inside = [*map(_fold, others)]
             heads.append(replace(head, inside=inside, is_open=single.exit_code != 0))

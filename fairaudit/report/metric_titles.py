@@ -88,9 +88,9 @@ def decimals(metric: str, digits: int) -> int:
 
 
 def decimals_of(finding: Finding, digits: int) -> int:
-    """The same of the number that a check judges."""
+    """So many decimals of the number that a check judges, and none of a count of people."""
     check = finding.check
-    return 0 if isinstance(check, Check) and isinstance(check.asked, PeopleCount) else digits
+    return 0 if isinstance(check, Check) and isinstance(check.metric, PeopleCount) else digits
 
 
 def value(metric: str, number: float) -> str:

@@ -144,7 +144,7 @@ def correction(inference: Inference) -> str:
 
 
 def corrected(inference: Inference) -> str:
-    """The same behind a p-value: `by Holm`, `uncorrected`."""
+    """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
     return "uncorrected" if is_raw else f"by {inference.correction.words}"
 

@@ -250,42 +250,42 @@ def _places(
     """The rate at each bound of a limit, and on which side of it a rate is beyond."""
     sides = {"below": limit.below, "above": limit.above}
     bounds = {side: float(bound) for side, bound in sides.items() if bound is not None}
-    if isinstance(check.asked, GroupMetric):
-        if check.asked.id == metric:
+    if isinstance(check.metric, GroupMetric):
+        if check.metric.id == metric:
             yield from ((bound, side) for side, bound in bounds.items())
         return
     base = _base(finding, check, metric)
-    if base is None or not isinstance(check.asked, Disparity):
+    if base is None or not isinstance(check.metric, Disparity):
         return
     for bound in bounds.values():
-        value = base + float(check.asked.comparison.gap_at(bound, base))
+        value = base + float(check.metric.comparison.gap_at(bound, base))
         side = "below" if value < base else "above"
-        if (above := _above_lowest(finding, check.asked, bound)) is not None:
+        if (above := _above_lowest(finding, check.metric, bound)) is not None:
             value, side = above, "above"
         if math.isfinite(value):
             yield value, side
 
 
-def _above_lowest(finding: Finding, asked: Disparity, bound: float) -> float | None:
+def _above_lowest(finding: Finding, metric: Disparity, bound: float) -> float | None:
     """Where a bound of a spread stands above the lowest rate, if it is the highest that suffers."""
     first, second = finding.parts[0].first, finding.parts[0].second
     is_known = finding.spread and finding.worse_off and first is not None and second is not None
-    if not is_known or asked.comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
+    if not is_known or metric.comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
         return None
     assert first is not None
     assert second is not None
     low, high = sorted((first, second), key=lambda side: side.estimate.value)
     if high.group != finding.worse_off:
         return None
-    base, apart = low.estimate.value, float(asked.comparison.unscale(bound))
-    if asked.comparison.scale is Scale.DIFFERENCE:
+    base, apart = low.estimate.value, float(metric.comparison.unscale(bound))
+    if metric.comparison.scale is Scale.DIFFERENCE:
         return base + apart
     return base / apart if apart > 0 else None
 
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
     """The value that all groups are compared with; None where there is none, or several."""
-    compared = check.asked
+    compared = check.metric
     if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
         return None
     part = finding.parts[0]

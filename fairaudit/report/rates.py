@@ -122,7 +122,7 @@ def _order(row: RateRow, result: AuditResult) -> str:
 
 
 def _star(rows: Sequence[RateRow]) -> str:
-    """Of how many tests a star is one, and how they are corrected; empty where there is none."""
+    """How many tests a star is one of, and how they are corrected; empty where there is none."""
     starred = [
         tested
         for row in rows

@@ -16,10 +16,11 @@ from fairaudit.verdict import Finding, Limit
 def distance(diagnostic: Diagnostic) -> float:
     """How much of the way from parity to its limit a value has left; 1 at parity, ∞ unknown."""
     finding = diagnostic.finding
-    estimate, limit, asked = finding.estimate, finding.limit, getattr(finding.check, "asked", None)
+    metric = getattr(finding.check, "metric", None)
+    estimate, limit = finding.estimate, finding.limit
     if estimate is None or not isinstance(limit, Limit) or not math.isfinite(estimate.value):
         return math.inf
-    ideal = float(asked.ideal) if isinstance(asked, Disparity) else 0.0
+    ideal = float(metric.ideal) if isinstance(metric, Disparity) else 0.0
     allowed = [abs(float(bound) - ideal) for bound in limit.bounds if float(bound) != ideal]
     return -limit.excess(estimate.value) / min(allowed) if allowed else math.inf
 

@@ -82,10 +82,10 @@ class _Open(Frozen):
 
 
 def _open_findings(answer: Answer) -> Iterator[_Open]:
-    if not isinstance(answer.found, AuditResult):
+    if not isinstance(answer.result, AuditResult):
         return
-    explanations = explanations_of(answer.found)
-    for finding in answer.found.findings:
+    explanations = explanations_of(answer.result)
+    for finding in answer.result.findings:
         if finding.status in _LEVELS or finding.not_cleared:
             yield _Open(answer, finding, explanations[finding.check.id].sentence)
 
@@ -98,7 +98,7 @@ def _category(answers: Sequence[Answer]) -> str:
 
 def _rules(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     """The rule of each metric that a spec names, and of whatever else a check is about."""
-    results = [answer.found for answer in answers if isinstance(answer.found, AuditResult)]
+    results = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
     definitions = {record.id: record for result in results for record in result.definitions}
     rules = {name: _rule_of(record) for name, record in definitions.items()}
     for result in results:
@@ -130,9 +130,9 @@ def _rule(name: str, title: str, means: str, help_texts: dict[str, str]) -> dict
 
 def _result(row: _Open, index: dict[str, int]) -> dict[str, Any]:
     answer, finding, check = row.answer, row.finding, row.finding.check
-    assert isinstance(answer.found, AuditResult)
+    assert isinstance(answer.result, AuditResult)
     level = _LEVELS.get(finding.status, "note")
-    if finding.status is Status.WARN and answer.found.fail_on is FailOn.WARN:
+    if finding.status is Status.WARN and answer.result.fail_on is FailOn.WARN:
         level = "error"
     place, quote = limit_place(finding), limit_quote(finding)
     text = row.sentence if answer.data is None else f"{row.sentence} ({answer.data})"
@@ -188,7 +188,7 @@ def _artifact(file: str) -> dict[str, str]:
 
 def _invocation(answer: Answer) -> dict[str, Any]:
     """How an audit ended: with an error, or with a result and what there is to know of it."""
-    result = answer.found
+    result = answer.result
     invocation: dict[str, Any] = {
         "executionSuccessful": isinstance(result, AuditResult),
         "exitCode": answer.exit_code,

@@ -30,8 +30,8 @@ _WORST = (
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
     """The report of one answer; of several their summary, if `all_rows` behind all reports."""
     if len(answers) > 1:
-        found = (answer for answer in answers if isinstance(answer.found, AuditResult))
-        reports = (_report(answer, all_rows=True) for answer in found if all_rows)
+        with_result = (answer for answer in answers if isinstance(answer.result, AuditResult))
+        reports = (_report(answer, all_rows=True) for answer in with_result if all_rows)
         summary = document(answers, all_rows=all_rows)
         return (*(block for report in reports for block in report), *summary)
     return _report(answers[0], all_rows=all_rows)
@@ -61,9 +61,9 @@ def document(
     ]
     several = len({answer.spec for answer in answers}) > 1
     errors = [
-        _error(audit.answer.found, _whose(audit.answer, several=several))
+        _error(audit.answer.result, _whose(audit.answer, several=several))
         for audit in ranked
-        if isinstance(audit.answer.found, FairauditError)
+        if isinstance(audit.answer.result, FairauditError)
     ]
     if errors:
         blocks.append(Entries(errors))
@@ -101,7 +101,7 @@ def _table(
     statuses = _occurring(answers)
     heads = [trends.WORDS[status] for status in statuses]
     is_open = any(
-        answer.found.not_cleared for answer in answers if isinstance(answer.found, AuditResult)
+        answer.result.not_cleared for answer in answers if isinstance(answer.result, AuditResult)
     )
     heads += ["not cleared"] if is_open else []
     worst_head = ["what is worst"] if has_headlines else []
@@ -119,14 +119,14 @@ def _table(
 
 def _verdict_cell(answer: Answer) -> Cell:
     """The verdict on an answer; an error is as bad as a failure."""
-    if isinstance(answer.found, AuditResult):
-        return checks.verdict_cell(answer.found)
+    if isinstance(answer.result, AuditResult):
+        return checks.verdict_cell(answer.result)
     return Cell(verdict_of(answer).upper(), Tone.BAD)
 
 
 def verdict_of(answer: Answer) -> str:
     """The verdict on an answer in a word: also `error`, and `nothing` where there is no row."""
-    return str(answer.found.verdict)
+    return str(answer.result.verdict)
 
 
 def worst_verdict(answers: Sequence[Answer]) -> str:
@@ -158,7 +158,7 @@ class _Audit(Frozen):
         self, statuses: Sequence[Status], *, is_open: bool, has_headline: bool
     ) -> Iterator[Cell]:
         """A row of the table; a column says how many checks are not cleared if any is."""
-        result = self.answer.found
+        result = self.answer.result
         yield Cell(numbers.short(self.name), href=self.link)
         if isinstance(result, FairauditError):
             yield _verdict_cell(self.answer)
@@ -180,7 +180,7 @@ def headline(result: AuditResult) -> str:
 
 
 def _tally(answer: Answer) -> Counter[Status]:
-    return Counter(answer.found.tally if isinstance(answer.found, AuditResult) else ())
+    return Counter(answer.result.tally if isinstance(answer.result, AuditResult) else ())
 
 
 def _occurring(answers: Sequence[Answer]) -> list[Status]:
@@ -199,9 +199,9 @@ def _more(audits: Sequence[_Audit]) -> str:
 
 
 def _report(answer: Answer, *, all_rows: bool) -> Document:
-    if isinstance(answer.found, FairauditError):
-        return inert((Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.found, "")])))
-    return content.document(answer.found, all_rows=all_rows, data=answer.data)
+    if isinstance(answer.result, FairauditError):
+        return inert((Heading(f"Audit: {_title(answer)}"), Entries([_error(answer.result, "")])))
+    return content.document(answer.result, all_rows=all_rows, data=answer.data)
 
 
 def _title(answer: Answer) -> str:
@@ -215,7 +215,7 @@ def _whose(answer: Answer, *, several: bool) -> str:
     if several or answer.data is None:
         return f"{_title(answer)}: "
     data = names.copied(answer.data)
-    return "" if str(answer.found).startswith((answer.data, data)) else f"{data}: "
+    return "" if str(answer.result).startswith((answer.data, data)) else f"{data}: "
 
 
 def _error(error: FairauditError, source: str) -> tuple[Cell, str]:

@@ -58,7 +58,7 @@ class _Writes(Protocol):
 
 def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
     """Prints the first screen of an answer, of several their summary."""
-    result = answers[0].found
+    result = answers[0].result
     if len(answers) > 1 or not isinstance(result, AuditResult):
         print_document(summary.report(answers), stream, color=color)
         return

@@ -85,9 +85,9 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
-        found = [(name, answer.found) for name, answer in ordered if answer.spec == spec]
-        results = [(name, result) for name, result in found if isinstance(result, AuditResult)]
-        failed = [name for name, result in found if not isinstance(result, AuditResult)]
+        outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
+        results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
+        failed = [name for name, result in outcomes if not isinstance(result, AuditResult)]
         checks_of: dict[str, list[tuple[str, Finding, JudgedValues]]] = {}
         for name, result in results if len(results) > 1 else ():
             rows = index_rows(result)
@@ -167,7 +167,7 @@ def _lines(trend: _Trend) -> Lines | None:
     lines = _with_room(_lines_of_groups(trend, places) or [Line("", points)])
     return Lines(
         below,
-        check.asked.short or check.asked.title,
+        check.metric.short or check.metric.title,
         lines,
         limits=_limits(check.warn, check.fail),
     )

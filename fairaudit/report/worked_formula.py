@@ -132,9 +132,9 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
         return ()
     if not isinstance(check, Check):
         return ()
-    if isinstance(check.asked, GroupMetric) and check.against is None:
+    if isinstance(check.metric, GroupMetric) and check.against is None:
         own = rate(estimate)
-        return () if own is None else (Line(check.asked.title, check.asked.formula, own),)
+        return () if own is None else (Line(check.metric.title, check.metric.formula, own),)
     lines = list(_working(finding, check, outcomes))
     if not lines or not _agrees(lines[-1].filled, estimate.value):
         return ()
@@ -181,7 +181,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         if fold is REMAINDER:
             filled = f"({inside[0]}) - ({inside[1]})"
         exact = all(part.exact for part in parts)
-        yield Line(check.asked.title, "", Term(filled, value, exact=exact))
+        yield Line(check.metric.title, "", Term(filled, value, exact=exact))
 
 
 def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
@@ -194,17 +194,17 @@ def _folded(fold: Fold, values: Sequence[Fraction | float]) -> Fraction | float:
 
 def _comparisons(finding: Finding, check: Check) -> Sequence[Comparison | None]:
     """How the sides of each part are compared; None where it is by a log-ratio of outcomes."""
-    if not isinstance(check.asked, Disparity):
+    if not isinstance(check.metric, Disparity):
         return [None] * len(finding.parts)
-    known = [comparison for _, comparison in check.asked.parts]
+    known = [comparison for _, comparison in check.metric.parts]
     times = len(finding.parts) // len(known)
     return known * times if times * len(known) == len(finding.parts) else []
 
 
 def _fold(check: Check, parts: int) -> Fold | None:
-    if check.against is not None or check.asked is BIAS_AMPLIFICATION:
+    if check.against is not None or check.metric is BIAS_AMPLIFICATION:
         return REMAINDER if parts == 2 else None  # of two outcomes, each with one part
-    return check.asked.fold if isinstance(check.asked, Disparity) and parts > 1 else None
+    return check.metric.fold if isinstance(check.metric, Disparity) and parts > 1 else None
 
 
 def _sides(part: ComparisonPart, of: str) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, overload
 
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure_marks import declare_subjects
@@ -342,17 +342,21 @@ def is_open(finding: Finding) -> bool:
     return warned or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}
 
 
+ResultOrError: TypeAlias = AuditResult | FairauditError
+"""What comes of an audit: its result, or why there is none."""
+
+
 class Answer(Frozen):
     """What came of one spec on one set of data; `data` names the file where each has its own."""
 
     spec: str
     data: str | None
-    found: AuditResult | FairauditError
+    result: ResultOrError
 
     @property
     def exit_code(self) -> int:
         """The exit code of this answer alone."""
-        return self.found.exit_code
+        return self.result.exit_code
 
     @property
     def title(self) -> str:

@@ -370,7 +370,7 @@ class ModelChange(Frozen):
     significance: Significance | None
 
     def swapped(self) -> ModelChange:
-        """The same with the two models in the other order."""
+        """This change with the two models in the other order."""
         return replace(
             self,
             first=self.second,

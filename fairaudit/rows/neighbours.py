@@ -82,7 +82,7 @@ class NearestPoints:
         return squares, places
 
     def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The same by all distances."""
+        """So many nearest of each of some points, by all distances."""
         combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
         found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
         for start in range(0, len(points), block):

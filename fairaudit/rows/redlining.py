@@ -104,7 +104,7 @@ def _predict_by_logit(matrix: Floats, member: Marks, others: Floats) -> Floats |
 
 
 def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:
-    """The same by gradient-boosted trees."""
+    """The probability of membership of other people, by gradient-boosted trees."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     trees = HistGradientBoostingClassifier(

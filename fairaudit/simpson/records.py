@@ -64,7 +64,7 @@ _MEANS = {
 }
 
 
-LeftOut: TypeAlias = tuple[Group, Ineligibility]
+NotCompared: TypeAlias = tuple[Group, Ineligibility]
 """Who could not be compared, and why."""
 
 
@@ -279,6 +279,6 @@ class ScanResult(Frozen):
 
     found: tuple[Reversal, ...] = ()
     compared: Mapping[str, int] = field(default_factory=dict)
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[NotCompared, ...] = ()
     too_many: tuple[str, ...] = ()
     repeated: int = 0

@@ -23,7 +23,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.simpson.pairs import NEAR, count_rate, measure_pair
 from fairaudit.simpson.records import (
-    LeftOut,
+    NotCompared,
     PairChoice,
     Reversal,
     ReversalScan,
@@ -50,7 +50,7 @@ def scan_reversals(
     """
     reversals: list[Reversal] = []
     compared = dict.fromkeys((rate.id for rate in scan.rates), 0)
-    left_out: dict[LeftOut, None] = {}
+    left_out: dict[NotCompared, None] = {}
     too_many: dict[str, None] = {}
     remaining = MOST_SUSPECTS
     for attribute in scan.attributes:
@@ -169,7 +169,7 @@ class _PairScan:
         """How many pairs share two strata or more in which both have the rate."""
         return int(self.comparable.sum())
 
-    def left_out(self) -> Iterator[LeftOut]:
+    def left_out(self) -> Iterator[NotCompared]:
         """Who could not be compared, and why."""
         for g in sorted({*self.known.tolist()} - {*self.large.tolist()}):
             yield (

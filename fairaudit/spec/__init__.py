@@ -39,8 +39,8 @@ from fairaudit.spec.from_data import (
     Quantile,
     apply_cuts,
     apply_models,
+    candidate_spec,
     needed_quantiles,
-    search_spec,
     spec_to_fit,
 )
 from fairaudit.spec.model import (
@@ -149,6 +149,7 @@ __all__ = [
     "Threshold",
     "apply_cuts",
     "apply_models",
+    "candidate_spec",
     "files_named",
     "json_schema",
     "load",
@@ -156,7 +157,6 @@ __all__ = [
     "of_mapping",
     "parse",
     "refuse_settings",
-    "search_spec",
     "spec_to_fit",
     "value_of",
 ]

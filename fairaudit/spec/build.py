@@ -27,7 +27,7 @@ from fairaudit.spec.refused_combinations import (
     refuse_suppression,
     refuse_weight,
 )
-from fairaudit.spec.searches import read_scan, read_search
+from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import (
     Document,
     Draft,
@@ -68,7 +68,7 @@ def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spe
     columns = columns.assume_positives(_find_assumed(requests))
     context = Context(draft, shape, columns, inference)
     scan, gates = read_scan(context)
-    search, limits = read_search(context)
+    search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
     return Spec(
         path=draft.document.name,

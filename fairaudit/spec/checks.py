@@ -73,10 +73,10 @@ def read_metrics(
             continue
         notices += [Notice(text, Subjects.NOBODY) for text in _warnings(entry, request)]
         for threshold in shape.at or (None,):
-            cut = replace(request, terms=replace(request.terms, at=threshold))
-            requests.append(cut)
+            request_at = replace(request, terms=replace(request.terms, at=threshold))
+            requests.append(request_at)
             if warn or fail:
-                checks += _make_checks(entry, cut, warn, fail)
+                checks += _make_checks(entry, request_at, warn, fail)
     _refuse_duplicates(context.draft, checks)
     notices += _hint_intersections(context, entries, checks)
     notices += _hint_burdens(context)
@@ -274,7 +274,7 @@ def _make_checks(
         checks += [
             Check(
                 id=_id(entry, request, by, given),
-                asked=entry.metric,
+                metric=entry.metric,
                 of=request.of,
                 by=by,
                 given=given,

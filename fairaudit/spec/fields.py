@@ -215,7 +215,7 @@ def read_columns(value: object) -> object:
 
 
 def read_features(value: object) -> object:
-    """The same of features; a list in place of a body names columns that people are alike in."""
+    """Features as a mapping; a list in place of a body names columns that people are alike in."""
     if not isinstance(value, dict):
         return read_columns(value)
     bodies = {

@@ -159,7 +159,7 @@ def apply_models(spec: Spec, models: Mapping[str, FittedStrata]) -> Spec:
     return replace(spec, notices=(*spec.notices, *reports))
 
 
-def search_spec(spec: Spec) -> Spec | None:
+def candidate_spec(spec: Spec) -> Spec | None:
     """The spec of the tables of a search, without their candidates; None where it asks for none.
 
     It has the attributes that are compared and the outcome, and what else may drop a row: whoever

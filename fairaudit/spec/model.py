@@ -281,7 +281,7 @@ class Spec(Frozen):
                 groupings += [{*by, *given} for given in request.given for by in ((), *request.by)]
         for check in self.checks:
             if isinstance(check, Check) and outcome.name in {check.of, check.against}:
-                requirements = list_requirements(check.asked)
+                requirements = list_requirements(check.metric)
                 if check.terms.at is not None or Requirement.DISTRIBUTION in requirements:
                     groupings.append({*check.by, *check.given})
         return [

@@ -37,5 +37,5 @@ class Reader:
 
 
 def list_of(make: MakeSchema) -> MakeSchema:
-    """The same for a list of such values."""
+    """What pydantic does with a list of such values."""
     return lambda: core_schema.list_schema(make())

@@ -26,7 +26,7 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
     if threshold is None:
         return
     times = Counter(
-        (check.asked.id, check.of, check.by, check.given, check.against, check.terms.of_class)
+        (check.metric.id, check.of, check.by, check.given, check.against, check.terms.of_class)
         for check in checks
         if isinstance(check, Check)
     )

@@ -142,7 +142,7 @@ def _read_column(draft: Draft, path: Path, name: str, known: Sequence[str]) -> G
     return (name,)
 
 
-def read_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
+def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[SubgroupCheck]]:
     """The search for subgroups and a check for each rate, None and none where there is none."""
     draft, shape, columns = context.draft, context.shape.subgroups, context.shape.columns
     features = tuple(feature.name for feature in context.columns.features)

@@ -92,7 +92,7 @@ def _distinct(values: Floats) -> Floats:
 
 
 def _critical(alpha: float) -> float:
-    """The same for one level."""
+    """The two-sided critical value of one level."""
     if math.isnan(alpha):
         return math.nan
     return 0.0 - NormalDist().inv_cdf(alpha / 2) if alpha > 0 else math.inf

@@ -179,7 +179,7 @@ def smallest_ratio(
 def smallest_ratios(
     shares: Floats, size: Floats, among: Marks, alpha: float, *, alone: bool = False
 ) -> list[tuple[float, float]]:
-    """The same of several shares of the groups, [Y, G]: what is searched for is so together."""
+    """The smallest ends of the ratios of several shares, [Y, G], searched for together."""
     members = np.flatnonzero(among)
     if len(members) < 2:
         return [(np.nan, np.nan)] * len(shares)
@@ -218,7 +218,7 @@ def _smallest_of_rows(ends: Floats, pairs: Sequence[_Pairs]) -> list[float]:
 def smallest_smoothed_ratio(
     share: Floats, size: Floats, among: Marks, alpha: float, drawn_in: tuple[Floats, Floats]
 ) -> tuple[float, float]:
-    """The same of shares that pseudo-counts draw in, by MOVER: `drawn_in` adds, and multiplies."""
+    """The smallest ends of ratios of smoothed shares, by MOVER: `drawn_in` adds, and multiplies."""
     members = np.flatnonzero(among)
     if len(members) < 2 or np.isnan(share[members]).any():
         return np.nan, np.nan
@@ -323,7 +323,7 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
 
 
 def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The same by sorting, in falling order of the first number."""
+    """The first two Pareto fronts by sorting, in falling order of the first number."""
     order = np.lexsort((-second, -first))
     fronts = []
     for _ in range(2):

@@ -14,7 +14,7 @@ POWER = 0.8
 """The chance with which a gap is found that a report calls detectable: four samples of five."""
 
 POWER_IN_WORDS = "four of five"
-"""The same, as a report says it of samples."""
+"""`POWER`, as a report says it of samples."""
 
 
 def smallest_detectable(

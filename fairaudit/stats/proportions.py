@@ -121,7 +121,7 @@ def _invert_few(hits: Floats, misses: Floats, tail: Floats) -> Ends:
 
 
 def _invert_beta(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The same of many people."""
+    """Clopper & Pearson's ends of many people."""
     from scipy.special import betainccinv, betaincinv
 
     low, high = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)

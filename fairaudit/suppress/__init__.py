@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fairaudit.suppress.publication import Data, suppress
+from fairaudit.suppress.publication import SuppressionSource, suppress
 
-__all__ = ["Data", "suppress"]
+__all__ = ["SuppressionSource", "suppress"]

@@ -250,7 +250,7 @@ class Support:
     def check_value(self, check: Check) -> Value:
         """The value of a check: of everybody who takes part, in every stratum."""
         value = _value_under(
-            check.asked, check.terms, check.of, check.by, check.given, check.against
+            check.metric, check.terms, check.of, check.by, check.given, check.against
         )
         return replace(value, stratum=None)
 

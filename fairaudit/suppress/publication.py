@@ -26,7 +26,7 @@ from fairaudit.suppress.scores import Cuts, ScoreRedaction, find_cuts
 from fairaudit.verdict import Check, Finding
 
 
-class Data(Frozen, eq=False):
+class SuppressionSource(Frozen, eq=False):
     """What a result was computed from: its cube, its requests, its scores by column.
 
     `columns` are the columns of the data by the names of the spec; `cuts` say where its numbers cut
@@ -40,7 +40,7 @@ class Data(Frozen, eq=False):
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, spec: Spec, cubes: Cubes) -> Data:
+    def of(cls, spec: Spec, cubes: Cubes) -> SuppressionSource:
         """What the result of a spec was computed from."""
         columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
         columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
@@ -53,7 +53,7 @@ class Data(Frozen, eq=False):
         )
 
 
-def suppress(result: AuditResult, threshold: int, data: Data) -> AuditResult:
+def suppress(result: AuditResult, threshold: int, data: SuppressionSource) -> AuditResult:
     """The result in which nobody can work out a count of 1 to `threshold` - 1 people.
 
     Small counts are hidden, then as many others as are needed so that each small one might as well
@@ -67,7 +67,7 @@ def suppress(result: AuditResult, threshold: int, data: Data) -> AuditResult:
 class _Publication:
     """Collects the counts behind all rows, decides which may be printed, and hides the others."""
 
-    def __init__(self, result: AuditResult, threshold: int, data: Data) -> None:
+    def __init__(self, result: AuditResult, threshold: int, data: SuppressionSource) -> None:
         self.result = result
         self.threshold = threshold
         self.data = data

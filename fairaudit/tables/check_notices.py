@@ -57,7 +57,7 @@ _TIED = {
 """The rates that the base rate ties to each other, each with its complement."""
 
 
-def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
 
     FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
@@ -68,18 +68,18 @@ def warn_of_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iter
             gates.setdefault((check.of, check.by), []).append(check)
     for (of, by), gated_checks in gates.items():
         if set().union(*map(_tied, gated_checks)) == set(_TIED.values()):
-            yield from _impossible_by(gated_checks, tables.table(by, (), of))
+            yield from _notice_impossible(gated_checks, tables.table(by, (), of))
 
 
 def _tied(check: Check) -> set[str]:
     """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
-    if check.fail is None or not plain or not isinstance(check.asked, Disparity):
+    if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
-    return {_TIED[quantity.id] for quantity, _ in check.asked.parts if quantity.id in _TIED}
+    return {_TIED[quantity.id] for quantity, _ in check.metric.parts if quantity.id in _TIED}
 
 
-def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
+def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     sizes = [check.terms.minimum.size for check in checks]
     smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
     counts = count_groups(table).weighted
@@ -118,7 +118,7 @@ def _impossible_by(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
     )
 
 
-def warn_of_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
+def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
     turned = [
         (row, entry)
@@ -169,7 +169,7 @@ def _side(part: ComparisonPart) -> str:
     return f"{first} has {quoted(str(part.outcome))} more often than {second}"
 
 
-def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
     """Groups of so few people that a gap as large as the limit would not be significant.
 
     Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
@@ -183,13 +183,13 @@ def warn_of_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[N
         limit = check.fail or check.warn
         if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
             continue
-        cut = tables.table(check.by, (), check.of)
-        reading = rate.compute(count_groups(cut))
-        few = _few_people(reading, cut.eligible, check, limit, favourable=cut.favourable)
+        table = tables.table(check.by, (), check.of)
+        reading = rate.compute(count_groups(table))
+        few = _few_people(reading, table.eligible, check, limit, favourable=table.favourable)
         if few:
             places.add((check.by, check.of))
             yield Notice(
-                f"{check.id}: {_named(cut, reading, few)}: too few people to show a gap as large "
+                f"{check.id}: {_named(table, reading, few)}: too few people to show a gap as large "
                 f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
                 Subjects.ANYBODY,
             )
@@ -207,7 +207,7 @@ def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
 
 def _rate_over_all(check: Check) -> Rate | None:
     """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
-    metric = check.asked
+    metric = check.metric
     if isinstance(metric, TableMetric):
         return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
     if not isinstance(metric, Disparity) or metric.over_groups is not None:
@@ -227,12 +227,12 @@ def _few_people(
     positives = np.nan_to_num(values.value[0]) * n
     total = float(n.sum())
     share = float(positives.sum()) / total if total else 0.0
-    if isinstance(check.asked, Disparity) and check.asked.four_fifths and not favourable:
+    if isinstance(check.metric, Disparity) and check.metric.four_fifths and not favourable:
         # Of a burden the check is on those who are spared.
         share = 1 - share
     if not 0 < share < 1:
         return []
-    gap = _gap_of(check.asked, limit, share)
+    gap = _gap_of(check.metric, limit, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
     alpha = check.inference.alpha

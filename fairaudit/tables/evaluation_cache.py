@@ -91,24 +91,24 @@ class Tables:
     def evaluate(
         self,
         metric: Metric,
-        table: tuple[Grouping, Grouping, str],
+        place: tuple[Grouping, Grouping, str],
         terms: Terms,
         against: str | None = None,
     ) -> Evaluation:
         """A metric on the table of a grouping, strata and an outcome, less that of another one."""
-        key = (metric, table, against, terms)
+        key = (metric, place, against, terms)
         known = self._evaluations.get(key)
         if known is None:
-            by, strata, of = table
+            by, strata, of = place
             other = None if against is None else self.table(by, strata, against, of)
-            cut = self.table(by, strata, of, against)
+            table = self.table(by, strata, of, against)
             if self.draws is not None and Requirement.DRAWS in metric.requirements:
-                cut = with_draws(cut, self.draws, self.cube)
+                table = with_draws(table, self.draws, self.cube)
             if isinstance(metric, PeopleCount):
                 absent = self._absent_groups(by)
-                cut = cut.with_empty(absent)
+                table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
-            known = self._evaluations[key] = evaluate_against(metric, cut, terms, other)
+            known = self._evaluations[key] = evaluate_against(metric, table, terms, other)
         return known
 
     def evaluate_request(
@@ -196,10 +196,10 @@ def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLU
     """What a check asks on its table, in which excluded groups take no part."""
     if not exclusion.groups:
         place = (check.by, check.strata, check.of)
-        return tables.evaluate(check.asked, place, check.terms, check.against)
-    cut = tables.table(check.by, check.strata, check.of, check.against)
+        return tables.evaluate(check.metric, place, check.terms, check.against)
+    table = tables.table(check.by, check.strata, check.of, check.against)
     other = None
     if check.against is not None:
         other = tables.table(check.by, check.strata, check.against, check.of)
         other = exclude_groups(other, exclusion)
-    return evaluate_against(check.asked, exclude_groups(cut, exclusion), check.terms, other)
+    return evaluate_against(check.metric, exclude_groups(table, exclusion), check.terms, other)

@@ -67,9 +67,9 @@ def lattice(
         for title, request in zip(titles, unconditional, strict=True):
             if not whole and by not in request.by:
                 continue
-            cut = tables.table(by, (), request.of)
-            people = cut.n[:1].sum(axis=0)  # there is no stratum where nobody is known
-            part = cut.known & (people > 0)
+            table = tables.table(by, (), request.of)
+            people = table.n[:1].sum(axis=0)  # there is no stratum where nobody is known
+            part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             matching = [check for check in checks if _asks(check, request)]
             judged = any(check.by == by for check in matching)
@@ -85,7 +85,7 @@ def lattice(
 def _asks(check: Check, request: MetricRequest) -> bool:
     """Whether a check asks what an entry of the report shows."""
     return (
-        check.asked == request.metric
+        check.metric == request.metric
         and check.of == request.of
         and not check.given
         and check.terms.parameters == request.terms.parameters
@@ -139,7 +139,7 @@ _TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
 
 def _title(request: MetricRequest) -> str:
     """The short name of an entry, with what sets it apart."""
-    # A bare rate is requests by its gap.
+    # A bare rate is compared by its gap.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
     # Nobody is selected by a label.
     metric = (

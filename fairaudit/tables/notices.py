@@ -22,9 +22,9 @@ from fairaudit.simpson import ScanResult
 from fairaudit.spec import MetricRequest, Spec
 from fairaudit.tables import Searches
 from fairaudit.tables.check_notices import (
-    warn_of_few_people,
-    warn_of_impossible_gates,
-    warn_of_turned_gaps,
+    notice_few_people,
+    notice_impossible_gates,
+    notice_turned_gaps,
 )
 from fairaudit.tables.evaluation_cache import Tables, list_rates
 from fairaudit.tables.request_refusals import has_room_for_lattice, write_weight_notices
@@ -60,27 +60,33 @@ def write_notices(
 ) -> Iterator[Notice]:
     """All that a reader should know, in the order of the stages that it is about."""
     yield from spec.notices
-    yield from _unpaired(spec)
+    yield from _notice_unpaired_models(spec)
     yield from counts.notices
     yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
     yield from write_row_notices(spec, cubes.rows, tables)
-    yield from unequal_rates(tables, [model.name for model in spec.predictions if model.binary])
-    yield from unjudged(spec.checks, [model.name for model in spec.predictions])
-    yield from warn_of_impossible_gates(checks, tables)
-    yield from warn_of_turned_gaps(lattice)
-    yield from warn_of_few_people(checks, tables)
-    yield from repeated(cubes.cube)
-    yield from matched(cubes.cube, spec.requests) if spec.cluster is None else by_rows(spec)
-    yield from medians(tables, spec.requests)
+    yield from notice_unequal_rates(
+        tables, [model.name for model in spec.predictions if model.binary]
+    )
+    yield from notice_unjudged_models(spec.checks, [model.name for model in spec.predictions])
+    yield from notice_impossible_gates(checks, tables)
+    yield from notice_turned_gaps(lattice)
+    yield from notice_few_people(checks, tables)
+    yield from notice_repeated_rows(cubes.cube)
+    yield from (
+        notice_matched_sets(cubes.cube, spec.requests)
+        if spec.cluster is None
+        else notice_ignored_clusters(spec)
+    )
+    yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
         yield _NARROWED
-    yield from _searched(searches.columns)
-    yield from _unscanned(searches.reversals)
+    yield from _notice_searched_columns(searches.columns)
+    yield from _notice_unscanned_groups(searches.reversals)
 
 
-def unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
+def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
     """Predictions that select more people than others by over a point.
 
     Žliobaitė (2015) §4 compares classifiers only at equal rates: at unequal ones a difference of
@@ -104,14 +110,14 @@ def unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
         )
 
 
-def medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
+def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Where the median lies that scoring rates are taken above, and how many share it."""
     outcomes = {request.of for request in requests if SCORING_RATE in list_rates(request.metric)}
     for of in sorted(outcomes):
-        yield from _median_of(tables.table((), (), of))
+        yield from _notice_median(tables.table((), (), of))
 
 
-def _median_of(table: GroupTable) -> Iterator[Notice]:
+def _notice_median(table: GroupTable) -> Iterator[Notice]:
     scores = count_groups(table).scores
     if scores is None or not scores.everybody.sum():
         return
@@ -127,7 +133,7 @@ def _median_of(table: GroupTable) -> Iterator[Notice]:
     )
 
 
-def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
+def notice_unjudged_models(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Notice]:
     """Models that no limit looks at by themselves, where others are judged."""
     judged = {check.of for check in checks if not (isinstance(check, Check) and check.against)}
     names = [*models]
@@ -141,7 +147,7 @@ def unjudged(checks: Iterable[AnyCheck], models: Iterable[str]) -> Iterator[Noti
                 )
 
 
-def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
+def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
     """Strata that look like matched sets: very many of them, with a few people each.
 
     Where rows of a set are alike, a test that takes them for independent people is wrong.
@@ -164,7 +170,7 @@ def matched(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
             )
 
 
-def by_rows(spec: Spec) -> Iterator[Notice]:
+def notice_ignored_clusters(spec: Spec) -> Iterator[Notice]:
     """What takes rows for independent though the spec names their clusters."""
     listed = [
         *(["the tests of Simpson's reversals"] if spec.simpson else []),
@@ -184,7 +190,7 @@ def _has_score(spec: Spec) -> bool:
     return any(outcome.score is not None for outcome in spec.predictions)
 
 
-def repeated(cube: Cube) -> Iterator[Notice]:
+def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
     """Whether every combination occurs a multiple of times: people who may not be independent."""
     people = cube.people[cube.people > 0]
     times = int(np.gcd.reduce(people)) if len(people) >= _ENOUGH_CELLS else 1
@@ -197,7 +203,7 @@ def repeated(cube: Cube) -> Iterator[Notice]:
         )
 
 
-def _searched(searched: Searched | None) -> Iterator[Notice]:
+def _notice_searched_columns(searched: Searched | None) -> Iterator[Notice]:
     """A notice on the columns that a search looked at, and on those that it left out."""
     if searched is None:
         return
@@ -211,7 +217,7 @@ def _searched(searched: Searched | None) -> Iterator[Notice]:
     yield Notice(text, Subjects.NOBODY)
 
 
-def _unpaired(read: Spec) -> Iterator[Notice]:
+def _notice_unpaired_models(read: Spec) -> Iterator[Notice]:
     """A notice where a report to publish leaves out whom two models treat unlike."""
     if read.suppress_below is not None and len(read.predictions) > 1:
         yield Notice(
@@ -221,11 +227,11 @@ def _unpaired(read: Spec) -> Iterator[Notice]:
         )
 
 
-def _unscanned(scanned: ScanResult) -> Iterator[Notice]:
+def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
     """Notices on what the scan for reversals could not compare, and what it does not list."""
-    for group, aside in scanned.left_out:
+    for group, ineligibility in scanned.left_out:
         if not group:
-            yield Notice(f"Simpson's reversals: {aside.why}", Subjects.ANYBODY)
+            yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
     for why in scanned.too_many:
         yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
     if count := scanned.repeated:

@@ -55,26 +55,26 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
     minima = (request.terms.minimum for request in requests)
     minimum = next((minimum for minimum in minima if minimum != NO_MINIMUM), NO_MINIMUM)
     for of, by, given in places:
-        cut = tables.table(by, given, of)
-        by_class = cut.people.sum(axis=1)
-        for z, stratum in enumerate(cut.strata):
-            known = int(cut.n[z][cut.known].sum())
-            for g, group in enumerate(cut.groups):
-                n = int(cut.n[z, g])
+        table = tables.table(by, given, of)
+        by_class = table.people.sum(axis=1)
+        for z, stratum in enumerate(table.strata):
+            known = int(table.n[z][table.known].sum())
+            for g, group in enumerate(table.groups):
+                n = int(table.n[z, g])
                 if n:
-                    counts = [int(by_class[z, p, g]) for p in range(len(cut.classes))]
+                    counts = [int(by_class[z, p, g]) for p in range(len(table.classes))]
                     yield GroupRow(
                         of=of,
                         by=by,
                         stratum=stratum,
                         group=group,
                         n=n,
-                        share=n / known if cut.known[g] else None,
-                        counts=dict(zip(cut.classes, counts, strict=True)),
-                        standing=find_eligibility(cut, g, n, minimum),
+                        share=n / known if table.known[g] else None,
+                        counts=dict(zip(table.classes, counts, strict=True)),
+                        standing=find_eligibility(table, g, n, minimum),
                     )
         for group in tables.list_absent(by, given):
-            nobody = dict.fromkeys(cut.classes, 0)
+            nobody = dict.fromkeys(table.classes, 0)
             yield GroupRow(of, by, (), group, 0, 0.0, nobody, Eligibility.EMPTY)
 
 

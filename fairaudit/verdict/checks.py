@@ -55,7 +55,7 @@ class Check(Frozen):
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
     id: str
-    asked: Annotated[Metric, Member("asked.*")]
+    metric: Annotated[Metric, Member("asked.*")]
     of: str
     by: Grouping
     given: Grouping = ()
@@ -71,7 +71,7 @@ class Check(Frozen):
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
         """The id of its measure."""
-        return self.asked.id
+        return self.metric.id
 
     @property
     def strata(self) -> Grouping:
@@ -82,7 +82,7 @@ class Check(Frozen):
     def hypothesis(self) -> str:
         """What its test tests, in words behind "p of"."""
         if self.against is None:
-            return self.asked.hypothesis
+            return self.metric.hypothesis
         return f"no difference between {names.name(self.of)} and {names.name(self.against)}"
 
     @property

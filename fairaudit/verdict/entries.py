@@ -154,9 +154,11 @@ def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
         rate = f"{part.group_values.metric.id}: " if part.group_values else ""
         small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
         for g in np.flatnonzero(small).tolist():
-            aside = explain_ineligibility(part, z, g)
+            ineligibility = explain_ineligibility(part, z, g)
             yield exclude_group(
-                table.groups[g], table.strata[z], aside._replace(why=rate + aside.why)
+                table.groups[g],
+                table.strata[z],
+                ineligibility._replace(why=rate + ineligibility.why),
             )
 
 
@@ -166,9 +168,9 @@ def _list_excluded(table: GroupTable) -> Iterator[NotEvaluated]:
         yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
 
 
-def exclude_group(group: Group, stratum: Group, aside: Ineligibility) -> NotEvaluated:
+def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) -> NotEvaluated:
     """A group that a rule sets aside."""
-    standing, why, detail = aside
+    standing, why, detail = ineligibility
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
 
 

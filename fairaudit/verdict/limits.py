@@ -59,7 +59,7 @@ class Limit(Frozen):
         return float(max(self._list_excess(value)))
 
     def find_excess(self, values: Floats) -> Floats:
-        """The same of many values."""
+        """How far beyond the nearer bound each of many values is; negative within."""
         return np.asarray(np.maximum.reduce(self._list_excess(values)))
 
     def _list_excess(self, value: Any) -> list[Any]:  # noqa: ANN401  # a number, or an array

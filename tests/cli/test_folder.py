@@ -237,7 +237,7 @@ def test_a_spec_that_changes_under_way_gives_no_verdict(
     monkeypatch.setattr("fairaudit.batch.count_each", change)
     with Workers(2) as workers:
         answers = batch.answer([Path("spec.yaml")], "*.csv", workers=workers)
-    assert [str(answer.found) for answer in answers] == [
+    assert [str(answer.result) for answer in answers] == [
         "spec.yaml was changed during the run\n  hint: run again"
     ] * 2
 

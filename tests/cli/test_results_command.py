@@ -143,7 +143,7 @@ def test_a_check_is_shown_in_every_format_of_prose_and_in_json(
         assert command("show", str(stored[1]), "1", "-o", str(target)) == 0
         assert working in target.read_text("utf-8")
     row = json.loads((tmp_path / "check.json").read_text("utf-8"))
-    (same,) = [one for one in report_json.document(stored[0][0].found)["checks"]  # type: ignore[arg-type]  # a result
+    (same,) = [one for one in report_json.document(stored[0][0].result)["checks"]  # type: ignore[arg-type]  # a result
                if one["id"] == row["id"]]  # fmt: skip
     assert {name: row[name] for name in same} == json.loads(json.dumps(same))
     assert row["working"][-1].endswith(working)
@@ -151,14 +151,14 @@ def test_a_check_is_shown_in_every_format_of_prose_and_in_json(
 
 def test_what_is_shown_is_the_same_after_storing(stored: tuple[list[Answer], Path]) -> None:
     """Whatever a page tells stands in the JSON report."""
-    result = stored[0][0].found
+    result = stored[0][0].result
     (read,) = codec.read_answers(codec.parse(stored[1].read_bytes()))
     assert isinstance(result, AuditResult)
-    assert isinstance(read.found, AuditResult)
-    assert check_page.listing(read.found) == check_page.listing(result)
+    assert isinstance(read.result, AuditResult)
+    assert check_page.listing(read.result) == check_page.listing(result)
     for one in result.findings:
-        again = check_page.find(read.found, one.check.id)
-        assert check_page.document(read.found, again) == check_page.document(result, one)
+        again = check_page.find(read.result, one.check.id)
+        assert check_page.document(read.result, again) == check_page.document(result, one)
 
 
 def test_of_several_results_one_is_named(

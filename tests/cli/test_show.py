@@ -160,7 +160,7 @@ def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> Non
     for one in many.findings:
         assert isinstance(one.check, Check)
         if not _checked(many, one):
-            without.add(one.check.asked.id)
+            without.add(one.check.metric.id)
         assert terminal.render(check_page.document(many, one))
     assert without <= {"mutual_information", "auc"}
 

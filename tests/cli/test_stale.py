@@ -85,7 +85,7 @@ def test_a_page_that_cannot_be_drawn_leaves_no_old_one_and_stops_no_other(
     old: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crashes(answers: Any, **how: bool) -> str:
-        if type(answers[0].found).__name__ == "AuditResult":
+        if type(answers[0].result).__name__ == "AuditResult":
             raise ZeroDivisionError
         return rendered(answers, **how)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.engine import Data, Database, Files, Outcome, find_files
+from fairaudit.engine import CountsOrError, Data, Database, Files, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import MISSING, Key, Plan
@@ -61,10 +61,10 @@ class PlainEngine:
         rows = sum(1 for path in _paths(data) for _ in _rows(path))
         return rows, found, ()
 
-    def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[Outcome]:
+    def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[CountsOrError]:
         return [_count(plan, _paths(data)) for plan in plans]
 
-    def count_each(self, plan: Plan, files: Files, _progress: Progress) -> dict[str, Outcome]:
+    def count_each(self, plan: Plan, files: Files, _progress: Progress) -> dict[str, CountsOrError]:
         return {name_file(path): _count(plan, [path]) for path in _paths(files)}
 
     def locate_error(self, error: DataError, _plan: Plan, _data: Data) -> DataError:
@@ -93,7 +93,7 @@ def _values(plan: Plan, column: str, data: Data) -> list[Decimal]:
     )
 
 
-def _count(plan: Plan, paths: Sequence[Path]) -> Outcome:
+def _count(plan: Plan, paths: Sequence[Path]) -> CountsOrError:
     if (
         plan.weight
         or plan.scores

@@ -425,7 +425,7 @@ def test_errors_are_read_back(error: FairauditError) -> None:
     tree = json.loads(report_json.written(report_json.of_answers([answer])))
     validate(tree)
     (one,) = codec.read_answers(tree)
-    again = one.found
+    again = one.result
     assert (one.title, type(again)) == (answer.title, type(error))
     assert isinstance(again, FairauditError)
     assert summary.report([one]) == summary.report([answer])
@@ -436,7 +436,7 @@ def test_errors_are_read_back(error: FairauditError) -> None:
     assert report_json.of_answers([one]) == tree
     del tree["asked"]
     (bare,) = codec.read_answers(tree)
-    assert (bare.spec, bare.data, str(bare.found)) == ("", None, str(error))
+    assert (bare.spec, bare.data, str(bare.result)) == ("", None, str(error))
     assert (str(again), again.message, again.hint) == (str(error), error.message, error.hint)
     assert again.exit_code == error.exit_code
     assert getattr(again, "faults", ()) == getattr(error, "faults", ())

@@ -353,7 +353,7 @@ def test_several_answers_begin_with_the_worst() -> None:
     heads = re.findall(r"<details( open)?>\n<summary>(\S+ \S+|\S+): spec</summary>", text)
     assert heads == [(" open", "fail.yaml a|b.csv"), ("", "pass.yaml")]
     assert text.count("<details") == text.count("</details>")
-    parts = [expected(comment_of(one.found, all_rows=True)) for one in answers[1::-1]]  # type: ignore[arg-type]
+    parts = [expected(comment_of(one.result, all_rows=True)) for one in answers[1::-1]]  # type: ignore[arg-type]
     assert tables[1:] == [table for tables_of, _ in parts for table in tables_of]
 
 

@@ -143,8 +143,8 @@ def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() 
 def test_a_batch_is_counted_by_the_engine_that_is_chosen(specs: list[str]) -> None:
     paths = [SPECS / f"{name}.yaml" for name in specs]
     for one in batch.answer(paths, None, engine=PlainEngine()):
-        assert isinstance(one.found, AuditResult)
-        assert one.found.provenance.route == "plain Python"
+        assert isinstance(one.result, AuditResult)
+        assert one.result.provenance.route == "plain Python"
 
 
 def test_no_stage_after_the_counts_opens_a_file(tmp_path: Path) -> None:

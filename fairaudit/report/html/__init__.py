@@ -42,11 +42,11 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True) -> str:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
     document = summary.report(answers, all_rows=all_rows)
-    if not isinstance(answer.found, AuditResult):
+    if not isinstance(answer.result, AuditResult):
         return page(document)
     below = tuple(block for block in document if not _is_in_front(block))
     outline = outlined(below)
-    return _page(outline, front(answer.found, answer.data, outline))
+    return _page(outline, front(answer.result, answer.data, outline))
 
 
 def page(document: Document) -> str:

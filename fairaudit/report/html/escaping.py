@@ -27,7 +27,7 @@ def plain(words: str) -> str:
 
 @lru_cache(maxsize=4096)  # a page says the same names again and again
 def signs(words: str) -> Markup:
-    """The same as markup: lines are kept, runs from right to left stand by themselves."""
+    """The words as markup: lines are kept, runs from right to left stand by themselves."""
     if words.isspace():
         return escape(repr(words))  # a blank level has a name, too
     lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
@@ -43,7 +43,7 @@ def titled(words: str) -> Markup:
 
 
 def linked(words: str) -> Markup:
-    """The same as `signs`, with addresses as links that say where they lead."""
+    """The words as markup, with addresses as links that say where they lead."""
     parts = _ADDRESS.split(words)
     pieces = [
         Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if index % 2 else signs(part)

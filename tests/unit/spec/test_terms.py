@@ -410,7 +410,7 @@ def test_what_the_docs_say_of_metrics_can_be_asked() -> None:
     entries = yaml.safe_load(block)
     assert len(entries) == 9
     found = fairaudit.audit({"columns": columns, "metrics": entries}, rows)
-    judged = {one.check.asked.id for one in found.findings if isinstance(one.check, Check)}
+    judged = {one.check.metric.id for one in found.findings if isinstance(one.check, Check)}
     rates = {"true_positive_rate", "selection_rate"}
     assert judged == {*rates, "differential_fairness", "regression_slope"}
     assert not [one for one in found.findings if one.status is Status.INCONCLUSIVE]
