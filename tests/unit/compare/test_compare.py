@@ -1158,6 +1158,51 @@ def test_the_same_file_is_the_same_people(tmp_path: Path) -> None:
     assert {row.change.why for row in barred.rates} == {"not tested: the same people both times"}
 
 
+def write_month(path: Path, groups: Mapping[str, tuple[int, int]]) -> Path:
+    """Of each group so many selected, and so many not."""
+    lines = [f"{name},{d}\n" * n for name, sizes in groups.items() for d, n in zip("10", sizes)]  # noqa: B905
+    path.write_text("g,d\n" + "".join(lines), "utf-8")
+    return path
+
+
+MONTH = {"a": (300, 200), "b": (300, 200)}
+
+
+@pytest.mark.parametrize(
+    ("later", "sampling"),
+    [
+        # As many bytes and lines as MONTH, of 700 and 300 people, and of a group c in place of b.
+        ({"a": (450, 250), "b": (93, 207)}, Sampling.INDEPENDENT),
+        ({"a": (300, 200), "c": (300, 200)}, Sampling.INDEPENDENT),
+        ({"a": (200, 300), "b": (200, 300)}, Sampling.SAME_PEOPLE),
+    ],
+)
+def test_files_of_one_size_by_chance_are_of_other_people(
+    later: Mapping[str, tuple[int, int]], sampling: Sampling, tmp_path: Path
+) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    metrics = [{"metric": "selection_rate", "fail": {"below": 0.3}}]
+    asked = {"columns": columns, "metrics": metrics}
+    may, june = write_month(tmp_path / "may.csv", MONTH), write_month(tmp_path / "june.csv", later)
+    assert may.stat().st_size == june.stat().st_size == 4004
+    changes = compare(fairaudit.audit(asked, may), fairaudit.audit(asked, june))
+    assert changes.sampling is sampling
+    # b fell from 300/500 to 93/300; 31 % is within the limit, and far worse than chance explains.
+    assert bool(changes.worse) is (later["a"] == (450, 250))
+
+
+def test_one_file_is_the_same_people_however_it_is_grouped(tmp_path: Path) -> None:
+    path = write_month(tmp_path / "may.csv", {**MONTH, "c": (30, 20)})
+    decision = {"column": "d", "positive": 1, "negative": 0}
+    sides = [
+        fairaudit.audit(
+            {"columns": {"protected": g, "decision": decision}, "metrics": ["impact_ratio"]}, path
+        )
+        for g in (["g"], {"g": {"column": "g", "merge": {"b": ["c"]}}})
+    ]
+    assert compare(*sides).sampling is Sampling.SAME_PEOPLE
+
+
 def test_groups_of_the_same_sizes_and_labels_are_the_same_people() -> None:
     swapped = {(g, y, 1 - p): n for (g, y, p), n in MAY.items()}
     assert compare(audit(MAY), audit(swapped)).sampling is Sampling.SAME_PEOPLE
