@@ -38,7 +38,7 @@ from fairaudit.result.rows import (
     Searched,
     Threshold,
 )
-from fairaudit.result.verification import TableFault, Verification
+from fairaudit.result.verification import TableFault, UnreadCell, Verification
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -71,6 +71,7 @@ __all__ = [
     "Searched",
     "TableFault",
     "Threshold",
+    "UnreadCell",
     "Verdict",
     "Verification",
     "definition",
