@@ -40,8 +40,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Verify published tables: rates, ratios and totals that their own counts contradict.
 
-    The exit code is 1 where something cannot be true, 3 where nothing is printed to hold. An empty
-    group column, or a total, is a row of all its levels.
+    The exit code is 1 where something cannot be true, 3 where nothing could be contradicted. An
+    empty group column, or a total, is a row of all its levels.
     """
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec
@@ -51,14 +51,18 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 
     columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]
-    faults = verifying.find_faults(rows, _read_share(excluded_below))
-    has_printed = any(row.rate or row.ratio or row.mark for row in rows)
-    if not faults and not has_printed and len({row.by for row in rows}) < 2:
+    below = _read_share(excluded_below)
+    faults = verifying.find_faults(rows, below)
+    if not faults and not verifying.is_any_held(rows, below):
+        if any(row.rate or row.ratio or row.unread for row in rows):
+            what = "no number stands beside others that could contradict it, so nothing was held"
+            raise NothingToAudit(what, "print numbers, or name columns: --n, --selected, --rate")
         what = (
             "no column of printed rates or ratios was found, so nothing was held against the counts"
         )
         raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
-    verification = Verification(tuple(tables), len(rows), faults)
+    unread = tuple(cell for row in rows for cell in row.unread)
+    verification = Verification(tuple(tables), len(rows), faults, unread)
     page = Page(
         lambda: pages.document(verification), lambda: write_json(codec.VerifiedTables(verification))
     )

@@ -1,6 +1,7 @@
 """Comparing two results: two months, two models, data against a model."""
 
 from fairaudit.compare.comparing import compare, compare_models
+from fairaudit.compare.directions import find_middle, find_parity
 from fairaudit.compare.groups import (
     GroupKey,
     JudgedValues,
@@ -41,6 +42,8 @@ __all__ = [
     "compare",
     "compare_models",
     "find_deciding_group",
+    "find_middle",
+    "find_parity",
     "find_values",
     "index_rows",
 ]

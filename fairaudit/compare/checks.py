@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from fairaudit.compare.directions import judge_by_limit
+from fairaudit.compare.directions import find_middle, judge_by_limit
 from fairaudit.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
 from fairaudit.compare.measuring import ChangeTerms, measure_change
 from fairaudit.compare.rates import find_change_terms
@@ -300,18 +300,7 @@ def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> Cha
     )
     if is_quotient and check.against is None:
         terms = replace(terms, scale=Scale.RATIO)
-    return replace(terms, middle=_find_middle(check, terms.scale))
-
-
-def _find_middle(check: Check, scale: Scale) -> float | None:
-    """What lies as far from both bounds, where a limit has two."""
-    limit = check.fail or check.warn
-    if limit is None or limit.below is None or limit.above is None:
-        return None
-    low, high = float(limit.below), float(limit.above)
-    if scale is Scale.RATIO:
-        return math.sqrt(low * high) if low > 0 else None
-    return (low + high) / 2
+    return replace(terms, middle=find_middle(check))
 
 
 def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Change:

@@ -10,7 +10,7 @@ import math
 
 from fairaudit.compare.measuring import ChangeTerms
 from fairaudit.compare.records import Change, Direction, Scale
-from fairaudit.metrics import Better, Disparity, GroupMetric
+from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
 from fairaudit.verdict import AnyCheck, Check, Limit
 
 
@@ -31,7 +31,10 @@ def judge_by_metric(
 
 
 def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direction:
-    """The direction of a check's value: worse is farther beyond its limit, or nearer to it."""
+    """The direction of a check's value: worse is farther beyond its limit, or nearer to it.
+
+    Where the limit has two bounds, worse is farther from the middle, which is parity if there is.
+    """
     limit = check.fail or check.warn
     if change.way is Direction.SAME or math.isnan(change.value) or not isinstance(limit, Limit):
         return change.way
@@ -42,10 +45,34 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
     else:
-        # Both numbers lie on the side of the later one, or of a ratio of 0, which has no mirror.
-        side = before if terms.scale is Scale.RATIO and before == 0 else after
+        # Both numbers lie on the side of the later one; on that of the earlier one where the later
+        # one is on neither side, or the earlier one is a ratio of 0, which has no mirror.
+        is_nothing = terms.scale is Scale.RATIO and before == 0
+        side = before if is_nothing or after == terms.middle else after
         farther = _rises(change) is (side > terms.middle)
     return Direction.WORSE if farther else Direction.BETTER
+
+
+def find_middle(check: Check) -> float | None:
+    """Where one side ends and the other begins, of a limit with two bounds; None of others.
+
+    That is parity; without a parity, as of a bare rate, what lies as far from both bounds.
+    """
+    limit = check.fail or check.warn
+    if limit is None or limit.below is None or limit.above is None:
+        return None
+    parity = find_parity(check)
+    return (float(limit.below) + float(limit.above)) / 2 if parity is None else parity
+
+
+def find_parity(check: Check) -> float | None:
+    """The value of a check where there is no disparity; None where no number says that."""
+    metric = check.metric
+    if check.against is not None:
+        return 0.0
+    if isinstance(metric, GroupMetric) or (isinstance(metric, TableMetric) and metric.parity):
+        return None
+    return float(metric.ideal)
 
 
 def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:

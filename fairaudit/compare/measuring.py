@@ -32,8 +32,8 @@ class ChangeTerms(Frozen):
 
     `share`: of people, by whole counts. `mean`: of a group's people, each counted once. `values`:
     the number is the worst of so many, which chance helps to pick, so a change is tested for each
-    of them (Šidák). `middle` is where one side of parity ends and the other begins, where two sides
-    count alike; None elsewhere.
+    of them (Šidák). `middle` is where one side ends and the other begins, where two sides count
+    alike; None elsewhere.
     """
 
     inference: Inference

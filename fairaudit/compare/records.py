@@ -62,8 +62,8 @@ class Change(Frozen):
     """How one number changed; `low` and `high` bound `value`, found by the way of `method`.
 
     `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
-    says so. With `turned` the value went from one side of parity to the other: then the change is
-    that of its distance from the middle of the limits, and `value` with its ends is of that, too.
+    says so. With `turned` the value went from one side of parity to the other (without a parity: of
+    the middle of its limit): then the change is that of its distance from there, and so is `value`.
     `significant`: chance hardly explains it, among all changes of its family.
     """
 

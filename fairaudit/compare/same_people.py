@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from fairaudit.compare.groups import group_key
+from fairaudit.compare.groups import GroupKey, group_key
 from fairaudit.compare.records import Sampling
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.result import AuditResult, GroupRow
@@ -14,13 +15,26 @@ _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """Whom rates count whose denominator no prediction changes: those of one label."""
 
 
+_SizeKey: TypeAlias = tuple[str, frozenset[str], GroupKey]
+"""Of what a size is (people, or labels), a grouping, and a group of it in a stratum."""
+
+
 def detect_sampling(before: AuditResult, after: AuditResult) -> Sampling:
-    """The same people where the files are of one size and length, or every group is as large.
+    """The same people where every group is as large, or the files are of one size and length.
 
     Two months with as many rows, and as many people in every group and with every label, are one.
+    Files of one size are others where their groups are; but one file may be grouped in two ways.
     """
-    is_one = _have_same_files(before, after) or _have_same_groups(before, after)
+    is_one = before.provenance.rows == after.provenance.rows and (
+        _have_one_file(before, after) or _have_same_groups(before, after)
+    )
     return Sampling.SAME_PEOPLE if is_one else Sampling.INDEPENDENT
+
+
+def _have_one_file(before: AuditResult, after: AuditResult) -> bool:
+    """Whether the very same files were read, not written anew in between."""
+    files = before.provenance.files
+    return bool(files) and files == after.provenance.files and all(file.modified for file in files)
 
 
 def _have_same_files(before: AuditResult, after: AuditResult) -> bool:
@@ -29,28 +43,30 @@ def _have_same_files(before: AuditResult, after: AuditResult) -> bool:
         sorted((file.bytes, file.lines or 0) for file in result.provenance.files)
         for result in (before, after)
     )
-    known = all(size for size, _ in (*then, *now))
-    return known and then == now and before.provenance.rows == after.provenance.rows
+    return then == now and all(size for size, _ in then)
 
 
 def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
     """Whether every group of every grouping in both has as many people, and of them as many labels.
 
-    Unknown sizes do not speak for it.
+    Where no size is known in both, or of how many rows, the files speak for it.
     """
-    if before.provenance.rows is None or before.provenance.rows != after.provenance.rows:
-        return False
-    then, now = dict(_list_sizes(before)), dict(_list_sizes(after))
-    groupings = {key[1] for key in then} & {key[1] for key in now}
-    outcomes = {key[0] for key in then} & {key[0] for key in now}
+    sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
+    common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
     then, now = (
-        {key: size for key, size in sizes.items() if key[1] in groupings and key[0] in outcomes}
-        for sizes in (then, now)
+        {key: size for key, size in side.items() if _find_grouping(key) in common} for side in sizes
     )
-    return bool(then) and then == now
+    is_known = bool(then) and before.provenance.rows is not None
+    return then == now and (is_known or _have_same_files(before, after))
 
 
-def _list_sizes(result: AuditResult) -> Iterator[tuple[tuple[str, frozenset[str], object], object]]:
+def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:
+    """Of what a size is, of groups by which columns, in strata by which columns."""
+    of, by, (_, stratum) = key
+    return of, by, frozenset(name for name, _ in stratum)
+
+
+def _list_sizes(result: AuditResult) -> Iterator[tuple[_SizeKey, object]]:
     """How many people each group has, and with which labels; everybody is no group.
 
     Where labels are not listed, the denominators of rates that condition on them tell them.

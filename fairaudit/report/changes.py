@@ -18,12 +18,15 @@ from fairaudit.compare import (
     ReversalChange,
     Sampling,
     Scale,
+    find_middle,
+    find_parity,
 )
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Facts, Heading, Paragraph, Tone
 from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
+from fairaudit.verdict import AnyCheck, Check
 
 _FEW_ROWS = 12
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
@@ -193,7 +196,7 @@ def _check(check: CheckChange, alpha: float) -> str:
     else:
         if then.estimate is not None or now.estimate is not None:
             text += f", {' → '.join(values)}"
-        words = changed(change, alpha)
+        words = changed(change, alpha, check.check)
         text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
@@ -214,27 +217,27 @@ def _by_group(change: CheckChange, alpha: float) -> str:
         and (row.decided or row.decides or row.change.significant)
     ]
     changed.sort(key=lambda row: not (row.decided or row.decides))
-    shown = [f"; {_group(row, alpha)}" for row in changed[:_FEW_GROUPS]]
+    shown = [f"; {_group(row, alpha, change.check)}" for row in changed[:_FEW_GROUPS]]
     omitted = len(changed) - len(shown)
     more = f"; and {omitted} more changed significantly" if omitted else ""
     return "".join(shown) + more
 
 
-def _group(row: GroupChange, alpha: float) -> str:
+def _group(row: GroupChange, alpha: float, check: AnyCheck) -> str:
     """A group beside itself: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
     named = names.describe_group(row.group) if row.group else "all groups"
     where = numbers.in_stratum(row.stratum)
     change = row.change
     values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))
-    words = changed(change, alpha)
+    words = changed(change, alpha, check)
     return f"{named}{where} {values}" + (f": {words}" if words else "")
 
 
-def changed(change: Change, alpha: float) -> str:
-    """A change in half a sentence: how far, between what, how surely."""
+def changed(change: Change, alpha: float, check: AnyCheck) -> str:
+    """A change of a check in half a sentence: how far, between what, how surely."""
     if math.isnan(change.value):
         return change.why
-    turned = " in its distance from parity, because its sign changed" if change.turned else ""
+    turned = _turned(check) if change.turned and isinstance(check, Check) else ""
     if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
@@ -244,6 +247,14 @@ def changed(change: Change, alpha: float) -> str:
         low, high = (numbers.number(end) for end in (change.low, change.high))
         text += f" [{low}, {high}]"
     return f"{text}{turned}, {_surely(change, alpha)}"
+
+
+def _turned(check: Check) -> str:
+    """Of what a change is whose value went to the other side, and why."""
+    place = "the middle of its limit" if find_parity(check) is None else "parity"
+    middle = find_middle(check)
+    why = f"it crossed {middle:g}" if middle else "its sign changed"
+    return f" in its distance from {place}, because {why}"
 
 
 def _surely(change: Change, alpha: float) -> str:

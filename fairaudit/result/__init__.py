@@ -39,7 +39,7 @@ from fairaudit.result.rows import (
     Searched,
     Threshold,
 )
-from fairaudit.result.verification import TableFault, Verification
+from fairaudit.result.verification import TableFault, UnreadCell, Verification
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -73,6 +73,7 @@ __all__ = [
     "Searched",
     "TableFault",
     "Threshold",
+    "UnreadCell",
     "Verdict",
     "Verification",
     "definition",

@@ -19,12 +19,24 @@ class TableFault(Frozen):
     message: str
 
 
+class UnreadCell(Frozen):
+    """What stands in place of a count, a rate or a ratio, and is no number."""
+
+    place: Place
+    column: str
+    text: str
+
+
 class Verification(Frozen):
-    """Published tables, how many rows they have, and what cannot be true of them."""
+    """Published tables, how many rows they have, and what cannot be true of them.
+
+    `unread` are the cells that are held against nothing, such as `N/A`.
+    """
 
     tables: tuple[str, ...]
     rows: int
     faults: tuple[TableFault, ...]
+    unread: tuple[UnreadCell, ...]
 
     @property
     def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:

@@ -42,6 +42,21 @@ def find_faults(
     return tuple(sorted(faults, key=lambda fault: places[fault.place]))
 
 
+def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None = None) -> bool:
+    """Whether any number stands beside others that could contradict it."""
+    counted = [row for row in rows if row.n is not None or row.selected is not None]
+    return (
+        len({row.by for row in counted}) > 1
+        or any(row.rate and row.n is not None and row.selected is not None for row in rows)
+        or (excluded_below is not None and any(row.n and row.ratio is None for row in rows))
+        or any(
+            _explain_no_ratio(row, group) or _list_ratios(row, group)
+            for group in _list_compared(rows)
+            for row in group
+        )
+    )
+
+
 def _fault(rule: str, row: TableRow, message: str) -> TableFault:
     return TableFault(rule, row.place, row.group, message)
 
@@ -64,19 +79,34 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Of each grouping: a ratio to the highest rate is at most 1, and follows from two rates."""
-    compared = [row for row in rows if row.ratio and row.group and not row.is_unknown]
-    for group in _list_groupings(compared):
+    for group in _list_compared(rows):
         for row in group:
             assert row.ratio is not None
             if row.ratio.low > 1:
                 what = f"a ratio of {row.ratio.text} to the highest rate: none is above 1"
                 yield _fault("ratio above 1", row, what)
                 continue
+            why = _explain_no_ratio(row, group)
+            if why:
+                yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is none")
+                continue
             ratios = _list_ratios(row, group)
             if ratios and not any(row.ratio.holds(*ends) for ends in ratios):
                 found = " or ".join(f"{float(low + high) / 2:.3f}" for low, high in ratios)
                 what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
                 yield _fault("ratio", row, f"{what} {found}")
+
+
+def _list_compared(rows: Iterable[TableRow]) -> list[list[TableRow]]:
+    """The rows with a printed ratio, of each grouping of each table."""
+    return _list_groupings(row for row in rows if row.ratio and row.group and not row.is_unknown)
+
+
+def _explain_no_ratio(row: TableRow, group: Sequence[TableRow]) -> str:
+    """Why a row can have no ratio, whatever is printed; empty where it may."""
+    if row.n == 0:
+        return "of nobody"
+    return "to a highest rate of 0" if all(other.selected == 0 for other in group) else ""
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:

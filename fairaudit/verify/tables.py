@@ -13,6 +13,7 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.recode.suspicious_levels import is_like_missing, is_like_total, is_like_unknown
+from fairaudit.result import UnreadCell
 
 MOST = 20_000_000
 """So many bytes a published table may have."""
@@ -23,7 +24,10 @@ _PATTERNS = {
     "selected": re.compile(r"select|numerator|hired|passed|above|admitted|approved|granted|offer"),
     "n": re.compile(r"^n$|applicants|total|count|people|candidates|number|^#"),
 }
-_NUMBER = re.compile(r"(-?)(\d{1,3}(?:,\d{3}){1,5}|\d{0,18})(?:\.(\d{0,18}))?\s*(%?)", re.ASCII)
+_NUMBER = re.compile(
+    r"(-?)(\d{1,3}(?:,\d{3}){1,5}|\d{0,18})(?:\.(\d{0,18}))?\s*(%?)\s*[*†‡§]*", re.ASCII
+)
+"""A number, with signs of a footnote or without."""
 _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
 _ALL = frozenset({"", "all", "any", "everybody"})
 
@@ -68,6 +72,7 @@ class TableRow(Frozen):
     ratio: Printed | None
     mark: str
     is_unknown: bool
+    unread: tuple[UnreadCell, ...]
 
     @property
     def by(self) -> Grouping:
@@ -158,6 +163,8 @@ def _read_row(
     rate = "" if columns.rate is None else record[columns.rate]
     mark = "" if columns.ratio is None else record[columns.ratio].strip()
     ratio = Printed.read(mark)
+    numbers = filter(None, (columns.n, columns.selected, columns.rate, columns.ratio))
+    cells = (UnreadCell(place, name, record[name].strip()) for name in numbers)
     return TableRow(
         place=place,
         group=group,
@@ -167,6 +174,7 @@ def _read_row(
         ratio=ratio,
         mark="" if ratio else mark,
         is_unknown=any(is_like_missing(level) or is_like_unknown(level) for _, level in group),
+        unread=tuple(cell for cell in cells if cell.text and not Printed.read(cell.text)),
     )
 
 

@@ -44,7 +44,7 @@ def test_the_example_of_the_rule_is_clean(tmp_path: Path) -> None:
     done = run("verify", write(tmp_path, CLEAN))
     assert done.returncode == 0
     assert "Nothing found" in done.stdout
-    assert done.stderr == "OK  0 faults in 8 rows\n"
+    assert done.stderr == "OK  0 faults in 8 rows; 2 cells without a number, not verified: 'N/A'\n"
 
 
 def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None:
@@ -61,6 +61,20 @@ def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None
 
 
 FAULTS = {
+    # 0 of 50, and 0 of nobody: nothing is over a highest rate of 0, and nobody has a rate.
+    "0/0 of two groups": (
+        "sex,n,selected,rate,ratio\nF,50,0,0,0.37\nM,50,0,0,0.92\n",
+        [("ratio", 2), ("ratio", 3)],
+    ),
+    "0/0 of nobody": (
+        "sex,n,selected,rate,ratio\nF,50,9,18%,1.00\nM,0,0,N/A,0.5\n",
+        [("ratio", 3)],
+    ),
+    # 60 % and 48 %, and a ratio of 0.8
+    "numbers with footnotes": (
+        "sex,n,selected,rate,ratio\nF,50,30,90%*,1.0\nM,50,24,10% ‡,.99†\n",
+        [("rate", 2), ("rate", 3), ("ratio", 3)],
+    ),
     "more selected": ("sex,n,selected\nF,10,11\n", [("selected", 2)]),
     "a rate of nobody": ("sex,n,selected,rate\nF,0,0,0%\n", [("rate", 2)]),
     "a ratio of other rates": (
@@ -106,6 +120,40 @@ SILENT = [
 @pytest.mark.parametrize("text", SILENT)
 def test_what_may_be_true_is_no_fault(text: str, tmp_path: Path) -> None:
     assert rules_of(tmp_path, text) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "F,<11,<11,0.9,\nM,<11,<11,0.2,\n",
+        "F,50,30,nan,abc\nM,50,24,0.9.9,inf\n",
+        "F,50,<11,,0.9\nM,60,<11,,1\n",
+        # Two groupings, and no count to add up.
+        "F,<11,<11,0.9,\nTotal,<11,<11,0.9,\n",
+    ],
+)
+def test_where_no_number_could_be_contradicted_there_is_no_verdict(
+    rows: str, tmp_path: Path
+) -> None:
+    done = run("verify", write(tmp_path, f"sex,n,selected,rate,ratio\n{rows}"))
+    assert done.returncode == 3
+    assert "no number stands beside others that could contradict it" in done.stderr
+    assert "OK" not in done.stderr
+
+
+def test_cells_without_a_number_are_told(tmp_path: Path) -> None:
+    rows = "F,50,30,60%,1.0\nM,50,24,0.9.9,abc\nX,<11,<11,nan,≈1\nY,<11,<11,-,\n"
+    table = write(tmp_path, f"sex,n,selected,rate,ratio\n{rows}")
+    done = run("verify", table)
+    assert done.returncode == 0
+    told = "9 cells without a number, not verified: '0.9.9', 'abc', '<11'"
+    assert done.stderr == f"OK  0 faults in 4 rows; {told}, …\n"
+    assert f"{told}, 'nan', '≈1', '-'" in " ".join(done.stdout.split())
+    unread = json.loads(run("verify", table, "--format", "json").stdout)["unread"]
+    assert [(cell["place"]["line"], cell["column"]) for cell in unread[:2]] == [
+        (3, "rate"),
+        (3, "ratio"),
+    ]
 
 
 def test_excluded_groups_are_small(tmp_path: Path) -> None:

@@ -541,6 +541,47 @@ def test_a_gap_that_only_turns_round_is_no_sure_change_of_its_size() -> None:
     assert one.change.significance.p == pytest.approx(1.0)
 
 
+DIFFERENCE, RATIO = "statistical_parity_difference", "disparate_impact_ratio"
+
+
+@pytest.mark.parametrize(
+    ("metric", "bounds", "before", "after", "value", "told"),
+    [
+        (DIFFERENCE, [-0.1, 0.1], 300, 600, 0.3, "+0.3000 ["),
+        (DIFFERENCE, [-0.1, 0.5], 300, 600, 0.3, "+0.3000 ["),
+        (DIFFERENCE, [-0.1, 0.5], 250, 600, 0.25, "from parity, because its sign changed, worse"),
+        (RATIO, [0.8, 3], 300, 600, 2, "by a factor of 2.0000 ["),
+        (RATIO, [0, 1.25], 240, 150, 0.5 / 0.8, "by a factor of 0.6250 ["),
+        (RATIO, [0.8, 3], 250, 600, 2 / 1.2, "from parity, because it crossed 1, worse"),
+    ],
+)
+def test_away_from_parity_is_worse_wherever_the_bounds_lie(
+    metric: str, bounds: list[float], before: int, after: int, value: float, told: str
+) -> None:
+    """Of 1,000 in either group; a has 300. The middle of -0.1 and 0.5 is no parity."""
+    limit = [{"metric": metric, "fail": {"outside": bounds}}]
+    sides = [audit(shares(300, each), limit) for each in (before, after)]
+    there, back = (compare(*two, same_people=False) for two in (sides, sides[::-1]))
+    (worse,), (better,) = there.checks, back.checks
+    assert (worse.change.way, better.change.way) == (Direction.WORSE, Direction.BETTER)
+    assert worse.change.value == pytest.approx(value)
+    assert worse.is_worse
+    assert told in text_of(there)
+    assert "sign changed" not in text_of(there) or worse.change.turned
+
+
+def test_a_rate_between_two_bounds_is_held_against_their_middle() -> None:
+    limit = [{"metric": "selection_rate", "fail": {"outside": [0.2, 0.7]}}]
+    sides = (audit(shares(450, each), limit) for each in (250, 500))
+    changes = compare(*sides, same_people=False)
+    (b,) = (row for row in changes.checks[0].groups if row.group == (("group", "b"),))
+    # 0.20 below 0.45, then 0.05 above it
+    assert b.change.way is Direction.BETTER
+    assert b.change.value == pytest.approx(-0.15)
+    told = "in its distance from the middle of its limit, because it crossed 0.45, better"
+    assert told in text_of(changes)
+
+
 def test_a_status_that_falls_is_worse_whatever_chance_says() -> None:
     metric = [{"metric": "selection_rate", "fail": {"below": 0.3}}]
     sides = [audit(shares(500, each), metric) for each in (301, 299)]
@@ -1115,6 +1156,51 @@ def test_the_same_file_is_the_same_people(tmp_path: Path) -> None:
     barred = compare(one, other, same_people=True)
     assert not any(row.change.significance for row in barred.rates)
     assert {row.change.why for row in barred.rates} == {"not tested: the same people both times"}
+
+
+def write_month(path: Path, groups: Mapping[str, tuple[int, int]]) -> Path:
+    """Of each group so many selected, and so many not."""
+    lines = [f"{name},{d}\n" * n for name, sizes in groups.items() for d, n in zip("10", sizes)]  # noqa: B905
+    path.write_text("g,d\n" + "".join(lines), "utf-8")
+    return path
+
+
+MONTH = {"a": (300, 200), "b": (300, 200)}
+
+
+@pytest.mark.parametrize(
+    ("later", "sampling"),
+    [
+        # As many bytes and lines as MONTH, of 700 and 300 people, and of a group c in place of b.
+        ({"a": (450, 250), "b": (93, 207)}, Sampling.INDEPENDENT),
+        ({"a": (300, 200), "c": (300, 200)}, Sampling.INDEPENDENT),
+        ({"a": (200, 300), "b": (200, 300)}, Sampling.SAME_PEOPLE),
+    ],
+)
+def test_files_of_one_size_by_chance_are_of_other_people(
+    later: Mapping[str, tuple[int, int]], sampling: Sampling, tmp_path: Path
+) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
+    metrics = [{"metric": "selection_rate", "fail": {"below": 0.3}}]
+    asked = {"columns": columns, "metrics": metrics}
+    may, june = write_month(tmp_path / "may.csv", MONTH), write_month(tmp_path / "june.csv", later)
+    assert may.stat().st_size == june.stat().st_size == 4004
+    changes = compare(fairaudit.audit(asked, may), fairaudit.audit(asked, june))
+    assert changes.sampling is sampling
+    # b fell from 300/500 to 93/300; 31 % is within the limit, and far worse than chance explains.
+    assert bool(changes.worse) is (later["a"] == (450, 250))
+
+
+def test_one_file_is_the_same_people_however_it_is_grouped(tmp_path: Path) -> None:
+    path = write_month(tmp_path / "may.csv", {**MONTH, "c": (30, 20)})
+    decision = {"column": "d", "positive": 1, "negative": 0}
+    sides = [
+        fairaudit.audit(
+            {"columns": {"protected": g, "decision": decision}, "metrics": ["impact_ratio"]}, path
+        )
+        for g in (["g"], {"g": {"column": "g", "merge": {"b": ["c"]}}})
+    ]
+    assert compare(*sides).sampling is Sampling.SAME_PEOPLE
 
 
 def test_groups_of_the_same_sizes_and_labels_are_the_same_people() -> None:
