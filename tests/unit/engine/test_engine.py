@@ -332,7 +332,12 @@ def test_a_folder_says_what_it_leaves_out(tmp_path: Path) -> None:
     write(tmp_path / "b.xlsx", "?")
     result = audit(tmp_path)
     assert result.ledger.read == 4
-    assert any(text.startswith("2 other files") for text in result.notices)
+    left_out = f"2 other files in {tmp_path} are not read: 'b.xlsx', '.hidden.csv'"
+    assert left_out in result.notices
+    (tmp_path / ".old").mkdir()
+    write(tmp_path / ".old" / "a.csv", TEXT)
+    told = f"3 other files or folders in {tmp_path} are not read: 'b.xlsx', '.hidden.csv', '.old/'"
+    assert told in audit(tmp_path).notices
 
 
 def test_a_glob_below_a_folder_with_brackets(tmp_path: Path) -> None:
