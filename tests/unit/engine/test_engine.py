@@ -209,6 +209,9 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         audit(tmp_path / "x.csv")
     with pytest.raises(DataError, match="not known what kind"):
         audit(write(tmp_path / "x.docx", "?"))
+    write(tmp_path / "x.counts", "?")
+    with pytest.raises(DataError, match="a file of counts is not read as rows"):
+        audit(tmp_path / "x.c*")
     with pytest.raises(DataError, match="such an address is not read"):
         fairaudit.audit({**SPEC, "data": "https://host/x.parquet"})
 
