@@ -233,7 +233,7 @@ def test_reversals_that_nobody_asked_for_have_no_section(suppress: dict[str, int
 
 
 def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> None:
-    """b has high 3 times as often as a (5 and 15 of 100), medium and low nearly as often."""
+    """B has high 3 times as often as a (5 and 15 of 100), medium and low nearly as often."""
     counts = [("a", "high", 5), ("a", "medium", 50), ("a", "low", 45),
               ("b", "high", 15), ("b", "medium", 45), ("b", "low", 40)]  # fmt: skip
     rows = pl.DataFrame(counts, ["g", "y", "n"], orient="row")
