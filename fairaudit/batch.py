@@ -72,6 +72,7 @@ def _answer_each(
         question = Question.read(spec, options)
         question.find_data(data)  # what may not be read so is refused here
         counts = count_each(question, data, progress=progress, engine=engine)
+        unread = tuple(find_files([data], Path())[1])
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
     judge = partial(_judge, question, engine)
@@ -83,7 +84,7 @@ def _answer_each(
     progress.start("judging files", len(counts), "audits")
     answers = []
     for name, result in zip(counts, workers.map(judge, counts.items()), strict=True):
-        answers.append(Answer(str(spec), name, result))
+        answers.append(Answer(str(spec), name, result, unread))
         progress.advance(len(answers), "audits")
     return answers
 

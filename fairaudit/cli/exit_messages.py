@@ -79,7 +79,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
-    from fairaudit.result import exit_code
+    from fairaudit.result import exit_code, list_notices
 
     append_summary(answers, request.files())
     for answer in answers:
@@ -87,6 +87,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 
+        for notice in list_notices(answers):
+            streams.write_line(names.line(notice))
         worst = worst_verdict(answers).upper()
         streams.write_line(f"{worst}  {len(answers):,} audits: {verdicts(answers)}  {seconds:.1f}s")
     return exit_code(answers)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
-from fairaudit.engine.objects import fetch_objects, is_object
+from fairaudit.engine.objects import fetch_objects, is_object, note_unread
 from fairaudit.errors import DataError, NothingToAudit, did_you_mean
 from fairaudit.input_formats import format_of, list_formats
 from fairaudit.inputs import (
@@ -115,13 +115,18 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
         return [fetch_table(Place.here(path), entry, table)]
     everything = [found for name in ("*", ".*") for found in _matches(path, ("**", name))]
     _refuse_table_files(f"the folder {entry} holds", everything)
-    inside = [found for found in everything if not found.is_dir()]
-    known = [
-        found for found in inside if format_of(found) and not found.name.startswith((".", "~"))
-    ]
-    if len(known) < len(inside):
-        what = f"{len(inside) - len(known)} other files in {entry} are not read"
-        notices.append(Notice(what, Subjects.NOBODY))
+    known, others = [], []
+    for found in everything:
+        name = str(found.relative_to(path))
+        is_hidden = found.name.startswith((".", "~"))
+        if found.is_dir():
+            # What lies in a hidden folder is not looked at.
+            others += [f"{name}/"] if found.name.startswith(".") else []
+        elif format_of(found) and not is_hidden:
+            known.append(found)
+        else:
+            others.append(name)
+    notices += note_unread(entry, others)
     return _some(known, f"the folder {entry} holds no file to audit", list_formats())
 
 

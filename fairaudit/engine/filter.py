@@ -96,7 +96,8 @@ class _Node(Frozen):
 class Filter(Frozen):
     """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
 
-    `ordered` are pairs of columns compared by order with each other, as texts or as numbers.
+    `ordered` are pairs of columns compared by order with each other, as texts or as numbers;
+    `logical` are columns that `and`, `or` and `not` take for true or false.
     """
 
     text: Text
@@ -104,6 +105,7 @@ class Filter(Frozen):
     columns: frozenset[str]
     numeric: frozenset[str]
     ordered: tuple[tuple[str, str], ...]
+    logical: frozenset[str]
 
 
 def parse(text: Text) -> Filter:
@@ -180,7 +182,17 @@ def _checked(text: Text, expression: pl.Expr, root: _Node) -> Filter:
         for call in calls
         if call.name in _ORDER and all(side.kind is _Kind.COLUMN for side in call.inner)
     ]
-    return Filter(text, expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs))
+    logical = {
+        side.name
+        for call in calls
+        if call.name in _LOGIC
+        for side in call.inner
+        if side.kind is _Kind.COLUMN
+    }
+    return Filter(
+        text, expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs),
+        frozenset(logical),
+    )  # fmt: skip
 
 
 def _faults(node: _Node) -> Iterator[str]:

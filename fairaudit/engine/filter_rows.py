@@ -32,6 +32,11 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
             )
             raise SpecError([rule.text.fault(message)])
+    for name in sorted(rule.logical):
+        # Polars refuses `not` of a text only where it meets a row, as damage of the file.
+        if schema[name] != pl.Boolean:
+            message = f"the column {name!r} is not true or false: compare it, such as {name} = 1"
+            raise SpecError([rule.text.fault(message)])
     empty = pl.LazyFrame(schema=dict(schema))
     try:
         filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)

@@ -29,6 +29,7 @@ from fairaudit.engine.lakehouse_tables import (
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.input_formats import format_of, list_formats
 from fairaudit.inputs import keep_fetched
+from fairaudit.names import quoted
 from fairaudit.notice import Notice
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ SCHEMES = ("s3", "gs", "gcs", "az")
 
 _PATIENCE = timedelta(seconds=60)
 _PIECE = 1 << 20
+_MOST_NAMES = 5
 _KIND = re.compile(r"AWS Error ([A-Z_]{2,40}) ")
 _WHO = "who may read it comes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID"
 
@@ -110,9 +112,8 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
         _refuse_table_files(store, f"the folder {entry} holds", everything)
         inside = [info for info in everything if not info.base_name.startswith((".", "~"))]
         known = [info for info in inside if format_of(Path(info.base_name))]
-        if len(known) < len(inside):
-            what = f"{len(inside) - len(known)} other files in {entry} are not read"
-            notices.append(Notice(what, Subjects.NOBODY))
+        others = (info.path for info in inside if not format_of(Path(info.base_name)))
+        notices += note_unread(entry, [other.removeprefix(path).lstrip("/") for other in others])
         if not known:
             raise NothingToAudit(f"the folder {entry} holds no file to audit", list_formats())
         return known
@@ -130,6 +131,18 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
         raise NothingToAudit(f"the glob {entry} matches no object", "check the pattern")
     _refuse_table_files(store, f"the glob {entry} finds files of", matches)
     return matches
+
+
+def note_unread(entry: str, names: Sequence[str]) -> list[Notice]:
+    """A notice on what a folder holds and no audit reads, with some names; `/` ends a folder."""
+    if not names:
+        return []
+    shown = ", ".join([*map(quoted, names[:_MOST_NAMES]), *["…"] * (len(names) > _MOST_NAMES)])
+    files = "files or folders" if any(name.endswith("/") for name in names) else "files"
+    what = f"{len(names):,} other {files} in {entry} are not read: {shown}"
+    if len(names) == 1:
+        what = f"{shown} in {entry} is not read"
+    return [Notice(what, Subjects.NOBODY)]
 
 
 def _list(store: FileSystem, folder: str) -> list[FileInfo]:

@@ -13,6 +13,7 @@ from fairaudit.errors import DataError, Seek
 from fairaudit.fixed_point import ADDED_SCALE, LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.frozen import Frozen
 from fairaudit.plan import Plan
+from fairaudit.spec import Age
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
@@ -153,8 +154,13 @@ class Numbers:
             if column == self.plan.weight:
                 what = "no weight (a number from 0 to 1e9)"
             elif column == self.plan.count:
-                what = "no count (a whole number from 0)"
+                what = "no count (a whole number from 0 to 9,007,199,254,740,991)"
             where = f"in the column {column!r}"
+            age = next((age for age in self.plan.derived if age.name == column), None)
+            if isinstance(age, Age):
+                limit = str(age.day or f"that in {age.at.value!r}")
+                what = f"no date (YYYY-MM-DD) up to {limit}"
+                where = f"in the column {age.born.value!r}"
             if column == self.plan.count and self.plan.counts is not None:
                 names = [repr(text.value) for text in self.plan.counts.texts]
                 where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"

@@ -25,7 +25,7 @@ from fairaudit.engine.readers import Reader, reader_of
 from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field
 from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
-from fairaudit.inputs import is_spooled, refuse_special
+from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import SILENT, Progress
@@ -106,6 +106,9 @@ def inspect_file(path: Path, name: str) -> SourceFile:
     except UnicodeEncodeError as error:
         raise DataError(f"{name}: the file's name is no text", "rename the file") from error
     form = format_of(path)
+    if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
+        hint = f"name files of counts alone, by their suffix: `*{COUNTS_SUFFIX}`"
+        raise DataError(f"{name}: a file of counts is not read as rows", hint)
     if form is None:
         raise DataError(f"{name}: not known what kind of file this is", list_formats())
     try:

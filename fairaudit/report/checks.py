@@ -47,12 +47,10 @@ def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def verdict_cell(result: AuditResult) -> Cell:
-    """The verdict of an audit; a pass with warnings says so, one without any pass is a warning."""
+    """The verdict of an audit; a pass with warnings says so."""
     warned = result.tally[Status.WARN]
     if result.verdict is not Verdict.PASS or not (warned or result.not_cleared):
         return Cell(result.verdict.upper(), _VERDICT_TONES[result.verdict])
-    if warned and not result.tally[Status.PASS]:
-        return Cell(Status.WARN.upper(), Tone.WARN)
     remark = numbers.counted(warned, "warning") if warned else f"{result.not_cleared} not cleared"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
 

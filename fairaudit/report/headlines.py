@@ -208,10 +208,13 @@ def _of_one_group(finding: Finding, check: Check) -> str:
 
 
 def _plain(finding: Finding) -> str:
-    """A value of any kind, with the groups it is of where it names them."""
+    """A value of any kind, with the groups it is of, and their outcome, where it names them."""
     text = f"{subject(finding)} is {with_limit(finding)}"
     groups = [numbers.people(group) for group in (finding.first, finding.second) if group]
-    return f"{text} ({' against '.join(groups)})" if groups else text
+    parts = checks.deciding_parts(finding)
+    outcome = parts[0].outcome if len(parts) == 1 else None
+    which = "" if outcome is None else f"{names.quoted(outcome)}, "
+    return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 
 def with_limit(finding: Finding) -> str:

@@ -16,7 +16,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.report import diagnostics, numbers, summary
 from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
 from fairaudit.report.group_export import stated, tested
-from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
 from fairaudit.verdict import Check, Finding, Limit, Status
 from fairaudit.version import __version__
 
@@ -86,6 +86,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
             "exit_code": exit_code(answers),
             "verdicts": {word: words.count(word) for word in sorted({*words})},
         },
+        "notices": list_notices(answers),
         "audits": [_audit(audit) for audit in listed],
     }
 

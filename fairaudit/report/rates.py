@@ -9,7 +9,14 @@ from itertools import compress, groupby
 from fairaudit import names
 from fairaudit.evidence.method_names import FEW_EXPECTED
 from fairaudit.frozen import Frozen
-from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics import (
+    Better,
+    Eligibility,
+    GroupMetric,
+    Weights,
+    describe_rule,
+    find_metric,
+)
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, RateRow
@@ -37,6 +44,7 @@ _COLUMNS = (
     _Column("p"),
 )
 _WORST, _LOWEST = "worst first", "lowest first"
+_PAIR = 2
 _MOST_SUBSETS = 12
 """Of more subsets a short report has tables of the attributes and of those that are judged."""
 
@@ -99,6 +107,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
         remarks = (
             numbers.more_groups(len(rows) - len(shown)),
             _star(shown),
+            _weights(rows),
             *asked_comparisons.verdicts(rows[0], result),
         )
         yield Table(
@@ -138,6 +147,16 @@ def _star(rows: Sequence[RateRow]) -> str:
     if first.family == 1:
         return f"{below}, the one test of this table"
     return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
+
+
+def _weights(rows: Sequence[RateRow]) -> str:
+    """By whom averages weigh the strata, where a comparison is not made of the rates beside it."""
+    if rows[0].parameters.get("average") != Weights.POOLED or len(rows) <= _PAIR:
+        return ""
+    return (
+        "rates weigh the strata by the people of all groups, differences and ratios by those of "
+        "the two compared"
+    )
 
 
 def _is_compared(row: RateRow) -> bool:

@@ -12,7 +12,7 @@ from fairaudit.errors import FairauditError
 from fairaudit.frozen import Frozen
 from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
-from fairaudit.result import Answer, AuditResult, Verdict
+from fairaudit.result import Answer, AuditResult, Verdict, list_notices
 from fairaudit.verdict import Status
 
 _MANY = 24
@@ -67,6 +67,8 @@ def document(
     ]
     if errors:
         blocks.append(Entries(errors))
+    if notices := list_notices(answers):
+        blocks.append(Entries([(Cell("notice", Tone.WARN), names.line(text)) for text in notices]))
     return inert((*blocks, *trends.section(answers, called, all_rows=all_rows)))
 
 

@@ -12,6 +12,7 @@ from fairaudit.result.audit import (
     Verdict,
     exit_code,
     is_open,
+    list_notices,
 )
 from fairaudit.result.definitions import Definition, definition
 from fairaudit.result.dry_run import (
@@ -79,4 +80,5 @@ __all__ = [
     "definition",
     "exit_code",
     "is_open",
+    "list_notices",
 ]

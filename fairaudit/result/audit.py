@@ -352,6 +352,8 @@ class Answer(Frozen):
     spec: str
     data: str | None
     result: ResultOrError
+    notices: tuple[Notice, ...] = ()
+    """On what the data of several answers name: the files that are not read."""
 
     @property
     def exit_code(self) -> int:
@@ -362,6 +364,11 @@ class Answer(Frozen):
     def title(self) -> str:
         """The spec, and the file where each has its own."""
         return self.spec if self.data is None else f"{self.spec} {self.data}"
+
+
+def list_notices(answers: Iterable[Answer]) -> list[Notice]:
+    """The notices on the data of several answers, each once."""
+    return list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
 
 
 def exit_code(answers: Iterable[Answer]) -> int:

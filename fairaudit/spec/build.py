@@ -160,10 +160,10 @@ def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
 
 
 def _fill_in(draft: Draft, path: Path, written: str) -> str:
-    """A text with `${env.NAME}` replaced; a fault where the environment lacks the name."""
+    """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty."""
     text, unset = fill_in_environment(written)
     for name in unset:
-        draft.fault(path, f"the environment variable {name} is not set")
+        draft.fault(path, f"the environment variable {name} is not set, or is empty")
     for name in find_unmarked_variables(written):
         draft.fault(path, f"a variable of the environment is written ${{env.{name}}}")
     return text

@@ -16,6 +16,9 @@ from fairaudit.spec.model import RESERVED
 from fairaudit.spec.outcomes import read_outcome, read_predictions
 from fairaudit.spec.text import Draft, Path, Text
 
+_FOR_BY = "`columns.protected`"
+_FOR_GIVEN = "`columns.strata`, and no attribute beside those of `by`"
+
 
 class Groupings(Frozen):
     """The columns that groupings are made of."""
@@ -27,14 +30,14 @@ class Groupings(Frozen):
         self, words: Sequence[Sequence[str]], fault: Callable[[int, str], None]
     ) -> tuple[Grouping, ...]:
         """The groupings that a `by` asks for; a fault gets its number in the list."""
-        return _expand(words, self.protected, self.protected, fault)
+        return _expand(words, self.protected, self.protected, _FOR_BY, fault)
 
     def given(
         self, words: Sequence[Sequence[str]], by: Grouping, fault: Callable[[int, str], None]
     ) -> tuple[Grouping, ...]:
         """The strata that a `given` asks for beside `by`: declared ones, or other attributes."""
         others = tuple(name for name in self.protected if name not in by)
-        return _expand(words, self.strata, (*self.strata, *others), fault)
+        return _expand(words, self.strata, (*self.strata, *others), _FOR_GIVEN, fault)
 
 
 class Columns(Frozen):
@@ -186,6 +189,7 @@ def _expand(
     words: Sequence[Sequence[str]],
     words_mean: Sequence[str],
     known: Sequence[str],
+    where: str,
     fault: Callable[[int, str], None],
 ) -> tuple[Grouping, ...]:
     groupings: list[Grouping] = []
@@ -207,7 +211,7 @@ def _expand(
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
-            fault(number, f"no such column here: {name!r}{_hint(name, known)}")
+            fault(number, f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
             fault(number, "a column stands twice in one grouping")
         if not unknown:

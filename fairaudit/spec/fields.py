@@ -182,8 +182,8 @@ def read_reversal_limit(value: object) -> object:
     if name in FORMER_NAMES:
         name = str(FORMER_NAMES[name])
     if name not in KINDS:
-        hint = suggest_known(name, KINDS)
-        raise ValueError(f"unknown kind {name!r}{hint}, and `true` for any reversal")
+        hint = suggest_known(name, (*KINDS, "true"))
+        raise ValueError(f"unknown kind {name!r}{hint}")
     return {"kind": name}
 
 

@@ -203,7 +203,11 @@ class Turned(Strict):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
-    """The weakest kind of reversal that crosses the limit. Example: `every_stratum`."""
+    """The weakest kind that crosses the limit: `every_stratum`, `adjusted`, `most_people` (also
+    `most_strata`, its former name) or, no reversals but notes, `masked`, `explained`.
+
+    Example: `every_stratum`.
+    """
     significant: Flag = False
     """Whether the reversal must be proven. Example: `true`."""
 

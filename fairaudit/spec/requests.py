@@ -267,7 +267,8 @@ def _read_controls(entry: Entry) -> Grouping:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
             fault(number, f"{what} to hold it fixed")
         elif name not in known:
-            fault(number, f"no such column here: {name!r}{suggest_known(name, known)}")
+            where = "`columns.protected` or `columns.strata`"
+            fault(number, f"{name!r} is not declared in {where}{suggest_known(name, known)}")
         elif controls.index(name) < number:
             fault(number, f"{name!r} stands twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):

@@ -143,9 +143,9 @@ class Draft(Frozen):
 
 
 def fill_in_environment(text: str) -> tuple[str, list[str]]:
-    """A text with each `${env.NAME}` replaced by that variable, and the names that are not set."""
+    """A text with each `${env.NAME}` replaced by that variable, and the names not set, or empty."""
     names = dict.fromkeys(_ENVIRONMENT.findall(text))
-    unset = [name for name in names if name not in os.environ]
+    unset = [name for name in names if not os.environ.get(name)]
     filled = _ENVIRONMENT.sub(lambda match: os.environ.get(match[1], match[0]), text)
     return filled, unset
 

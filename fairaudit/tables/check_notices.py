@@ -189,8 +189,8 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
         if few:
             places.add((check.by, check.of))
             yield Notice(
-                f"{check.id}: {_named(table, reading, few)}: too few people to show a gap as large "
-                f"as the limit ({limit}); such a group may be the highest or the lowest by chance",
+                f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
+                f"the highest or the lowest perhaps by chance: {_named(table, reading, few)}",
                 Subjects.ANYBODY,
             )
 
@@ -220,7 +220,10 @@ def _rate_over_all(check: Check) -> Rate | None:
 def _few_people(
     values: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
-    """The groups in which the limit's gap to all others is within what chance explains."""
+    """The groups in which the limit's gap to all others is within what chance explains.
+
+    Not those whose own gap to all others is beyond that, and so is shown.
+    """
     if not len(values.value):
         return []  # nobody is known in this grouping
     n = np.where(eligible, values.effective_n[0], 0.0)
@@ -234,9 +237,14 @@ def _few_people(
         return []
     gap = _gap_of(check.metric, limit, share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(share * (1 - share) * (1 / n + 1 / (total - n)))
-    alpha = check.inference.alpha
-    few = (n > 0) & (n < total) & (gap < float(distributions.normal_critical(alpha)) * error)
+        sizes = 1 / n + 1 / (total - n)
+        by_chance = float(distributions.normal_critical(check.inference.alpha)) * np.sqrt(
+            share * (1 - share) * sizes
+        )
+        others = (float(positives.sum()) - positives) / (total - n)
+        # Yates's correction, for these are few people.
+        shown = np.abs(positives / n - others) - sizes / 2
+    few = (n > 0) & (n < total) & (gap < by_chance) & ~(shown > by_chance)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
 
 

@@ -293,6 +293,33 @@ def test_where_nothing_is_found_the_folder_says_so(place: Path) -> None:
     assert [one["verdict"] for one in listed(place / "reports")] == ["nothing"]
 
 
+@pytest.mark.parametrize("outcome", [COLUMNS["decision"], {**COLUMNS["decision"], "column": "x"}])
+def test_what_a_folder_of_data_holds_beside_is_told_once(
+    place: Path, capsys: pytest.CaptureFixture[str], outcome: dict[str, Any]
+) -> None:
+    """Also where each file has an error; files that are not read change no exit code."""
+    (place / "spec.yaml").write_text(
+        json.dumps({**SPEC, "columns": {**COLUMNS, "decision": outcome}})
+    )
+    (place / "f").mkdir()
+    for name in ("a.csv", "b.csv"):
+        rows(random.Random(1)).write_csv(place / "f" / name)
+    line = ["run", "spec.yaml", "--data", "f", "-o", "reports/"]
+    code = cli.run_line(line)
+    assert "not read" not in "".join(capsys.readouterr())
+    for name in "1234567":
+        (place / "f" / f"{name}.xlsx").write_text("?")
+    assert cli.run_line(line) == code
+    shown = ", ".join(f"'{name}.xlsx'" for name in "12345")
+    told = f"7 other files in f are not read: {shown}, …"
+    printed = capsys.readouterr()
+    assert told in " ".join(printed.out.split())
+    assert printed.err.count(told) == 1
+    reports = place / "reports"
+    assert json.loads((reports / "index.json").read_text("utf-8"))["notices"] == [told]
+    assert told in " ".join(_Links((reports / "index.html").read_text("utf-8")).texts)
+
+
 def test_a_spec_that_cannot_be_read_stops_no_other(place: Path) -> None:
     for name in ("a", "b"):
         rows(random.Random(name)).write_csv(place / f"{name}.csv")

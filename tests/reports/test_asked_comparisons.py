@@ -91,3 +91,28 @@ def test_a_scan_can_be_turned_off() -> None:
         assert ("Simpson's reversals" in heads) is has_section
     with pytest.raises(fairaudit.errors.SpecError, match="without a scan no limit"):
         fairaudit.audit({**spec, "simpson": {"scan": False, "fail": True}}, rows)
+
+
+@pytest.mark.parametrize("groups", ["abc", "ab"])
+def test_averages_say_where_a_ratio_is_of_other_weights_than_the_rates(groups: str) -> None:
+    """By everybody a has .4 · 1,300 + .2 · 750 of 2,050, b .25 and .06 of them: not 158 to 310."""
+    counts = {"a": ((40, 100), (100, 500)), "b": ((100, 400), (3, 50)), "c": ((30, 800), (50, 200))}
+    cells = [
+        (group, stratum, decision, people)
+        for group in groups
+        for stratum, (selected, n) in enumerate(counts[group])
+        for decision, people in ((1, selected), (0, n - selected))
+    ]
+    frame = pl.DataFrame(cells, ["g", "z", "d", "n"], orient="row")
+    columns = {"protected": {"g": {"reference": "a"}}, "strata": ["z"], "count": "n",
+               "decision": {"column": "d", "positive": 1}}  # fmt: skip
+    average = {"metric": "selection_rate", "given": "z", "average": "pooled"}
+    metrics = [average, {**average, "compare": "ratio", "fail": {"below": 0.1}}]
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
+    shown, asked = rates.tables([row for row in result.rates if row.by], result, None)
+    texts = {row[0].text: [cell.text for cell in row] for row in asked.rows}
+    everybody = {"abc": ("32.7 %", "18.0 %"), "ab": ("29.5 %", "15.0 %")}[groups]
+    assert (texts["a"][2], texts["b"][2]) == everybody
+    assert abs(float(texts["b"][3]) - 158 / 310) < 0.0006
+    note = "rates weigh the strata by the people of all groups"
+    assert (note in shown.more) is (groups == "abc")

@@ -162,7 +162,7 @@ OF_BOTH = {"protected": ["a"], "label": {"column": "y", "positive": 1},
 @pytest.mark.parametrize(
     ("metrics", "words"),
     [
-        ([{"metric": GAP, "warn": {"above": 0.1}}], "WARN"),
+        ([{"metric": GAP, "warn": {"above": 0.1}}], "PASS, 1 warning"),
         ([{"metric": GAP, "warn": {"above": 0.1}}, {"metric": "accuracy", "fail": {"below": 0.1}}],
          "PASS, 1 warning"),
         ([{"metric": "accuracy", "fail": {"below": 0.1}}], "PASS"),
@@ -230,3 +230,15 @@ def test_reversals_that_nobody_asked_for_have_no_section(suppress: dict[str, int
         assert result.reversals_off is not simpson
         again = codec.read_result(json.loads(report_json.render(result)))
         assert again.reversals_off is not simpson
+
+
+def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> None:
+    """B has high 3 times as often as a (5 and 15 of 100), medium and low nearly as often."""
+    counts = [("a", "high", 5), ("a", "medium", 50), ("a", "low", 45),
+              ("b", "high", 15), ("b", "medium", 45), ("b", "low", 40)]  # fmt: skip
+    rows = pl.DataFrame(counts, ["g", "y", "n"], orient="row")
+    columns = {"protected": ["g"], "decision": {"column": "y", "positive": ["high", "medium"]},
+               "count": "n"}  # fmt: skip
+    metric = {"metric": "differential_fairness", "smoothing": 1, "fail": "> 0.5"}
+    (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, rows))
+    assert "above 0.5 ('high', g=b against g=a), smoothing 1" in line.headline

@@ -152,7 +152,7 @@ def test_behind_a_waived_failure_a_warning_is_still_one(judged: Judged) -> None:
     metric = {**FLOOR, "warn": {"below": 0.45}, "fail": {"below": 0.35}}
     result = judged(metric, waiver(group={"race": "a"}))
     assert (only(result).status, dict(only(result).first)) == (Status.WARN, {"race": "b"})
-    assert "WARN passed with waivers: 1 check: 1 warned" in text_of(result)
+    assert "PASS, 1 warning passed with waivers: 1 check: 1 warned" in text_of(result)
     both = judged(metric, waiver(group={"race": "a"}), waiver(group={"race": "b"}))
     assert only(both).status is Status.WAIVED
 

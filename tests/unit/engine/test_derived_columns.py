@@ -180,7 +180,7 @@ def test_what_is_no_date_or_not_yet_born_is_an_error_and_in_no_group(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(f"born,d\n1990-01-01,1\n1970-01-01T08:30:00,0\n{born},1\n")
-    with pytest.raises(DataError, match=r"1 row holds no number in the column.*csv:4"):
+    with pytest.raises(DataError, match=r"no date \(YYYY-MM-DD\) up to 2024-12-31 .*'born'.*csv:4"):
         _rates({"from": "born", "at": "2024-12-31", "bins": [40]}, path)
 
 

@@ -209,6 +209,9 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
         audit(tmp_path / "x.csv")
     with pytest.raises(DataError, match="not known what kind"):
         audit(write(tmp_path / "x.docx", "?"))
+    write(tmp_path / "x.counts", "?")
+    with pytest.raises(DataError, match="a file of counts is not read as rows"):
+        audit(tmp_path / "x.c*")
     with pytest.raises(DataError, match="such an address is not read"):
         fairaudit.audit({**SPEC, "data": "https://host/x.parquet"})
 
@@ -332,7 +335,12 @@ def test_a_folder_says_what_it_leaves_out(tmp_path: Path) -> None:
     write(tmp_path / "b.xlsx", "?")
     result = audit(tmp_path)
     assert result.ledger.read == 4
-    assert any(text.startswith("2 other files") for text in result.notices)
+    left_out = f"2 other files in {tmp_path} are not read: 'b.xlsx', '.hidden.csv'"
+    assert left_out in result.notices
+    (tmp_path / ".old").mkdir()
+    write(tmp_path / ".old" / "a.csv", TEXT)
+    told = f"3 other files or folders in {tmp_path} are not read: 'b.xlsx', '.hidden.csv', '.old/'"
+    assert told in audit(tmp_path).notices
 
 
 def test_a_glob_below_a_folder_with_brackets(tmp_path: Path) -> None:

@@ -93,14 +93,17 @@ def test_the_environment_fills_in_data_and_title(spec: Path) -> None:
     assert fairaudit.audit(spec).provenance.title == "Hiring, may"
 
 
-def test_a_variable_that_is_not_set_is_a_fault_where_it_stands(
-    spec: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_variable_that_is_not_set_or_empty_is_a_fault_where_it_stands(
+    spec: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
     monkeypatch.delenv("AUDIT_MONTH")
+    if value is not None:
+        monkeypatch.setenv("AUDIT_MONTH", value)
     with pytest.raises(SpecError) as caught:
         fairaudit.audit(spec)
     told = [(str(fault.place), fault.message) for fault in caught.value.faults]
-    message = "the environment variable AUDIT_MONTH is not set"
+    message = "the environment variable AUDIT_MONTH is not set, or is empty"
     assert told == [(f"{spec}:1:8", message), (f"{spec}:2:7", message)]
 
 

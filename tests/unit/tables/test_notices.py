@@ -175,20 +175,25 @@ def test_strata_of_few_people_may_be_matched_sets(
 
 
 def test_groups_of_too_few_people_to_show_the_limit_are_named() -> None:
-    """At a rate of one half a gap of 0.1 takes 97 people beside many: 1.96² · 0.25 / 0.01."""
+    """At a rate of one half a gap of 0.1 takes 97 people beside many: 1.96² · 0.25 / 0.01.
+
+    F is of 50, whose gap of 0.4 is 5.7 standard errors of √(0.25 / 50), and shown.
+    """
     rates = {"A": (3000, 10_000), "B": (7000, 10_000), "C": (48, 95), "D": (50, 100), "E": (1, 1)}
+    rates["F"] = (5, 50)
     metric = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
 
     def named(asked: dict[str, Any], groups: str) -> list[str]:
         rows = people({g: rates[g] for g in groups})
-        return [one for one in document(asked, rows)["notices"] if "too few people" in one]
+        return [one for one in document(asked, rows)["notices"] if "groups too small" in one]
 
-    (notice,) = named(asking(metric), "ABCDE")
+    (notice,) = named(asking(metric), "ABCDEF")
     assert notice == (
-        "demographic_parity_difference/g/prediction: g=E (1 person), g=C (95 people): too few "
-        "people to show a gap as large as the limit (above 0.1); such a group may be the highest "
-        "or the lowest by chance"
+        "demographic_parity_difference/g/prediction: groups too small to show a gap as large as "
+        "the limit (above 0.1), the highest or the lowest perhaps by chance: g=E (1 person), g=C "
+        "(95 people)"
     )
+    assert not named(asking(metric), "ABF")
     assert not named(asking(metric, groups={"min_size": 30}), "ABCDE")
     assert not named(asking(metric), "ABD")
     assert not named(asking(metric, suppress_below=11), "ABCDE")
