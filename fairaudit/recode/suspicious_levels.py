@@ -113,7 +113,12 @@ def notice_oddities(attribute: Protected, levels: Sequence[str], missing: Missin
             f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
         )
         oddities.append(Notice(what, Subjects.NOBODY))
-    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
+    declared = {lookalike(word) for word in (*missing.tokens, *attribute.unknown)}
+    blank = [
+        level
+        for level in levels
+        if (is_like_missing(level) or lookalike(level) in declared) and level not in unknown
+    ]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 from conftest import rate_of
@@ -363,6 +364,93 @@ def test_words_for_unknown_hold_in_binned_columns_too(audit_csv: Audit) -> None:
     result = audit_csv(text, spec_)
     assert sizes_of(result) == {"under 25": 1, "25 and over": 1, "(unknown)": 3}
     assert [(line.column, line.rows) for line in result.ledger.set_aside] == [("age", 3)]
+
+
+CODED = [("a", 30, "0.9"), ("a", 20, "0.1"), ("b", 10, "0.9"), ("b", 30, "0.1"), ("b", 20, "-9.0")]
+"""Groups, people and numbers, of which -9.0 is the code of what is missing."""
+
+
+def _coded(form: str, folder: Path) -> Any:
+    """Those people as a CSV file, as Parquet, or as a frame of texts or numbers."""
+    frame = pl.DataFrame(
+        [(group, number) for group, people, number in CODED for _ in range(people)],
+        schema=["g", "s"],
+        orient="row",
+    )
+    numbers = frame.with_columns(pl.col("s").cast(pl.Float64))
+    match form:
+        case "csv":
+            frame.write_csv(folder / "rows.csv")
+            return folder / "rows.csv"
+        case "parquet" | "whole":
+            whole = numbers.with_columns(pl.col("s").round().cast(pl.Int64))
+            (numbers if form == "parquet" else whole).write_parquet(folder / "rows.parquet")
+            return folder / "rows.parquet"
+        case _:
+            return frame if form == "texts" else numbers
+
+
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "whole", "texts", "numbers"])
+@pytest.mark.parametrize("token", ["-9", "-9.00"])
+def test_a_code_is_missing_however_the_number_is_written(
+    form: str, route: str, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    cut = {"column": "s", "positive": {"below": 0.5}}
+    result = fairaudit.audit(
+        {
+            "columns": {
+                "protected": {"g": {}, "cut": {"column": "s", "bins": [0.5]}},
+                "prediction": cut,
+            },
+            "missing": {"tokens": ["", token], "prediction": "aside"},
+            "metrics": [{"metric": "selection_rate", "by": ["g", "cut"]}],
+        },
+        _coded(form, tmp_path),
+    )
+    known = [row for row in CODED if row[2] != "-9.0"]
+    for group in "ab":
+        low, everybody = (
+            sum(people for name, people, number in known if name == group and float(number) < most)
+            for most in (0.5, 2)
+        )
+        estimate = rate_of(result, "selection_rate", g=group).estimate
+        assert (estimate.numerator, estimate.denominator) == (low, everybody)
+    assert sizes(result, "cut") == {"under 0.5": 50, "0.5 and over": 40, "(unknown)": 20}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "numbers"])
+@pytest.mark.parametrize("column", ["weight", "count"])
+def test_a_code_weighs_nothing_and_counts_nobody(form: str, column: str, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"g": ["a", "b"] * 20, "d": [1, 1, 0, 0] * 10, "n": [2, 999] * 20})
+    rows.write_csv(tmp_path / "rows.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    data = rows if form == "numbers" else tmp_path / f"rows.{form}"
+    described = {"protected": "g", "decision": "d", column: "n"}
+    body = {"columns": described, "metrics": "selection_rate"}
+    with pytest.raises(DataError, match=f"20 rows hold no {column}"):
+        fairaudit.audit({**body, "missing": {"tokens": ["", "999.0"]}}, data)
+    assert fairaudit.audit(body, data).exit_code == 0
+
+
+def test_a_code_in_a_difference_is_missing_and_a_difference_is_no_code(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"a": [19, 12, 9, 4], "b": [10, 3, 1, 3], "y": ["yes", "no", "yes", "no"]})
+    spec_ = {**others(), "missing": {"tokens": ["", "9"]}}
+    spec_["columns"]["protected"] = {"less": {"column": "a", "minus": "b", "bins": [5]}}
+    rows.with_columns(pl.col("a", "b").cast(pl.Float64)).write_csv(tmp_path / "rows.csv")
+    for data in (rows, tmp_path / "rows.csv"):
+        people = sizes_of(fairaudit.audit(spec_, data))
+        assert people == {"under 5": 1, "5 and over": 2, "(unknown)": 1}
+
+
+def test_a_level_of_the_value_of_a_token_is_told(audit_csv: Audit) -> None:
+    text = "race,y\n1.0,yes\n9.0,no\n2.0,no\n9,no\n"
+    by_unknown = others()
+    by_unknown["columns"]["protected"] = {"race": {"unknown": "9"}}
+    for spec_ in ({**others(), "missing": {"tokens": ["", "9"]}}, by_unknown):
+        (notice,) = audit_csv(text, spec_).notices
+        assert "race: '9.0' counts as a level like any other" in notice
 
 
 def test_a_negative_that_never_occurs_is_likely_a_typo(audit_csv: Audit) -> None:
