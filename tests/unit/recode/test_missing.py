@@ -268,6 +268,46 @@ def test_bins_belong_above_their_edges(audit_csv: Audit) -> None:
     }
 
 
+LARGEST = 2**53 - 1
+NUMBERS = [sign * (LARGEST + step) for step in range(-3, 30) for sign in (1, -1)]
+"""Whole numbers up to the largest of a cut, and beyond, where doubles do not hold each."""
+
+
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize("edge", [LARGEST, LARGEST - 1, -LARGEST])
+def test_whole_numbers_beyond_those_of_doubles_are_cut_exactly(
+    form: str, route: str, edge: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    rows = pl.DataFrame({"g": "a", "s": NUMBERS})
+    rows.write_csv(tmp_path / "rows.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    data = rows if form == "frame" else tmp_path / f"rows.{form}"
+    protected = {"bin": {"column": "s", "bins": [edge]}}
+    decision = {"column": "s", "positive": {"above": edge}}
+    columns = {"protected": protected, "decision": decision}
+    body: dict[str, Any] = {"columns": columns, "metrics": "selection_rate"}
+    result = fairaudit.audit(body, data)
+    above = sum(number > edge for number in NUMBERS)
+    assert rate_of(result, "selection_rate").estimate.numerator == above
+    assert sizes_of(result)[f"{edge} and over"] == sum(number >= edge for number in NUMBERS)
+    assert fairaudit.audit({**body, "filter": f"s > {edge}"}, data).ledger.counted == above
+
+
+@pytest.mark.parametrize("number", [LARGEST + 1, -LARGEST - 1, "9007199254740991.5", "1e16"])
+@pytest.mark.parametrize("body", ["bins: [%s]", "positive: {above: %s}"])
+def test_a_cut_beyond_the_largest_number_is_refused(
+    audit_csv: Audit, number: int | str, body: str
+) -> None:
+    column = {"column": "s", **yaml.safe_load(body % number)}
+    role = {"protected": {"g": column}} if "bins" in column else {"decision": column}
+    spec_ = others()
+    spec_["columns"] |= role
+    with pytest.raises(SpecError, match="too large: a number is at most 9,007,199,254,740,991"):
+        audit_csv("race,s,y\na,1,yes\nb,2,no\n", spec_)
+
+
 @pytest.mark.parametrize(
     ("cut", "selected"),
     [
