@@ -63,9 +63,8 @@ class Judge:
         if hidden_people:
             self._hidden = HiddenPeople(hidden_people, cubes.cube, tables, spec)
         self._lookalikes = None
-        # A published report must not tell what joined levels would count.
-        if spec.suppress_below is None and (alike := Alike.of(cubes.cube)) is not None:
-            self._lookalikes = _Lookalikes(alike, tables.of_cube(alike.cube))
+        if cubes.alike is not None:
+            self._lookalikes = _Lookalikes(cubes.alike, tables.of_cube(cubes.alike.cube))
         self._evidence = self._correct()
 
     def find(self, check: AnyCheck, definition: str) -> Finding:
@@ -172,8 +171,8 @@ class _Lookalikes(Frozen):
         if status is finding.status:
             return finding
         reason = (
-            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined by "
-            f"`merge` or `trim`, its status would be {status}, not {finding.status}"
+            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined, "
+            f"its status would be {status}, not {finding.status}"
         )
         joined = NotEvaluated((), (), reason, blocks=False)
         return replace(finding, not_evaluated=(*finding.not_evaluated, joined))

@@ -28,9 +28,14 @@ SCORE_SCALE = 10**9
 SCORE_ROOT_SCALE = 10**6
 """The fixed point of sums of scores, and of what is squared."""
 
+LARGEST_WHOLE = 2**53 - 1
+"""Columns are read as doubles, and up to here no two whole numbers are one: what is rounded lies
+beyond, on the right side of every cut.
+"""
+
 LARGEST_WEIGHT = 1e9
 LARGEST_NUMBER = 1e9
-LARGEST_COUNT = 2.0**53 - 1
+LARGEST_COUNT = float(LARGEST_WHOLE)
 """What a row may have of a weight, a number, a count of people."""
 
 MOST_PEOPLE = 2**62

@@ -170,11 +170,19 @@ class Plan(Frozen):
 
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
-        return "", *self.tokens, *self.unknown.get(column, ())
+        # The tokens are of what is stored: an age of 99 is no code.
+        is_derived = any(column == derivation.name for derivation in self.derived)
+        return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
 
     def missing_numbers(self, column: str) -> list[float]:
         """Those of them that are numbers themselves, such as -999."""
         return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
+
+    @property
+    def measures_may_be_missing(self) -> bool:
+        """Whether some weights, or counts of people, may be a number that means missing."""
+        measures = (name for name in (self.weight, self.count) if name is not None)
+        return any(map(self.missing_numbers, measures))
 
     def beside(self, candidate: str) -> Plan:
         """What the table of a candidate counts: the keys of the search, and the candidate."""

@@ -110,7 +110,8 @@ def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
     if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
         days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
         sound = pl.coalesce(sound, days.cast(pl.String))
-    return _or_raw(sound, difference.texts, numbers)
+    is_missing = pl.any_horizontal(map(numbers.is_missing_number, (first, second)))
+    return pl.when(~is_missing).then(_or_raw(sound, difference.texts, numbers))
 
 
 def _is_dated(column: str, numbers: Numbers) -> bool:

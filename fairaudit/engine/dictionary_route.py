@@ -68,6 +68,7 @@ def count(
         plan.filter
         or plan.adding.columns
         or (plan.count and plan.weight)
+        or plan.measures_may_be_missing
         or plan.cluster
         or plan.models
         or plan.is_derived

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -17,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from fairaudit.errors import SpecError
+from fairaudit.fixed_point import LARGEST_WHOLE
 from fairaudit.frozen import Frozen
 from fairaudit.names import copied, quoted
 from fairaudit.spec import Text
@@ -43,9 +43,6 @@ _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`""")
 _COMMENT = re.compile(r"--|/\*")
 _BEGINS_WITH_DIGIT = re.compile(r"(?<![\w.])\.?\d(?:[eE][+-]|[\w.])*")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_EXACT = 2**53
-"""Columns are read as doubles, which hold every whole number up to here."""
-
 
 _MOST_WORDS = 1_000
 """So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
@@ -139,8 +136,8 @@ def _faults_of_signs(text: str) -> Iterator[str]:
     for word in dict.fromkeys(_BEGINS_WITH_DIGIT.findall(plain)):
         if not _NUMBER.fullmatch(word):
             yield f"{quoted(word)} is not a number that a filter knows; {_instead_of(word)}"
-        elif math.isinf(float(word)) or (word.isdigit() and int(word) > _EXACT):
-            yield f"the number {word} is too large: whole numbers are compared up to {_EXACT:,}"
+        elif float(word) > LARGEST_WHOLE:
+            yield f"the number {word} is too large: a number is at most {LARGEST_WHOLE:,}"
 
 
 def _instead_of(word: str) -> str:

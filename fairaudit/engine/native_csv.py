@@ -125,10 +125,8 @@ def _serves(plan: Plan, file: SourceFile) -> bool:
 def _is_added_up(plan: Plan) -> bool:
     """Whether the kernel adds up all that a plan asks of its cells."""
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
-    # A word for what is missing may look like a number: weights and counts are read in C.
-    number = plan.weight or plan.count
-    is_clear = number is None or not plan.missing_numbers(number)
-    return is_clear and not (measured or plan.tables or plan.is_derived)
+    # Weights and counts are read in C, which knows no number that means missing.
+    return not (measured or plan.tables or plan.is_derived or plan.measures_may_be_missing)
 
 
 class _Part(NamedTuple):

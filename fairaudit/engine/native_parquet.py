@@ -106,7 +106,7 @@ def _serves(plan: Plan) -> bool:
     """Whether rows are counted by levels as they are stored, and nothing else is asked of them."""
     people_twice = plan.count and (plan.weight or plan.tables)
     measured = plan.scores or plan.adding.columns or plan.cluster
-    if people_twice or measured or not all(plan.tables):
+    if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):
         return False
     return not (plan.filter or plan.search or plan.models or plan.is_derived)
 

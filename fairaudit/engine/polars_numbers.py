@@ -59,6 +59,15 @@ class Numbers:
 
     def value(self, column: str) -> pl.Expr:
         """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        number, words = self._number(column), self.plan.missing_numbers(column)
+        return pl.when(~number.is_in(words)).then(number) if words else number
+
+    def is_missing_number(self, column: str) -> pl.Expr:
+        """Whether the column holds a number that means missing, as it is written or not."""
+        return self._number(column).is_in(self.plan.missing_numbers(column)).fill_null(value=False)
+
+    def _number(self, column: str) -> pl.Expr:
+        """The column as a number, even one that means missing where it is written otherwise."""
         dtype = self.batch.schema[column]
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -74,9 +83,7 @@ class Numbers:
                 "name another column, or cast it before the audit",
             )
         number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
-        number = number.fill_nan(None)
-        words = self.plan.missing_numbers(column)
-        return pl.when(~number.is_in(words)).then(number) if words else number
+        return number.fill_nan(None)
 
     def sound_value(self, column: str) -> pl.Expr:
         """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
@@ -125,7 +132,7 @@ class Numbers:
         text = pl.col(column).cast(pl.String).str.strip_chars()
         missing = self.plan.missing_words(column)
         is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
-        return text.is_null() | text.is_in(missing) | is_nan | value.is_not_null()
+        return text.is_null() | text.is_in(missing) | is_nan | self._number(column).is_not_null()
 
     def counters(self) -> list[str]:
         """The names of the counters of bad rows."""

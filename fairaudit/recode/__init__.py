@@ -31,7 +31,7 @@ from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.notice import Notice
 from fairaudit.recode.amounts import amounts, notice_tiny_sums
-from fairaudit.recode.axes import Axis, Problems, cluster_codes
+from fairaudit.recode.axes import DROP, Axis, Problems, cluster_codes
 from fairaudit.recode.expectations import (
     find_absent_levels,
     notice_odd_rows,
@@ -62,6 +62,7 @@ from fairaudit.recode.side_cubes import (
     not_known,
     table_cubes,
 )
+from fairaudit.recode.suspicious_levels import Alike
 from fairaudit.result import Searched
 from fairaudit.spec import MissingPolicy, Spec, candidate_spec
 
@@ -72,7 +73,8 @@ class Cubes(Frozen):
     `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
     small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
     `left_out` are the rows that the filter does not remove and the cube does not hold, where there
-    are such. `rows` are the people of the cube one by one, where a metric needs them.
+    are such. `rows` are the people of the cube one by one, where a metric needs them, and `alike`
+    is the cube in which levels that look like one are one, where there are such.
     """
 
     cube: Cube
@@ -83,6 +85,7 @@ class Cubes(Frozen):
     searched_columns: Searched | None
     left_out: LeftOut | None
     rows: Rows | None
+    alike: Alike | None
     described: tuple[Described, ...]
     attributes: tuple[AttributeNumbers, ...]
 
@@ -130,6 +133,8 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         columns,
         left_out,
         cells.people_one_by_one(),
+        # A published report must not tell what joined levels would count.
+        alike=None if spec.suppress_below is not None else cells.joined(cube.ledger),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
     )
@@ -246,6 +251,18 @@ class _Cells(Frozen):
             gather=partial(self._gather, ledger),
         )
 
+    def joined(self, ledger: Ledger) -> Alike | None:
+        """The levels that look alike, and the cube in which they are one; None without such."""
+        levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
+        if not levels:
+            return None
+        codes = np.stack(
+            [axis.codes if axis.joined is None else axis.joined for axis in _cube_axes(self.axes)],
+            axis=1,
+        )
+        stays = self.stays & (codes != DROP).all(axis=1)
+        return Alike(levels, self._gather(ledger, stays, np.maximum(codes, NO_LEVEL)))
+
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None where no measure looks at them."""
         if self.counts.rows_read is None:
@@ -254,7 +271,7 @@ class _Cells(Frozen):
         places[self.stays] = distinct_rows(self._codes()[self.stays])[1]
         return audited_rows(self.counts, self.counts.rows_read, places)
 
-    def _gather(self, ledger: Ledger, stays: Marks, codes: NDArray[np.int32]) -> Cube:
+    def _gather(self, ledger: Ledger, stays: Marks, codes: Ints | NDArray[np.int32]) -> Cube:
         """The cube of some cells, by codes of their axes."""
         counts = self.counts
 
@@ -263,7 +280,7 @@ class _Cells(Frozen):
 
         return Cube.gather(
             [axis.key for axis in _cube_axes(self.axes)],
-            codes[stays],
+            codes[stays].astype(np.int32),
             counts.rows[stays],
             counts.people[stays],
             ledger,

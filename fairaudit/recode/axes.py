@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct, field
 
@@ -23,7 +25,8 @@ class Axis(Struct):
     """One recoded column: its key, a code for each cell, and which cells are missing.
 
     `rule` is what `missing:` calls its policy. `words` are the texts that mean missing in this
-    column, beside the tokens of the spec.
+    column, beside the tokens of the spec. `alike` are the levels that look like one, and `joined`
+    the codes if they were, None where there are none.
     """
 
     key: KeyColumn
@@ -33,6 +36,8 @@ class Axis(Struct):
     policy: MissingPolicy
     missing: Marks
     words: tuple[str, ...] = ()
+    alike: Sequence[Sequence[str]] = ()
+    joined: Ints | None = None
 
     @property
     def leaves_as_missing(self) -> Marks:

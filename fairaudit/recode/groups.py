@@ -16,7 +16,13 @@ from fairaudit.notice import Notice
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
 from fairaudit.recode.axes import DROP, Axis, Problems, with_missing_last
-from fairaudit.recode.suspicious_levels import canonical, listing, notice_oddities, notice_totals
+from fairaudit.recode.suspicious_levels import (
+    canonical,
+    join_alike,
+    listing,
+    notice_oddities,
+    notice_totals,
+)
 from fairaudit.spec import (
     ABSENT,
     BETWEEN,
@@ -43,14 +49,19 @@ def group_axis(
     if attribute.model is not None:
         # Whoever has no counterpart is in no stratum, and in the audit all the same.
         policy = MissingPolicy.SHOW
+    joined_names: list[str | None] = []
+    alike: list[list[str]] = []
     if attribute.bins:
         names, raw, levels = _binned(attribute, counts)
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        names = _Levels(attribute, spec.missing, problems).name(raw_key)
+        reading = _Levels(attribute, spec.missing, problems)
+        stored = reading.read(raw_key)
+        names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
-        problems.notices += notice_oddities(attribute, levels, spec.missing)
+        joined_names, alike = join_alike(attribute, stored, names)
+        problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
         if spec.filter is None:
             problems.notices += notice_totals(attribute, levels)
         if len(levels) > MOST_LEVELS:
@@ -71,11 +82,15 @@ def group_axis(
     place[None] = place.get(nobody, left_out)
     unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
     codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
+    joined = (
+        np.array([place[name] for name in joined_names], dtype=np.int64)[raw] if alike else None
+    )
     _check_reference(attribute, levels, problems)
     absent = tuple(_absent_levels(attribute, counts, levels))
     key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
     rule = "protected" if is_protected else "strata"
-    return Axis(key, codes, attribute.column.value, rule, policy, missing, attribute.unknown)
+    column = attribute.column.value
+    return Axis(key, codes, column, rule, policy, missing, attribute.unknown, alike, joined)
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
@@ -149,10 +164,9 @@ class _Levels(Frozen):
     missing: Missing
     problems: Problems
 
-    def name(self, raw_key: RawKey) -> list[str | None]:
-        """The audited level of each raw level; None where it is not known."""
+    def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
+        """The audited level of each level as it is read; None where it is not known."""
         attribute, problems = self.attribute, self.problems
-        levels_read = self.read(raw_key)
         known = [level for level in levels_read if level is not None]
         unknown = self._missing_words(known)
         if UNKNOWN in known and UNKNOWN not in unknown:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 
-import numpy as np
-
-from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, Role
+from fairaudit.cube import Cube
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.frozen import Frozen, replace
+from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.spec import Missing, Protected
@@ -47,16 +45,10 @@ def lookalike(text: str) -> str:
     Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
     composes a letter.
     """
-    seen = (sign for sign in unicodedata.normalize("NFKC", text) if not _is_invisible(sign))
-    return " ".join(canonical("".join(seen)).casefold().split())
-
-
-def alike(levels: Sequence[str]) -> list[list[str]]:
-    """The levels that are likely meant to be one, each such set by itself."""
-    same_levels: dict[str, list[str]] = {}
-    for level in levels:
-        same_levels.setdefault(lookalike(level), []).append(level)
-    return [same for same in same_levels.values() if len(same) > 1]
+    if not text.isascii():
+        signs = unicodedata.normalize("NFKC", text)
+        text = "".join(sign for sign in signs if not _is_invisible(sign))
+    return " ".join(canonical(text).casefold().split())
 
 
 def _is_invisible(sign: str) -> bool:
@@ -95,25 +87,69 @@ def listing(levels: Sequence[str]) -> str:
     return f"{shown} and {len(levels) - 10} more" if len(levels) > 10 else shown
 
 
-def notice_oddities(attribute: Protected, levels: Sequence[str], missing: Missing) -> list[Notice]:
+def join_alike(
+    attribute: Protected, stored: Sequence[str | None], audited: Sequence[str | None]
+) -> tuple[list[str | None], list[list[str]]]:
+    """The audited level of each stored one, if levels that look alike were one; sets of such.
+
+    They look alike as they are stored, or as they are renamed. What they become is not known
+    where one of them is not, else preferably a level that the recoding names.
+    """
+    named = {*attribute.labels.values(), *(attribute.merge or {})}
+    named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
+
+    def preference(level: str | None) -> tuple[bool, bool, bool, str]:
+        return level is not None, level not in named, level == attribute.other, level or ""
+
+    joined, sets = [*audited], []
+    for texts in (stored, joined) if stored != audited else (stored,):
+        places_of: dict[str, list[int]] = {}
+        for place, text in enumerate(texts):
+            if text is not None:
+                places_of.setdefault(lookalike(text), []).append(place)
+        for places in places_of.values():
+            levels = {joined[place] for place in places}
+            if len(levels) > 1:
+                sets.append(sorted({text for place in places if (text := texts[place])}))
+                joined_level = min(levels, key=preference)
+                for place in places:
+                    joined[place] = joined_level
+    return joined, sets
+
+
+def notice_oddities(
+    attribute: Protected,
+    levels: Sequence[str],
+    alike: Iterable[Sequence[str]],
+    missing: Missing,
+) -> list[Notice]:
     """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
+    words = {*missing.tokens, *attribute.unknown}
+    declared = {lookalike(word) for word in words if word}
     oddities = [
         Notice(
             f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
             "joins them",
             Subjects.NOBODY,
         )
-        for same in alike(levels)
+        for same in alike
+        if lookalike(same[0]) not in declared
     ]
     unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
     if unknown:
-        words = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
         what = (
             f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
-            f"is known of these people, say `{attribute.name}: {{unknown: {words}}}`"
+            f"is known of these people, say `{attribute.name}: {{unknown: {line}}}`"
         )
         oddities.append(Notice(what, Subjects.NOBODY))
-    blank = [level for level in levels if is_like_missing(level) and level not in unknown]
+    blank = [
+        level
+        for level in dict.fromkeys([*levels, *(level for same in alike for level in same)])
+        if (is_like_missing(level) or (declared and lookalike(level) in declared))
+        and level not in words
+        and level not in unknown
+    ]
     if blank:
         tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = (
@@ -137,29 +173,8 @@ def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
 class Alike(Frozen, eq=False):
     """Levels of attributes and strata that look like one, and the `cube` in which they are one."""
 
-    levels: dict[str, list[list[str]]]
+    levels: Mapping[str, Sequence[Sequence[str]]]
     cube: Cube
-
-    @classmethod
-    def of(cls, cube: Cube) -> Alike | None:
-        """None where all levels look different."""
-        levels: dict[str, list[list[str]]] = {}
-        codes = cube.codes.copy()
-        for column, key in enumerate(cube.keys):
-            if key.role not in {Role.PROTECTED, Role.STRATUM}:
-                continue
-            same = alike([level for level in key.levels if level != UNKNOWN])
-            if not same:
-                continue
-            levels[key.name] = same
-            place = np.arange(len(key.levels) + 1, dtype=np.int32)
-            for first, *others in same:
-                for level in others:
-                    place[key.levels.index(level)] = key.levels.index(first)
-            codes[:, column] = np.where(
-                codes[:, column] == NO_LEVEL, NO_LEVEL, place[codes[:, column]]
-            )
-        return cls(levels, replace(cube, codes=codes)) if levels else None
 
     def listed(self, names: Sequence[str]) -> str:
         """The levels of some columns in words."""

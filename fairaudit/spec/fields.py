@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import date
 from decimal import Decimal
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import core_schema
 
 from fairaudit.errors import suggest_known
+from fairaudit.fixed_point import LARGEST_WHOLE
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -60,8 +60,8 @@ def read_number(value: object) -> Decimal:
     if len(value) > _LONGEST:
         raise ValueError(f"a number has at most {_LONGEST} digits")
     number = Decimal(value)
-    if not math.isfinite(float(number)):
-        raise ValueError("this number is too large")
+    if abs(float(number)) > LARGEST_WHOLE:
+        raise ValueError(f"this number is too large: a number is at most {LARGEST_WHOLE:,}")
     return number
 
 

@@ -68,7 +68,9 @@ class MissingRules(Strict):
     """What is missing and what becomes of it."""
 
     tokens: Texts = [""]
-    """Texts that mean missing, besides an empty one. Example: `["", NA]`."""
+    """Texts that mean missing, besides an empty one; of a number its value (999 is 999.0). Example:
+    `["", NA]`.
+    """
     protected: Literal["show", "group", "aside", "drop", "error"] = "show"
     """What becomes of a row without a level of an attribute: listed and never compared, a group of
     its own, left out (aside, drop), or an error.

@@ -16,7 +16,7 @@ from fairaudit.counts import CountedFile, Counts
 from fairaudit.engine import CountsOrError, Data, Database, Files, find_files
 from fairaudit.engine.files import name_file
 from fairaudit.errors import DataError, UsageError
-from fairaudit.plan import MISSING, Key, Plan
+from fairaudit.plan import MISSING, Key, Plan, is_finite_number
 from fairaudit.progress import Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.raw_keys import RawKey
@@ -145,7 +145,10 @@ def _level(text: str, key: Key, plan: Plan) -> str | int | None:
 
 
 def _number(text: str, plan: Plan) -> Decimal | None:
-    return None if text in {"", *plan.tokens} else Decimal(text)
+    if text in {"", *plan.tokens}:
+        return None
+    codes = {Decimal(word) for word in plan.tokens if is_finite_number(word)}
+    return None if Decimal(text) in codes else Decimal(text)
 
 
 def _people(row: Row, plan: Plan) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import yaml
 from conftest import rate_of
@@ -267,6 +268,46 @@ def test_bins_belong_above_their_edges(audit_csv: Audit) -> None:
     }
 
 
+LARGEST = 2**53 - 1
+NUMBERS = [sign * (LARGEST + step) for step in range(-3, 30) for sign in (1, -1)]
+"""Whole numbers up to the largest of a cut, and beyond, where doubles do not hold each."""
+
+
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
+@pytest.mark.parametrize("edge", [LARGEST, LARGEST - 1, -LARGEST])
+def test_whole_numbers_beyond_those_of_doubles_are_cut_exactly(
+    form: str, route: str, edge: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    rows = pl.DataFrame({"g": "a", "s": NUMBERS})
+    rows.write_csv(tmp_path / "rows.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    data = rows if form == "frame" else tmp_path / f"rows.{form}"
+    protected = {"bin": {"column": "s", "bins": [edge]}}
+    decision = {"column": "s", "positive": {"above": edge}}
+    columns = {"protected": protected, "decision": decision}
+    body: dict[str, Any] = {"columns": columns, "metrics": "selection_rate"}
+    result = fairaudit.audit(body, data)
+    above = sum(number > edge for number in NUMBERS)
+    assert rate_of(result, "selection_rate").estimate.numerator == above
+    assert sizes_of(result)[f"{edge} and over"] == sum(number >= edge for number in NUMBERS)
+    assert fairaudit.audit({**body, "filter": f"s > {edge}"}, data).ledger.counted == above
+
+
+@pytest.mark.parametrize("number", [LARGEST + 1, -LARGEST - 1, "9007199254740991.5", "1e16"])
+@pytest.mark.parametrize("body", ["bins: [%s]", "positive: {above: %s}"])
+def test_a_cut_beyond_the_largest_number_is_refused(
+    audit_csv: Audit, number: int | str, body: str
+) -> None:
+    column = {"column": "s", **yaml.safe_load(body % number)}
+    role = {"protected": {"g": column}} if "bins" in column else {"decision": column}
+    spec_ = others()
+    spec_["columns"] |= role
+    with pytest.raises(SpecError, match="too large: a number is at most 9,007,199,254,740,991"):
+        audit_csv("race,s,y\na,1,yes\nb,2,no\n", spec_)
+
+
 @pytest.mark.parametrize(
     ("cut", "selected"),
     [
@@ -363,6 +404,93 @@ def test_words_for_unknown_hold_in_binned_columns_too(audit_csv: Audit) -> None:
     result = audit_csv(text, spec_)
     assert sizes_of(result) == {"under 25": 1, "25 and over": 1, "(unknown)": 3}
     assert [(line.column, line.rows) for line in result.ledger.set_aside] == [("age", 3)]
+
+
+CODED = [("a", 30, "0.9"), ("a", 20, "0.1"), ("b", 10, "0.9"), ("b", 30, "0.1"), ("b", 20, "-9.0")]
+"""Groups, people and numbers, of which -9.0 is the code of what is missing."""
+
+
+def _coded(form: str, folder: Path) -> Any:
+    """Those people as a CSV file, as Parquet, or as a frame of texts or numbers."""
+    frame = pl.DataFrame(
+        [(group, number) for group, people, number in CODED for _ in range(people)],
+        schema=["g", "s"],
+        orient="row",
+    )
+    numbers = frame.with_columns(pl.col("s").cast(pl.Float64))
+    match form:
+        case "csv":
+            frame.write_csv(folder / "rows.csv")
+            return folder / "rows.csv"
+        case "parquet" | "whole":
+            whole = numbers.with_columns(pl.col("s").round().cast(pl.Int64))
+            (numbers if form == "parquet" else whole).write_parquet(folder / "rows.parquet")
+            return folder / "rows.parquet"
+        case _:
+            return frame if form == "texts" else numbers
+
+
+@pytest.mark.parametrize("route", ["", "lazy"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "whole", "texts", "numbers"])
+@pytest.mark.parametrize("token", ["-9", "-9.00"])
+def test_a_code_is_missing_however_the_number_is_written(
+    form: str, route: str, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+    cut = {"column": "s", "positive": {"below": 0.5}}
+    result = fairaudit.audit(
+        {
+            "columns": {
+                "protected": {"g": {}, "cut": {"column": "s", "bins": [0.5]}},
+                "prediction": cut,
+            },
+            "missing": {"tokens": ["", token], "prediction": "aside"},
+            "metrics": [{"metric": "selection_rate", "by": ["g", "cut"]}],
+        },
+        _coded(form, tmp_path),
+    )
+    known = [row for row in CODED if row[2] != "-9.0"]
+    for group in "ab":
+        low, everybody = (
+            sum(people for name, people, number in known if name == group and float(number) < most)
+            for most in (0.5, 2)
+        )
+        estimate = rate_of(result, "selection_rate", g=group).estimate
+        assert (estimate.numerator, estimate.denominator) == (low, everybody)
+    assert sizes(result, "cut") == {"under 0.5": 50, "0.5 and over": 40, "(unknown)": 20}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "numbers"])
+@pytest.mark.parametrize("column", ["weight", "count"])
+def test_a_code_weighs_nothing_and_counts_nobody(form: str, column: str, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"g": ["a", "b"] * 20, "d": [1, 1, 0, 0] * 10, "n": [2, 999] * 20})
+    rows.write_csv(tmp_path / "rows.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    data = rows if form == "numbers" else tmp_path / f"rows.{form}"
+    described = {"protected": "g", "decision": "d", column: "n"}
+    body = {"columns": described, "metrics": "selection_rate"}
+    with pytest.raises(DataError, match=f"20 rows hold no {column}"):
+        fairaudit.audit({**body, "missing": {"tokens": ["", "999.0"]}}, data)
+    assert fairaudit.audit(body, data).exit_code == 0
+
+
+def test_a_code_in_a_difference_is_missing_and_a_difference_is_no_code(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"a": [19, 12, 9, 4], "b": [10, 3, 1, 3], "y": ["yes", "no", "yes", "no"]})
+    spec_ = {**others(), "missing": {"tokens": ["", "9"]}}
+    spec_["columns"]["protected"] = {"less": {"column": "a", "minus": "b", "bins": [5]}}
+    rows.with_columns(pl.col("a", "b").cast(pl.Float64)).write_csv(tmp_path / "rows.csv")
+    for data in (rows, tmp_path / "rows.csv"):
+        people = sizes_of(fairaudit.audit(spec_, data))
+        assert people == {"under 5": 1, "5 and over": 2, "(unknown)": 1}
+
+
+def test_a_level_of_the_value_of_a_token_is_told(audit_csv: Audit) -> None:
+    text = "race,y\n1.0,yes\n9.0,no\n2.0,no\n9,no\n"
+    by_unknown = others()
+    by_unknown["columns"]["protected"] = {"race": {"unknown": "9"}}
+    for spec_ in ({**others(), "missing": {"tokens": ["", "9"]}}, by_unknown):
+        (notice,) = audit_csv(text, spec_).notices
+        assert "race: '9.0' counts as a level like any other" in notice
 
 
 def test_a_negative_that_never_occurs_is_likely_a_typo(audit_csv: Audit) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 import fairaudit
 from fairaudit.errors import DataError, SpecError
+from fairaudit.result import AuditResult
 
 CODES = ["A91", "A92", "A93", "A94"]
 LABELS = {"A91": "male, divorced", "A92": "female", "A93": "male, single", "A94": "male, married"}
@@ -312,3 +314,69 @@ def test_a_filter_that_only_leaves_out_who_is_not_known_says_so() -> None:
     words = "the filter removes no row but those that lack a value it needs: status != 'A95'"
     assert words in fairaudit.audit(spec, people).notices
     assert words not in fairaudit.audit({**spec, "filter": "status != 'A91'"}, people).notices
+
+
+_GATE = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+
+
+def _audit_people(
+    body: Mapping[str, Any], people: Mapping[str, tuple[int, int]]
+) -> tuple[AuditResult, list[str]]:
+    """The audit of so many selected and others of each level; what its check says of look-alikes.
+
+    Groups of fewer than 100 people are not compared.
+    """
+    rows = [
+        (level, selected)
+        for level, counts in people.items()
+        for selected, n in zip((1, 0), counts, strict=True)
+        for _ in range(n)
+    ]
+    data = pl.DataFrame(rows, schema=["x", "d"], orient="row")
+    columns = {"protected": {"g": {"column": "x", **body}}, "decision": "d"}
+    spec = {"columns": columns, "metrics": [_GATE], "groups": {"min_size": 100}}
+    result = fairaudit.audit(spec, data)
+    reasons = [part.reason for part in result.findings[0].not_evaluated]
+    return result, [reason for reason in reasons if "look alike" in reason]
+
+
+@pytest.mark.parametrize("spelt", [("F", "f"), ("2", "2.0")])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        "labels: {M: men, %s: women}",
+        "{labels: {M: men, %s: women}, reference: women}",
+        "merge: {women: ['%s']}",
+        "keep: [M, '%s']",
+    ],
+)
+def test_levels_that_look_alike_are_told_where_one_of_them_is_renamed(
+    body: str, spelt: tuple[str, str]
+) -> None:
+    usual, rare = spelt
+    people = {"M": (300, 100), usual: (200, 100), rare: (0, 90)}
+    assert (200 / 300) / (300 / 400) > 0.8 > (200 / 390) / (300 / 400)
+    result, reasons = _audit_people(yaml.safe_load(body.replace("%s", usual)), people)
+    assert result.findings[0].status == "pass"
+    told = f"levels that look alike are counted apart: '{usual}', '{rare}' of 'g'; joined, "
+    assert reasons == [f"{told}its status would be fail, not pass"]
+    assert f"g: the levels '{usual}', '{rare}' are counted apart" in " ".join(result.notices)
+
+
+def test_levels_that_look_like_a_word_for_unknown_are_told() -> None:
+    people = {"1": (300, 100), "2": (200, 100), "9": (0, 90), "9.0": (0, 150)}
+    result, reasons = _audit_people({"unknown": "9"}, people)
+    assert result.findings[0].status == "fail"  # of 9.0 nobody is selected
+    told = "levels that look alike are counted apart: '9', '9.0' of 'g'; joined, "
+    assert reasons == [f"{told}its status would be pass, not fail"]
+    (notice,) = (notice for notice in result.notices if "'9.0'" in notice)
+    assert "g: '9.0' counts as a level like any other" in notice
+
+
+def test_a_recoding_that_joins_levels_that_look_alike_is_silent() -> None:
+    people = {"M": (300, 100), "F": (200, 100), "f": (0, 90)}
+    result, reasons = _audit_people({"merge": {"women": ["F", "f"], "men": ["M"]}}, people)
+    assert result.findings[0].status == "fail"
+    assert not reasons
+    assert not any("apart" in notice for notice in result.notices)
