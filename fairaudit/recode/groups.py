@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import DataError, Seek, did_you_mean, suggest_known
+from fairaudit.errors import DataError, Fault, Seek, did_you_mean, suggest_known
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
@@ -64,14 +64,7 @@ def group_axis(
         problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
         if spec.filter is None:
             problems.notices += notice_totals(attribute, levels)
-        if len(levels) > MOST_LEVELS:
-            problems.faults.append(
-                attribute.column.fault(
-                    f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
-                    f"{MOST_LEVELS:,} can be audited: is it an id? "
-                    "`keep`, `merge` or `bins` make fewer"
-                )
-            )
+        problems.faults += _faults_of_many(attribute, levels)
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
@@ -91,6 +84,15 @@ def group_axis(
     rule = "protected" if is_protected else "strata"
     column = attribute.column.value
     return Axis(key, codes, column, rule, policy, missing, attribute.unknown, alike, joined)
+
+
+def _faults_of_many(attribute: Protected, levels: Sequence[str]) -> Iterator[Fault]:
+    """The fault of more levels than can be audited."""
+    if len(levels) > MOST_LEVELS:
+        yield attribute.column.fault(
+            f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
+            f"{MOST_LEVELS:,} can be audited: is it an id? `keep`, `merge` or `bins` make fewer"
+        )
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fairaudit.notice import Notice
 from fairaudit.spec import Missing, Protected
 
 _EXACT = Context(prec=MAX_PREC)
+_TRUTHS = {"true": "1", "false": "0"}
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
     r"(.* )?(unknown|undisclosed|unspecified|undeclared|unanswered|refused|refusal|unavailable)"
@@ -28,8 +29,10 @@ _LIKE_UNKNOWN = re.compile(
 
 def canonical(text: str) -> str:
     """A text by its value: `1`, `1.0`, `true`, `01` are one value; other texts are themselves."""
-    words = {"true": "1", "false": "0"}
-    folded = words.get(text.strip().lower(), text.strip())
+    folded = text.strip()
+    folded = _TRUTHS.get(folded.lower(), folded)
+    if not (folded[:1].isdigit() or folded.startswith(("+", "-", ".", "_"))):
+        return text  # most are no numbers, and a fault to tell so takes longer than to look
     try:
         number = Decimal(folded)
     except InvalidOperation:
@@ -103,10 +106,13 @@ def join_alike(
 
     joined, sets = [*audited], []
     for texts in (stored, joined) if stored != audited else (stored,):
+        look_of = {text: lookalike(text) for text in {*texts} if text is not None}
+        if len({*look_of.values()}) == len(look_of):
+            continue
         places_of: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
             if text is not None:
-                places_of.setdefault(lookalike(text), []).append(place)
+                places_of.setdefault(look_of[text], []).append(place)
         for places in places_of.values():
             levels = {joined[place] for place in places}
             if len(levels) > 1:
