@@ -1,4 +1,4 @@
-"""`Axis`: one recoded column: codes, cells missing or dropped; refuses rows without a `cluster`."""
+"""`Axis`: the type of a recoded column: codes, missing cells; refuses rows without `cluster`."""
 
 from __future__ import annotations
 

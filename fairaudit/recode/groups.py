@@ -1,4 +1,4 @@
-"""Applies `trim`, `labels`, `merge`, `keep`, bins to levels; refuses undeclared, too many ones."""
+"""Which levels mean missing; applies `trim`, `labels`, `merge`, `keep`, bins; refuses bad ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Entry` of `metrics`: its metric, changed by `model`, `class`, `sd`, `compare`, `aggregate`."""
+"""`Entry` of `metrics`: its metric, changed by `compare`, `class` …; its reference, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys below `metrics`, `defaults`, `simpson`, `subgroups` (pydantic). Add such a key here."""
+"""Keys below `metrics`, the key `defaults`, `simpson`, `subgroups` (pydantic). Add one here."""
 
 # Annotations are no texts here: pydantic would compile each, and in every subclass anew.
 from decimal import Decimal

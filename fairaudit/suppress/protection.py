@@ -1,4 +1,4 @@
-"""Suppression: proves by linear programs which more counts must be hidden; bounds on its size.
+"""Suppression: which counts are hidden, small ones first, proven by linear programs; its size.
 
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
