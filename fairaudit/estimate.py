@@ -1,4 +1,4 @@
-"""`Estimate`, `Significance`: a number, its interval and test; what publication hides of them."""
+"""`Estimate`, `Significance`: a number, its interval and test, marked with whom each tells of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RunOptions`: what a run is asked beside its spec and data; `Question`: a spec with them."""
+"""`RunOptions`: what is asked beside spec and data, with defaults; `Question`: a spec with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Results as JSON, and back; refuses documents of other tools and versions.
 
 What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; those of comparisons, which are not read back, are in `comparison.py`. What is read back is all that was written: only fractions whose digits
-would fill pages are not.
+answers, checks; those of comparisons, which are not read back, are in `comparison.py`. What is read
+back is all that was written: only fractions whose digits would fill pages are not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CSV check 3, where 1 and 2 find no clean file: Polars by lines; locates the bad line.
+"""CSV check 3, where 1 and 2 find no clean file: Polars by lines; which line is bad, not its words.
 
 Every physical line must be one record of as many fields as the header has. A line is matched
 against the grammar of RFC 4180 as a whole, so short rows, long rows, stray quotes and records that

@@ -1,4 +1,4 @@
-"""Suppression: replaces hidden numbers of rows and findings; marks at classes say which."""
+"""Suppression: replaces hidden numbers, with their p-values and intervals; marks say which."""
 
 from __future__ import annotations
 
