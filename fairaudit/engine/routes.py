@@ -10,7 +10,6 @@ from functools import partial
 from typing import TypeAlias
 
 from fairaudit.engine import kernel
-from fairaudit.engine.parquet import check_pages
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.sources import CheckedFile, SourceFile
 from fairaudit.errors import DataError
@@ -80,6 +79,8 @@ def _prove(file: SourceFile) -> SourceFile:
     """The file once the pages of all columns that are read fit its footer."""
     assert file.layout is not None
     if file.unproven:
+        from fairaudit.engine.parquet import check_pages
+
         check_pages(file.path, file.file.path, file.layout, file.unproven)
     return replace(file, unproven=frozenset())
 

@@ -86,7 +86,9 @@ def test_a_notice_is_a_sentence_that_says_whose_counts_it_tells() -> None:
 
 def test_every_notice_of_an_audit_is_typed() -> None:
     """A plain string would have no place in the proof; the type checker refuses one, too."""
-    people = {"g": ["a", "A ", "n/a"] * 40, "p": [1, 0, 0] * 40, "s": [0.2, 1.5, 0.3] * 40}
+    # The three of "b" are too few to show a gap.
+    levels, decisions = [*["a", "A ", "n/a"] * 40, *"bbb"], [*[1, 0, 0] * 40, 1, 0, 0]
+    people = {"g": levels, "p": decisions, "s": [0.2, 1.5, 0.3] * 41}
     spec = {
         "columns": {
             "protected": ["g"],
