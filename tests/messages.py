@@ -23,6 +23,8 @@ from conftest import ROOT
 
 from fairaudit import errors
 from fairaudit.errors import FairauditError, Fault
+from fairaudit.spec import shape
+from fairaudit.spec.shape import Misfit
 
 PACKAGE = ROOT / "fairaudit"
 _INSIDE = f"{PACKAGE}/"
@@ -33,7 +35,7 @@ _ERRORS = {
 }
 _MAKERS = {*_ERRORS, "fault", "unreadable"}
 _SPEC = ("spec/", "codec/")
-"""Where a `ValueError` is a message: pydantic or the codec hands it on."""
+"""Where a `ValueError` is a message: a shape or the codec hands it on."""
 
 _Known = Mapping[str, list[ast.expr]]
 
@@ -180,13 +182,17 @@ class Recorder:
             module = import_module(".".join(["fairaudit", *Path(file).with_suffix("").parts]))
             if make := vars(module).get("Fault"):
                 put(module, "Fault", partial(make_fault, make))
+        make_misfit = shape.Misfit
+
+        def refuse(*arguments: Any, **named: Any) -> Misfit:
+            self._note_raised(sys.exception())  # of the reader that refused a value
+            return make_misfit(*arguments, **named)
+
+        put(shape, "Misfit", refuse)
 
     def _note(self, frame: FrameType | None) -> None:
         while frame is not None:
             self._add(frame.f_code.co_filename, frame.f_lineno)
-            error = frame.f_locals.get("error") if frame.f_code.co_name == "_fault" else None
-            if isinstance(error, Mapping):  # pydantic's: what raised it lies behind it
-                self._note_raised(error.get("ctx", {}).get("error"))
             frame = frame.f_back
 
     def _note_raised(self, error: object) -> None:

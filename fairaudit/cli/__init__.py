@@ -41,9 +41,8 @@ def main(arguments: list[str], began: float) -> int:
 
 
 def _prepare() -> None:
-    """Makes a short life quicker: each of these is a twentieth of a small audit."""
-    # No plugin of pydantic has a part in an audit, and no matrix is multiplied.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    """Makes a short life quicker: this is a twentieth of a small audit."""
+    # No matrix is multiplied by several processors.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Set to nothing it fixes no date, and NumPy trips over it.
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
@@ -116,7 +115,6 @@ def _print_version(is_asked: bool) -> None:  # noqa: FBT001  # as Typer calls it
 
 _Version = Annotated[
     bool,
-    # Eager: Typer loads pydantic for the options that come after it.
     typer.Option(
         "-V", "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),

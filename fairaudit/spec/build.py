@@ -11,12 +11,12 @@ from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.inputs import NO_PATH, can_be_named
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
-from fairaudit.metrics.inference import Inference
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.column_model import COUNTED_PEOPLE
 from fairaudit.spec.columns import Columns, read_columns
-from fairaudit.spec.faults import Shape
+from fairaudit.spec.faults import Validated
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
 from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
@@ -28,6 +28,7 @@ from fairaudit.spec.refused_combinations import (
     refuse_weight,
 )
 from fairaudit.spec.searches import read_scan, read_subgroup_search
+from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import (
     Document,
     Draft,
@@ -39,7 +40,7 @@ from fairaudit.spec.text import (
 from fairaudit.spec.waivers import read_waivers
 
 
-def build(document: Document, validated: Shape, text: str) -> Spec:
+def build(document: Document, validated: Validated, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     document, shape = _fill_defaults(document, validated.spec)
     validated = replace(validated, spec=shape)
@@ -60,7 +61,7 @@ def build(document: Document, validated: Shape, text: str) -> Spec:
     return spec if waivers is None else replace(spec, waivers=read_waivers(waivers, spec))
 
 
-def _build(draft: Draft, validated: Shape, columns: Columns, sha256: str) -> Spec:
+def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
     inference = _read_inference(draft, shape.inference)
     context = Context(draft, shape, columns, inference)
@@ -186,7 +187,7 @@ def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
     """How sure to be."""
     if not Decimal("0.5") <= shape.confidence < 1:
         draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
-    return Inference(**dict(shape))
+    return replace(DEFAULT_INFERENCE, **vars(shape))
 
 
 def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
@@ -210,12 +211,11 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
 
 def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:
     """What is missing and what becomes of it; a decision is a prediction by another name."""
-    if shape.decision is not None and "prediction" in shape.model_fields_set:
+    if shape.decision is not None and "prediction" in written_fields(shape):
         what = "`prediction` says what becomes of it already"
         draft.fault(("missing", "decision"), what, key=True)
-    policies = {
-        role: MissingPolicy(policy) for role, policy in shape if role not in {"tokens", "decision"}
-    }
+    roles = [role for role in schema.MissingRules.declared if role not in {"tokens", "decision"}]
+    policies = {role: MissingPolicy(getattr(shape, role)) for role in roles}
     if shape.decision is not None:
         policies["prediction"] = MissingPolicy(shape.decision)
     return Missing(tuple(shape.tokens), **policies)
@@ -228,7 +228,7 @@ def _fill_defaults(
 
     `reference` goes to entries that compare with one, `average` to those within strata.
     """
-    keys = [key for key in Defaults.model_fields if key in shape.defaults.model_fields_set]
+    keys = [key for key in Defaults.declared if key in written_fields(shape.defaults)]
     if not keys:
         return document, shape
     places = {name: dict(getattr(document, name)) for name in ("keys", "values", "ends")}
@@ -244,15 +244,15 @@ def _fill_defaults(
                     if inner[:2] == source
                 }
         update = {key: getattr(shape.defaults, key) for key in taken}
-        entries.append(entry.model_copy(update=update))
-    filled = shape.model_copy(update={"metrics": entries})
+        entries.append(change_fields(entry, update))
+    filled = change_fields(shape, {"metrics": entries})
     key_places, values, ends = places.values()
     return replace(document, keys=key_places, values=values, ends=ends), filled
 
 
 def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
     """Whether an entry takes a default: it does not say the key, and the key means something."""
-    if key in entry.model_fields_set:
+    if key in written_fields(entry):
         return False
     if key == "average":
         return entry.given is not None or defaults.given is not None

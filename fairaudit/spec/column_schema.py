@@ -1,10 +1,8 @@
-"""Keys of `columns`, `propensity`, `clusters`, with defaults (pydantic). Add such a key here."""
+"""Keys of `columns`, `propensity`, `clusters`, with defaults. Add such a key here."""
 
-# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
+# Annotations are no texts here: they say how a value is read.
 
 from typing import Annotated, Literal, TypeAlias
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from fairaudit.spec.fields import (
     POSITIVE,
@@ -20,15 +18,10 @@ from fairaudit.spec.fields import (
     read_features,
     under_key,
 )
+from fairaudit.spec.shape import Key, Reader, Shape
 
 
-class Strict(BaseModel):
-    """No key that is not named here; a spec is never changed once it is read."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Positive(Strict):
+class Positive(Shape):
     """The positive values, or a cut on a number."""
 
     values: Texts | None = None
@@ -44,12 +37,12 @@ class Positive(Strict):
     """The share of the people with the highest numbers is positive. Example: `10%`."""
 
 
-class LevelColumn(Strict):
+class LevelColumn(Shape):
     """A column of levels, or of numbers that are cut into levels, and how they are recoded."""
 
     column: Text | None = None
     """The column of the data, where it is not called like the key. Example: `sex_code`."""
-    born: Annotated[Text | None, Field(alias="from")] = None
+    born: Annotated[Text | None, Key("from")] = None
     """The column of dates that an age, in completed years, is counted from.
 
     Example: `birth_date`.
@@ -75,9 +68,9 @@ class LevelColumn(Strict):
 
     Example: `[Unknown, Prefer not to say]`.
     """
-    labels: Annotated[dict[str, Text], BeforeValidator(lambda value: value)] = {}
+    labels: dict[str, Text] = {}
     """Names of codes, or of bins, as reports print them. Example: `{F: women, M: men}`."""
-    merge: Annotated[dict[str, Texts], BeforeValidator(lambda value: value)] = {}
+    merge: dict[str, Texts] = {}
     """A new level for each list of levels. Example: `{Other: [Asian, Native]}`."""
     keep: Texts | None = None
     """The levels that are kept; all others become `other`. Example: `[White, Black]`."""
@@ -105,7 +98,7 @@ class ProtectedColumn(StratumColumn):
     """The level that others are compared with. Example: `White`."""
 
 
-class PropensityStrata(Strict):
+class PropensityStrata(Shape):
     """Strata of people who are about as likely to belong to a group, by their features."""
 
     of: Text | None = None
@@ -127,7 +120,7 @@ class PropensityStrata(Strict):
     """Into how many parts of about as many people the scores are cut. Example: `10`."""
 
 
-class ClusterStrata(Strict):
+class ClusterStrata(Shape):
     """Strata of people whose features are alike."""
 
     features: Texts | None = None
@@ -138,7 +131,7 @@ class ClusterStrata(Strict):
     """Where the random starts of the clusters come from. Example: `1`."""
 
 
-class StrataModel(Strict):
+class StrataModel(Shape):
     """A model that gives each row its stratum: one of these."""
 
     propensity: PropensityStrata | None = None
@@ -157,7 +150,7 @@ class FeatureColumn(LevelColumn):
     names: Texts | None = None
 
 
-class OutcomeColumn(Strict):
+class OutcomeColumn(Shape):
     """A label, prediction or decision."""
 
     column: Text | None = None
@@ -167,9 +160,7 @@ class OutcomeColumn(Strict):
 
     Example: `{selected: n_selected, total: n}`.
     """
-    positive: (
-        Annotated[Positive, BeforeValidator(under_key("values")), WithJsonSchema(POSITIVE)] | None
-    ) = None
+    positive: Annotated[Positive, Reader(under_key("values"), POSITIVE)] | None = None
     """The positive value, a list of values, or a cut on a number. Of 0 and 1, or false and true, it
     need not be named.
 
@@ -190,19 +181,19 @@ class OutcomeColumn(Strict):
     """The classes of an ordinal outcome, the lowest first. Example: `[bronze, silver, golden]`."""
 
 
-_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], BeforeValidator(read_columns)]
+_Protected: TypeAlias = Annotated[dict[str, ProtectedColumn], Reader(read_columns)]
 
 
-_Strata: TypeAlias = Annotated[dict[str, FactorColumn], BeforeValidator(read_columns)]
+_Strata: TypeAlias = Annotated[dict[str, FactorColumn], Reader(read_columns)]
 
 
-_Features: TypeAlias = Annotated[dict[str, FeatureColumn], BeforeValidator(read_features)]
+_Features: TypeAlias = Annotated[dict[str, FeatureColumn], Reader(read_features)]
 
 
-_Outcome: TypeAlias = Annotated[OutcomeColumn, BeforeValidator(under_key("column"))]
+_Outcome: TypeAlias = Annotated[OutcomeColumn, Reader(under_key("column"))]
 
 
-class ModelColumns(Strict):
+class ModelColumns(Shape):
     """One of several models: what it predicts, and its score."""
 
     prediction: _Outcome | None = None
@@ -214,7 +205,7 @@ class ModelColumns(Strict):
     """The column of the model's score. Example: `s1`."""
 
 
-class Columns(Strict):
+class Columns(Shape):
     """What each column of the data is to the audit."""
 
     protected: _Protected

@@ -15,13 +15,16 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from datetime import date
-from typing import Any
+from decimal import Decimal
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel
 
 from fairaudit.spec import column_schema, metrics_schema, schema
 from fairaudit.spec.fields import GIVEN_MODEL, LIMIT_TEXT, NUMERIC, SCALAR, TEXTS
+from fairaudit.spec.shape import Field, Reader, Shape, marks_of
 
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
@@ -94,7 +97,9 @@ _SECTIONS = {
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a spec, as editors read it (version 2020-12)."""
-    tree = schema.AuditSpec.model_json_schema(mode="validation")
+    shapes: dict[str, Any] = {}
+    _describe_shape(schema.AuditSpec, shapes)
+    tree = {"$defs": shapes, **shapes.pop(schema.AuditSpec.__name__)}
     _add_short_forms(tree)
     _add_words(tree)
     return {
@@ -104,7 +109,70 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _short_or(inner: type[BaseModel]) -> dict[str, Any]:
+def _describe_shape(shape: type[Shape], shapes: dict[str, Any]) -> None:
+    """Add what a mapping may hold, and every shape and enum below it."""
+    fields = shape.declared
+    required = [key for key, field in fields.items() if field.is_required]
+    shapes[shape.__name__] = {
+        "type": "object",
+        "description": inspect.getdoc(shape),
+        "additionalProperties": False,
+        "properties": {key: _describe_field(field, shapes) for key, field in fields.items()},
+        **({"required": required} if required else {}),
+    }
+
+
+def _describe_field(field: Field, shapes: dict[str, Any]) -> dict[str, Any]:
+    described = _describe_type(field.annotation, shapes)
+    return described if field.is_required else {**described, "default": _plain(field.default)}
+
+
+def _describe_type(annotation: Any, shapes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # whatever annotates
+    """The JSON Schema of a value, as `shape.reader_of` reads it."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        for reader in marks_of(annotation, Reader):
+            if reader.described is not None:
+                return {**reader.described}
+        return _describe_type(parts[0], shapes)
+    if origin in {Union, UnionType}:
+        forms = [_describe_type(part, shapes) for part in parts if part is not NoneType]
+        (form,) = forms
+        return {"anyOf": [*form.get("anyOf", [form]), {"type": "null"}]}
+    if origin is Literal:
+        return {"enum": [*parts]}
+    if origin is list:
+        return {"type": "array", "items": _describe_type(parts[0], shapes)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _describe_type(parts[1], shapes)}
+    if annotation.__name__ not in shapes:
+        if issubclass(annotation, Shape):
+            _describe_shape(annotation, shapes)
+        else:
+            assert issubclass(annotation, Enum)
+            words = [member.value for member in annotation]
+            shapes[annotation.__name__] = {
+                "description": inspect.getdoc(annotation),
+                "enum": words,
+            }
+    return {"$ref": f"#/$defs/{annotation.__name__}"}
+
+
+def _plain(value: object) -> object:
+    """A default as a tree of JSON."""
+    match value:
+        case Shape():
+            return {
+                key: _plain(getattr(value, field.name)) for key, field in value.declared.items()
+            }
+        case Decimal():
+            return float(value)
+        case Enum():
+            return value.value
+    return value
+
+
+def _short_or(inner: type[Shape]) -> dict[str, Any]:
     """The JSON Schema of a model that may also be written as one word."""
     return {"anyOf": [SCALAR, {"$ref": f"#/$defs/{inner.__name__}"}]}
 
@@ -165,17 +233,17 @@ def _add_short_columns(shapes: dict[str, Any]) -> None:
 
 def _add_words(tree: dict[str, Any]) -> None:
     """Add to each key its description and its examples."""
-    shapes: dict[str, type[BaseModel]] = {
+    shapes: dict[str, type[Shape]] = {
         name: shape
         for module in (column_schema, metrics_schema, schema)
         for name, shape in vars(module).items()
-        if inspect.isclass(shape) and issubclass(shape, BaseModel)
+        if inspect.isclass(shape) and issubclass(shape, Shape)
     }
     _describe(tree["properties"], schema.AuditSpec)
     for name, part in tree["$defs"].items():
         if name in shapes:
             _describe(part["properties"], shapes[name])
-    inline: dict[tuple[str, str], type[BaseModel]] = {
+    inline: dict[tuple[str, str], type[Shape]] = {
         ("OutcomeColumn", "positive"): column_schema.Positive,
         ("Simpson", "warn"): metrics_schema.Turned,
         ("Simpson", "fail"): metrics_schema.Turned,
@@ -186,19 +254,18 @@ def _add_words(tree: dict[str, Any]) -> None:
                 _describe(mapping.get("properties", {}), shape)
 
 
-def _describe(members: dict[str, Any], shape: type[BaseModel]) -> None:
+def _describe(members: dict[str, Any], shape: type[Shape]) -> None:
     words = dict(_words_of(shape))
     for key, member in members.items():
         description, examples = words[key]
         members[key] = {**member, "description": description, "examples": examples}
-        if member.get("type") == "number" and "default" in member:
-            members[key]["default"] = float(member["default"])
 
 
-def _words_of(shape: type[BaseModel]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
+def _words_of(shape: type[Shape]) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
     """Each key of a shape, inherited ones first, with its description and examples."""
+    keys = {field.name: key for key, field in shape.declared.items()}
     for parent in reversed(shape.__mro__):
-        if not issubclass(parent, BaseModel) or parent is BaseModel:
+        if not issubclass(parent, Shape) or parent is Shape:
             continue
         (declaration,) = ast.parse(textwrap.dedent(inspect.getsource(parent))).body
         body = declaration.body if isinstance(declaration, ast.ClassDef) else []
@@ -207,8 +274,7 @@ def _words_of(shape: type[BaseModel]) -> Iterator[tuple[str, tuple[str, list[Any
                 case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     description, *examples = _EXAMPLES.split(inspect.cleandoc(text))
                     values = re.findall(r"`([^`]+)`", "".join(examples))
-                    key = shape.model_fields[name].alias or name
-                    yield key, (" ".join(description.split()), [*map(_read_example, values)])
+                    yield keys[name], (" ".join(description.split()), [*map(_read_example, values)])
 
 
 def _read_example(text: str) -> Any:  # noqa: ANN401  # a value of any type

@@ -1,19 +1,15 @@
-"""Validates a spec against its keys; messages: unknown key, wrong type, keys of other tools.
-
-What pydantic reports is put in words here.
-"""
+"""Validates a spec against its keys; messages: unknown key, wrong type, keys of other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, get_args
-
-from pydantic import BaseModel, ValidationError
+from typing import get_args
 
 from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
+from fairaudit.spec.shape import AnyShape, Kind, Misfit, Shape, read_shape
 from fairaudit.spec.text import Document, Path, Tree
 
 _MEANT: dict[str, dict[str, str]] = {
@@ -88,13 +84,11 @@ _UNWRITTEN = {("Metric", GIVEN_MODEL), ("Positive", "values"), ("FeatureColumn",
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}
 """Mappings of columns, of which some are only named."""
 
-Entry = TypeVar("Entry", bound=BaseModel)
-
 _STAND_IN: Tree = {"metric": "differential_fairness"}
 """What stands for an entry of `metrics` that is faulty, while the others are looked at."""
 
 
-class Shape(Frozen):
+class Validated(Frozen):
     """A validated spec; with faults, what is left of it without the faulty parts.
 
     `skipped` are the numbers of the entries of `metrics` that are faulty: they hold a stand-in.
@@ -105,8 +99,8 @@ class Shape(Frozen):
     skipped: frozenset[int] = frozenset()
 
 
-def validate(document: Document) -> Shape:
-    """The spec as a model, with every fault of its shape, located.
+def validate(document: Document) -> Validated:
+    """The spec as its shape, with every fault of it, located.
 
     Raises `SpecError` where too little is left to go on: where the columns are not described.
     """
@@ -114,41 +108,44 @@ def validate(document: Document) -> Shape:
     empty = list(_empty_keys(written))
     faults = [document.fault(path, _NO_VALUE, key=True) for path in empty]
     given = _pruned(written, set(empty))
-    try:
-        return Shape(AuditSpec.model_validate(given), tuple(faults), _entries(empty))
-    except ValidationError as error:
-        errors = error.errors()
-    faults += _faults(document, errors)
-    tree, skipped = _without(given, [error["loc"] for error in errors])
-    try:
-        return Shape(AuditSpec.model_validate(tree), tuple(faults), skipped | _entries(empty))
-    except ValidationError:
-        raise SpecError(faults) from None
+    spec, misfits = _read(AuditSpec, given)
+    if spec is not None:
+        return Validated(spec, tuple(faults), _entries(empty))
+    faults += _faults(document, misfits)
+    tree, skipped = _without(given, [misfit.path for misfit in misfits])
+    spec, _ = _read(AuditSpec, tree)
+    if spec is None:
+        raise SpecError(faults)
+    return Validated(spec, tuple(faults), skipped | _entries(empty))
 
 
 def validate_entries(
-    document: Document, model: type[Entry]
-) -> tuple[dict[int, Entry], list[Fault]]:
+    document: Document, shape: type[AnyShape]
+) -> tuple[dict[int, AnyShape], list[Fault]]:
     """The sound entries of a document that is a list, by their number, and every fault."""
     if not isinstance(document.tree, list):
         return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    entries: dict[int, Entry] = {}
+    entries: dict[int, AnyShape] = {}
     faults: list[Fault] = []
     for number, tree in enumerate(document.tree):
         empty = list(_empty_keys(tree, (number,)))
         faults += [document.fault(path, "this key has no value", key=True) for path in empty]
-        try:
-            entry = model.model_validate(_pruned(tree, set(empty), (number,)))
-        except ValidationError as error:
-            errors = [{**line, "loc": (number, *line["loc"])} for line in error.errors()]
-            # An empty key is told once: it is not missing, too.
-            faults += _faults(
-                document, [line for line in errors if line["loc"] not in empty], model
-            )
-        else:
-            if not empty:
-                entries[number] = entry
+        entry, misfits = _read(shape, _pruned(tree, set(empty), (number,)), (number,))
+        # An empty key is told once: it is not missing, too.
+        told = [misfit for misfit in misfits if misfit.path not in empty]
+        faults += _faults(document, told, shape)
+        if entry is not None and not empty:
+            entries[number] = entry
     return entries, faults
+
+
+def _read(
+    shape: type[AnyShape], tree: Tree, path: Path = ()
+) -> tuple[AnyShape | None, list[Misfit]]:
+    """A tree as its shape, or None and what does not fit."""
+    misfits: list[Misfit] = []
+    value = read_shape(shape, tree, path, misfits)
+    return (None if misfits else value), misfits
 
 
 def _without_anchors(tree: Tree) -> Tree:
@@ -207,51 +204,43 @@ def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
 
 
 def _faults(
-    document: Document,
-    errors: Sequence[Any],  # pydantic's error dicts
-    root: type[BaseModel] = AuditSpec,
+    document: Document, misfits: Sequence[Misfit], root: type[Shape] = AuditSpec
 ) -> list[Fault]:
-    """The faults that pydantic found, in our words."""
-    typos = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
-    return [_fault(document, error, root) for error in errors if not _explained(error, typos)]
+    typos = [misfit.path for misfit in misfits if misfit.kind is Kind.UNKNOWN_KEY]
+    return [
+        _fault(document, misfit, root) for misfit in misfits if not _is_explained(misfit, typos)
+    ]
 
 
-def _explained(error: Any, typos: Sequence[Path]) -> bool:  # noqa: ANN401  # pydantic's error dict
+def _is_explained(misfit: Misfit, typos: Sequence[Path]) -> bool:
     """Whether a missing key is explained by a mistyped one beside it."""
-    path = error["loc"]
-    return error["type"] == "missing" and any(
+    path = misfit.path
+    return misfit.kind is Kind.MISSING_KEY and any(
         typo[:-1] == path[:-1] and did_you_mean(str(typo[-1]), [str(path[-1])]) for typo in typos
     )
 
 
-def _fault(
-    document: Document,
-    error: Any,  # noqa: ANN401  # pydantic's error dict
-    root: type[BaseModel],
-) -> Fault:
-    read: Path = tuple(error["loc"])
-    path = tuple("given" if step == GIVEN_MODEL else step for step in read)
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden":
-        return document.fault(path, _unknown_key(read, root), key=True)
-    if kind == "missing":
-        return document.fault(path[:-1], f"`{path[-1]}` is missing")
-    if kind in {"literal_error", "enum"}:
-        known = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        word = error["input"] if isinstance(error["input"], str) else "something else"
-        message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
-        return document.fault(path, message)
-    if kind == "value_error":
-        return document.fault(path, str(context["error"]))
-    expected = {"dict_type": "a mapping", "list_type": "a list", "model_type": "a mapping"}
-    what = expected.get(kind, "a text")
+def _fault(document: Document, misfit: Misfit, root: type[Shape]) -> Fault:
+    path = tuple("given" if step == GIVEN_MODEL else step for step in misfit.path)
+    match misfit.kind:
+        case Kind.UNKNOWN_KEY:
+            return document.fault(path, _unknown_key(misfit.path, root), key=True)
+        case Kind.MISSING_KEY:
+            return document.fault(path[:-1], f"`{path[-1]}` is missing")
+        case Kind.REFUSED:
+            return document.fault(path, *misfit.words)
+        case Kind.NO_CHOICE:
+            known = misfit.words
+            word = misfit.value if isinstance(misfit.value, str) else "something else"
+            message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
+            return document.fault(path, message)
     example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), None)
-    what += f", such as `{example}`" if example else ""
-    return document.fault(path, f"expected {what}, found {_kind_of(error['input'])}")
+    what = f"{misfit.kind}, such as `{example}`" if example else str(misfit.kind)
+    return document.fault(path, f"expected {what}, found {_kind_of(misfit.value)}")
 
 
-def _kind_of(tree: Tree) -> str:
-    match tree:
+def _kind_of(value: object) -> str:
+    match value:
         case dict():
             return "a mapping"
         case list():
@@ -262,11 +251,11 @@ def _kind_of(tree: Tree) -> str:
             return "nothing"
 
 
-def _unknown_key(path: Path, root: type[BaseModel]) -> str:
-    model = _model_at(path[:-1], root)
+def _unknown_key(path: Path, root: type[Shape]) -> str:
+    shape = _shape_at(path[:-1], root)
     key = str(path[-1])
-    known = _keys_of(model)
-    meant = [_MEANT.get(shape.__name__, {}).get(key) for shape in model.__mro__]
+    known = _keys_of(shape)
+    meant = [_MEANT.get(parent.__name__, {}).get(key) for parent in shape.__mro__]
     if word := next(filter(None, meant), None):
         return f"unknown key; say `{word}`"
     if home := _home_of(key, root):
@@ -274,31 +263,27 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> str:
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
-def _keys_of(model: type[BaseModel]) -> list[str]:
-    return [
-        field.alias or name
-        for name, field in model.model_fields.items()
-        if (model.__name__, name) not in _UNWRITTEN
-    ]
+def _keys_of(shape: type[Shape]) -> list[str]:
+    return [key for key in shape.declared if (shape.__name__, key) not in _UNWRITTEN]
 
 
-def _home_of(key: str, root: type[BaseModel]) -> str | None:
+def _home_of(key: str, root: type[Shape]) -> str | None:
     """Where a key stands that is a section of the spec, or a column of it."""
     if key in _keys_of(root):
         return "at the top of the spec"
-    return "under `columns`" if key in _keys_of(_model_at(("columns",), root)) else None
+    return "under `columns`" if key in _keys_of(_shape_at(("columns",), root)) else None
 
 
-def _model_at(path: Path, model: type[BaseModel]) -> type[BaseModel]:
-    """The model that a path leads to, from a model at its root."""
+def _shape_at(path: Path, shape: type[Shape]) -> type[Shape]:
+    """The shape that a path leads to, from the one at its root."""
     for step in path:
-        if isinstance(step, str) and step in model.model_fields:
-            model = _inner_model(model.model_fields[step].annotation) or model
-    return model
+        field = shape.declared.get(str(step))
+        shape = (field and _inner_shape(field.annotation)) or shape
+    return shape
 
 
-def _inner_model(annotation: object) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _inner_shape(annotation: object) -> type[Shape] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
         return annotation
-    models = map(_inner_model, get_args(annotation))
-    return next((model for model in models if model is not None), None)
+    shapes = map(_inner_shape, get_args(annotation))
+    return next((shape for shape in shapes if shape is not None), None)

@@ -8,9 +8,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, WithJsonSchema
-from pydantic_core import core_schema
-
 from fairaudit.errors import suggest_known
 from fairaudit.fixed_point import LARGEST_WHOLE
 from fairaudit.metrics import (
@@ -25,7 +22,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.simpson import ReversalKind
 from fairaudit.simpson.records import FORMER_NAMES
-from fairaudit.spec.reader import Reader, list_of
+from fairaudit.spec.shape import Reader
 
 _DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
 _NUMBER = re.compile(_DIGITS, re.ASCII)
@@ -47,7 +44,7 @@ def _read_text(value: object) -> object:
     if isinstance(value, dict | list):
         kind = "a list" if isinstance(value, list) else "a mapping"
         message = f"expected a text, found {kind}; put it in quotes if it is one"
-        raise ValueError(message)  # noqa: TRY004  # pydantic collects ValueError
+        raise ValueError(message)  # noqa: TRY004  # readers raise ValueError
     return value
 
 
@@ -143,9 +140,8 @@ def _read_metric_name(value: object) -> str:
 
 def _read_comparison(value: object) -> str:
     name = str(_read_text(value))
-    known = [comparison.id for comparison in COMPARISONS]
-    if name not in known:
-        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, known)}")
+    if name not in _COMPARISONS:
+        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, _COMPARISONS)}")
     return name
 
 
@@ -312,77 +308,41 @@ LIMIT_TEXT = {"type": "string", "pattern": "^\\s*([<>]|outside\\s|none$)"}
 """A limit as a text, as editors see it."""
 
 
-_AS_TEXT = Reader(_read_text, SCALAR, core_schema.str_schema)
-_AS_NUMBER = Reader(read_number, NUMERIC)
-Text: TypeAlias = Annotated[str, _AS_TEXT]
-Number: TypeAlias = Annotated[Decimal, _AS_NUMBER]
+Text: TypeAlias = Annotated[str, Reader(_read_text, SCALAR)]
+Number: TypeAlias = Annotated[Decimal, Reader(read_number, NUMERIC)]
 ABOVE = {"anyOf": [NUMERIC, {"const": "median"}]}
 Above: TypeAlias = Annotated[Decimal | str, Reader(_read_number_or_median, ABOVE)]
 SHARE = {"type": ["string", "number"]}
 Share: TypeAlias = Annotated[Fraction, Reader(_read_share, SHARE)]
 Whole: TypeAlias = Annotated[int, Reader(_read_whole, {"type": "integer"})]
-Words: TypeAlias = Annotated[str, Reader(_read_words, SCALAR, core_schema.str_schema)]
+Words: TypeAlias = Annotated[str, Reader(_read_words, SCALAR)]
+Reason: TypeAlias = Annotated[str, Reader(_read_reason, {"type": "string", "minLength": 1})]
 Day: TypeAlias = Annotated[date, Reader(_read_day, {"type": "string"})]
 Flag: TypeAlias = Annotated[bool, Reader(_read_flag, {"type": "boolean"})]
 TEXTS = {"anyOf": [SCALAR, {"type": "array", "items": SCALAR}]}
-Texts: TypeAlias = Annotated[list[Text], Reader(_as_list, TEXTS, list_of(_AS_TEXT.make))]
+Texts: TypeAlias = Annotated[list[Text], Reader(_as_list, TEXTS)]
 NUMBERS = {"anyOf": [NUMERIC, {"type": "array", "items": NUMERIC}]}
-Numbers: TypeAlias = Annotated[list[Number], Reader(_as_list, NUMBERS, list_of(_AS_NUMBER.make))]
+Numbers: TypeAlias = Annotated[list[Number], Reader(_as_list, NUMBERS)]
 _GROUPINGS = {"anyOf": [SCALAR, {"type": "array", "items": TEXTS}]}
-Groupings: TypeAlias = Annotated[
-    list[list[Text]], Reader(_read_groupings, _GROUPINGS, list_of(list_of(_AS_TEXT.make)))
-]
+Groupings: TypeAlias = Annotated[list[list[Text]], Reader(_read_groupings, _GROUPINGS)]
 GroupingsOrNone: TypeAlias = Annotated[
-    list[list[Text]],
-    Reader(_read_groupings_or_none, _GROUPINGS, list_of(list_of(_AS_TEXT.make))),
+    list[list[Text]], Reader(_read_groupings_or_none, _GROUPINGS)
 ]
-
-
-Reason: TypeAlias = Annotated[
-    str, Reader(_read_reason, {"type": "string", "minLength": 1}, core_schema.str_schema)
-]
-
-
-MetricName: TypeAlias = Annotated[
-    str,
-    Reader(
-        _read_metric_name,
-        {
-            "enum": sorted(
-                {name for metric in CATALOGUE for name in (metric.id, *metric.aliases)}
-                | {preset.name for preset in PRESETS}
-            )
-        },
-        core_schema.str_schema,
-    ),
-]
-
-
-Comparison: TypeAlias = Annotated[
-    str,
-    Reader(
-        _read_comparison,
-        {"enum": [comparison.id for comparison in COMPARISONS]},
-        core_schema.str_schema,
-    ),
-]
+_METRIC_NAMES = {
+    *(name for metric in CATALOGUE for name in (metric.id, *metric.aliases)),
+    *(preset.name for preset in PRESETS),
+}
+MetricName: TypeAlias = Annotated[str, Reader(_read_metric_name, {"enum": sorted(_METRIC_NAMES)})]
+_COMPARISONS = [comparison.id for comparison in COMPARISONS]
+Comparison: TypeAlias = Annotated[str, Reader(_read_comparison, {"enum": _COMPARISONS})]
 _AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
+_WEIGHTS = {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1}
 Average: TypeAlias = Annotated[
-    dict[str, Number],
-    BeforeValidator(_read_average),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": list(_AVERAGES)},
-                {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1},
-            ]
-        }
-    ),
+    dict[str, Number], Reader(_read_average, {"anyOf": [{"enum": list(_AVERAGES)}, _WEIGHTS]})
 ]
+_LEVELS = {"type": "object", "additionalProperties": SCALAR}
 ReferenceMap: TypeAlias = Annotated[
-    dict[str, Text],
-    BeforeValidator(under_key("")),
-    WithJsonSchema({"anyOf": [SCALAR, {"type": "object", "additionalProperties": SCALAR}]}),
+    dict[str, Text], Reader(under_key(""), {"anyOf": [SCALAR, _LEVELS]})
 ]
 POSITIVE = {
     "anyOf": [

@@ -1,14 +1,12 @@
-"""Keys below `metrics`, the key `defaults`, `simpson`, `subgroups` (pydantic). Add one here."""
+"""Keys below `metrics`, the key `defaults`, `simpson`, `subgroups`. Add one here."""
 
-# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
+# Annotations are no texts here: they say how a value is read.
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-
 from fairaudit.metrics import OverGroups, ReferencePolicy
 from fairaudit.simpson import PairChoice, ReversalKind
-from fairaudit.spec.column_schema import StrataModel, Strict
+from fairaudit.spec.column_schema import StrataModel
 from fairaudit.spec.fields import (
     KINDS,
     Average,
@@ -27,10 +25,11 @@ from fairaudit.spec.fields import (
     read_bound,
     read_reversal_limit,
 )
+from fairaudit.spec.shape import Key, Reader, Shape
 from fairaudit.verdict import About, OnUndefined
 
 
-class Bound(Strict):
+class Bound(Shape):
     """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
 
     `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
@@ -54,10 +53,10 @@ class Bound(Strict):
     """The whole interval must lie beyond the limit. Example: `true`."""
 
 
-_Limit: TypeAlias = Annotated[Bound | None, BeforeValidator(read_bound)]
+_Limit: TypeAlias = Annotated[Bound | None, Reader(read_bound)]
 
 
-class _Described(Strict):
+class _Described(Shape):
     """What is told of a check wherever it stands."""
 
     name: Words | None = None
@@ -73,7 +72,7 @@ class _Described(Strict):
         return About(self.name or "", self.why or "", self.owner or "")
 
 
-class _Shared(Strict):
+class _Shared(Shape):
     """What an entry of `metrics` may say, and `defaults` for all that do not."""
 
     reference: ReferenceMap | None = None
@@ -177,7 +176,7 @@ class Metric(_Shared, _Described):
 
     Example: `pooled`.
     """
-    of_class: Annotated[Text | None, Field(alias="class")] = None
+    of_class: Annotated[Text | None, Key("class")] = None
     """The class that counts as positive against all others; `macro` is the mean over classes.
 
     Example: `macro`.
@@ -199,7 +198,7 @@ class Defaults(_Shared):
     """Who answers for every check that says nobody. Example: `people analytics`."""
 
 
-class Turned(Strict):
+class Turned(Shape):
     """A limit for reversals: the weakest kind that crosses it, and whether it must be proven."""
 
     kind: ReversalKind = ReversalKind.MOST_PEOPLE
@@ -219,8 +218,7 @@ _TURNED = {
 }
 _TurnedLimit: TypeAlias = Annotated[
     Turned | None,
-    BeforeValidator(read_reversal_limit),
-    WithJsonSchema({"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
+    Reader(read_reversal_limit, {"anyOf": [{"enum": [True, False, *KINDS]}, _TURNED]}),
 ]
 
 

@@ -15,6 +15,7 @@ from fairaudit.spec.column_model import (
     OutcomeKind,
     Threshold,
 )
+from fairaudit.spec.shape import written_fields
 from fairaudit.spec.text import Draft, Path, Text
 
 _TOTAL = "total"
@@ -158,7 +159,7 @@ def _read_number(
 ) -> Outcome:
     """An outcome that is a number: it has no classes to name."""
     for key in ("positive", "negative", "others", "order"):
-        if key in shape.model_fields_set:
+        if key in written_fields(shape):
             draft.fault((*path, key), f"a number has no classes: leave out `{key}`", key=True)
     column = _outcome_column(draft, path, shape)
     return Outcome(name, column, favourable=shape.favourable, kind=OutcomeKind.NUMBER)

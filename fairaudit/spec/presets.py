@@ -11,6 +11,7 @@ from fairaudit.spec import metrics_schema
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers
 from fairaudit.spec.metric_needs import adds_up, find_unmet, is_of_label
+from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import Path
 
 _TAKEN = {"metric", "by", "given", GIVEN_MODEL, "of", "reference", "warn", "fail", "undefined"}
@@ -36,7 +37,7 @@ def expand_presets(
             else:
                 entries.append((path, shape))
             continue
-        for key in sorted(shape.model_fields_set - _TAKEN):
+        for key in sorted(set(written_fields(shape)) - _TAKEN):
             what = f"the preset {preset.name} takes no `{key}`: name its measures one by one"
             context.draft.fault((*path, key), what, key=True)
         parts = list(_expand(context, path, shape, preset))
@@ -82,7 +83,7 @@ def _expand(
                 changes["given"] = [[stratum] for stratum in context.groupings.strata] or None
             if name != preset.metrics[0]:
                 changes |= {"warn": None, "fail": None}
-            part = shape.model_copy(update=changes)
+            part = change_fields(shape, changes)
             if _has_data(Entry(context, path, part, metric), of):
                 yield part
 

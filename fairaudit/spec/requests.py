@@ -25,6 +25,7 @@ from fairaudit.spec.entry_restrictions import find_minimum
 from fairaudit.spec.metric_lookup import MACRO, Entry
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.model import MetricRequest
+from fairaudit.spec.shape import written_fields
 from fairaudit.spec.text import Path, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")
@@ -66,7 +67,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
 
 def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     context, by = entry.context, entry.shape.by
-    is_named = "by" in context.shape.groups.model_fields_set
+    is_named = "by" in written_fields(context.shape.groups)
     path: Path = ("groups", "by") if is_named else ("columns", "protected")
     if by is not None:
         path = (*entry.path, "by")

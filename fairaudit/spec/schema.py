@@ -7,10 +7,8 @@ Shorthand is normalised before a field is validated, so there are no unions and 
 reported once.
 """
 
-# Annotations are no texts here: pydantic would compile each, and in every subclass anew.
+# Annotations are no texts here: they say how a value is read.
 from typing import Annotated, Literal
-
-from pydantic import BeforeValidator
 
 from fairaudit.cube import ExcludeBelow, ShareOf
 from fairaudit.metrics import Minimum
@@ -22,7 +20,7 @@ from fairaudit.metrics.inference import (
     TTest,
     ZTest,
 )
-from fairaudit.spec.column_schema import Columns, Strict
+from fairaudit.spec.column_schema import Columns
 from fairaudit.spec.fields import (
     Day,
     Flag,
@@ -41,12 +39,13 @@ from fairaudit.spec.fields import (
     read_waived_group,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
+from fairaudit.spec.shape import Reader, Shape
 from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
 
 
-class FileFormat(Strict):
+class FileFormat(Shape):
     """How the CSV files are written."""
 
     separator: Text = ","
@@ -64,7 +63,7 @@ class FileFormat(Strict):
     """
 
 
-class MissingRules(Strict):
+class MissingRules(Shape):
     """What is missing and what becomes of it."""
 
     tokens: Texts = [""]
@@ -100,7 +99,7 @@ class MissingRules(Strict):
     """What becomes of a row without one of the further numbers. Example: `drop`."""
 
 
-class ExpectedRows(Strict):
+class ExpectedRows(Shape):
     """How many rows an audit must count."""
 
     at_least: Whole | None = None
@@ -109,10 +108,10 @@ class ExpectedRows(Strict):
     """The most rows that may be counted. Example: `100000`."""
 
 
-class Expected(Strict):
+class Expected(Shape):
     """What the data must hold to be audited: rows, and levels of attributes and strata."""
 
-    rows: Annotated[ExpectedRows, BeforeValidator(read_row_limits)] = ExpectedRows()
+    rows: Annotated[ExpectedRows, Reader(read_row_limits)] = ExpectedRows()
     """How many rows must be counted; else there is an error and no verdict.
 
     Example: `{at_least: 500}`.
@@ -124,7 +123,7 @@ class Expected(Strict):
     """
 
 
-class Exclusion(Strict):
+class Exclusion(Shape):
     """Groups that are too small a share of the people to be compared, and by whose rule."""
 
     share: Share
@@ -143,7 +142,7 @@ class Exclusion(Strict):
         return ExcludeBelow(self.share, self.reason, ShareOf(self.of))
 
 
-class Groups(Strict):
+class Groups(Shape):
     """Which groupings are reported, and what a group must reach to take part."""
 
     by: Groupings = [["all"]]
@@ -170,7 +169,7 @@ class Groups(Strict):
         return Minimum(self.min_size, self.min_events)
 
 
-class Inference(Strict):
+class Inference(Shape):
     """How sure intervals and tests are, and by which of several accepted ways."""
 
     confidence: Number = DEFAULT_INFERENCE.confidence
@@ -197,21 +196,21 @@ class Inference(Strict):
 
     Example: `mid_p`.
     """
-    yates: bool = DEFAULT_INFERENCE.yates
+    yates: Flag = DEFAULT_INFERENCE.yates
     """Whether the z test of two shares is corrected for continuity. Example: `true`."""
 
 
-class WaiverEntry(Strict):
+class WaiverEntry(Shape):
     """An entry of a file of waivers."""
 
     check: Words
-    group: Annotated[dict[str, Words], BeforeValidator(read_waived_group)]
+    group: Annotated[dict[str, Words], Reader(read_waived_group)]
     reason: Words
     approved_by: Words
     expires: Day
 
 
-class AuditSpec(Strict):
+class AuditSpec(Shape):
     """An audit spec."""
 
     version: Literal["1"] = VERSION
@@ -274,15 +273,13 @@ class AuditSpec(Strict):
 
     Example: `{by: each, fail: "< 0.8"}`.
     """
-    metrics: Annotated[
-        list[Annotated[Metric, BeforeValidator(read_metric)]], BeforeValidator(read_entries)
-    ]
+    metrics: Annotated[list[Annotated[Metric, Reader(read_metric)]], Reader(read_entries)]
     """Metrics to report, and with a limit to check: a name, an entry, a preset, or a list of these.
 
     Examples: `selection_rate`, `[selection_rate, {metric: demographic_parity_ratio, fail: "<
     0.8"}]`.
     """
-    simpson: Annotated[Simpson, BeforeValidator(read_scan)] = Simpson()
+    simpson: Annotated[Simpson, Reader(read_scan)] = Simpson()
     """The scan for Simpson's reversals, which is made unless it is `false`.
 
     Examples: `false`, `{warn: every_stratum}`.

@@ -254,7 +254,10 @@ def test_version_and_help() -> None:
             ["run", str(SPECS / "titanic.yaml")],
             ["altair", "jinja2", "pandas", "pyarrow", "scipy.stats", "sklearn", "vl_convert"],
         ),
-        (["run", str(SPECS / "florida_1976.yaml")], ["numpy.ma", "pyarrow", "scipy"]),
+        (
+            ["run", str(SPECS / "florida_1976.yaml")],
+            ["numpy.ma", "pyarrow", "pydantic", "scipy"],
+        ),
         (
             ["run", str(SPECS / "florida_1976.yaml"), "--format", "json"],
             [
