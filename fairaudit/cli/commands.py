@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 import typer.core
@@ -47,8 +47,9 @@ def command_line(first_word: str = "") -> typer.core.TyperGroup:
     part.registered_commands = [registered[name] for name in names]
     group = typer.main.get_command(part)
     assert isinstance(group, typer.core.TyperGroup)
-    for command in [group, *group.commands.values()]:
-        _keep_plain_values(command)
+    if len(names) == 1:
+        _keep_plain_values(group)
+        _keep_plain_values(group.commands[first_word])
     return group
 
 
@@ -70,13 +71,13 @@ class _Conversion:
     def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:  # noqa: ANN401  # of any type
         """The value as the annotation of its parameter has it."""
         annotation = param.type_descriptor.annotation
-        is_list = param.multiple or param.nargs == -1
         if value is None:
-            return () if is_list else None
-        if annotation == list[str] if is_list else isinstance(value, annotation):
+            return () if param.multiple or param.nargs == -1 else None
+        if isinstance(annotation, type) and type(value) is annotation:
             return value
-        if annotation == list[Path]:
-            return [Path(item) for item in value]
+        if annotation in {list[str], list[Path]}:
+            (kind,) = get_args(annotation)
+            return [kind(item) for item in value]
         return self._convert().coerce(value, param=param, ctx=ctx)
 
 
@@ -92,7 +93,7 @@ def read_request(words: Sequence[str]) -> Request:
     """
     commands = command_line(*words[:1]).commands
     name = next((word for word in words if not word.startswith("-")), "")
-    command = commands.get(name) or command_line("run").commands["run"]
+    command = commands.get(name) or commands.get("run") or command_line("run").commands["run"]
     context = command.context_class(
         command, resilient_parsing=True, ignore_unknown_options=True, help_option_names=HELP
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -104,6 +103,8 @@ def schema(
     ),
 ) -> None:
     """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
+    import json
+
     from fairaudit.codec import document_schemas
     from fairaudit.spec import editor_schema, json_schema
 

@@ -6,7 +6,6 @@ this run, and the command says how many others there are.
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -161,6 +160,8 @@ def _folded(name: str) -> str:
 
 def listed_in(path: Path) -> frozenset[str]:
     """The reports in a folder that its index lists."""
+    import json
+
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         index = json.loads(inputs.read(path / "index.json", inputs.REPORT))
         names = {name for audit in index["audits"] for name in audit["reports"].values()}

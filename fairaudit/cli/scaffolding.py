@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -189,6 +188,8 @@ def _relative(data: Path, output: Path | None) -> str:
 
 def _split(texts: Iterable[str]) -> tuple[str, ...]:
     """Names between commas; one that holds a comma stands in quotes."""
+    import csv
+
     try:
         return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
     except csv.Error as error:

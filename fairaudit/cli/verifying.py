@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from fractions import Fraction
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +12,9 @@ from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_jso
 from fairaudit.cli.streams import Color, write_line
 from fairaudit.errors import NothingToAudit, UsageError
 from fairaudit.report import format_named
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _Tables = Annotated[
     list[str],
@@ -73,6 +75,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 
 def _read_share(text: str | None) -> Fraction | None:
     """A share, `2%` or `0.02`; raises `UsageError` where it is none."""
+    from fractions import Fraction
+
     if text is None:
         return None
     try:
