@@ -122,41 +122,34 @@ def _libraries() -> tuple[Program, ...]:
     return tuple(_rival(*one, THREE, by="{others}") for one in rivals)
 
 
+_RATES = "five rates, their gaps and ratios"
+_ALL = "every metric"
+_READ = (
+    ("parquet", "Parquet, three attributes", Data(LARGE)),
+    ("csv", "CSV, three attributes, all guards", Data(MEDIUM, "csv", "none")),
+    ("csv-quoted", "CSV, every text in quotes", Data(MEDIUM, "csv", "none", quoted=True)),
+    ("csv-gz", "CSV in gzip", Data(MEDIUM, "csv", "gz")),
+)
+"""Files that an audit of rates reads, and one of every metric: what differs is not the counting."""
+
 SCENARIOS = (
-    Scenario(
-        "parquet",
-        "Parquet, three attributes, all subsets, every metric",
-        _audit("three.yaml"),
-        _engines(THREE),
-        Data(LARGE),
+    *(
+        Scenario(name + suffix, f"{title}, {asked}", _audit(spec), _engines(THREE), data)
+        for name, title, data in _READ
+        for suffix, asked, spec in (("-rates", _RATES, "rates.yaml"), ("", _ALL, "three.yaml"))
     ),
-    Scenario(
-        "weighted",
-        "Parquet, five attributes and a weight",
-        _audit("five_weighted.yaml"),
-        _engines(FIVE, "--weight", "weight"),
-        Data(LARGE),
-    ),
-    Scenario(
-        "csv",
-        "CSV, three attributes, all guards",
-        _audit("three.yaml"),
-        _engines(THREE),
-        Data(MEDIUM, "csv", "none"),
-    ),
-    Scenario(
-        "csv-quoted",
-        "CSV with every text in quotes, all guards",
-        _audit("three.yaml"),
-        _engines(THREE),
-        Data(MEDIUM, "csv", "none", quoted=True),
-    ),
-    Scenario(
-        "csv-gz",
-        "CSV in gzip, three attributes, all guards",
-        _audit("three.yaml"),
-        _engines(THREE),
-        Data(MEDIUM, "csv", "gz"),
+    *(
+        Scenario(
+            name,
+            f"Parquet, five attributes and a weight, {asked}",
+            _audit(spec),
+            _engines(FIVE, "--weight", "weight"),
+            Data(LARGE),
+        )
+        for name, asked, spec in (
+            ("weighted-rates", _RATES, "five_rates.yaml"),
+            ("weighted", _ALL, "five_weighted.yaml"),
+        )
     ),
     Scenario(
         "libraries",
