@@ -1,4 +1,4 @@
-"""The errors of fairaudit, with hint and exit code; `did_you_mean`, `FailOn`. Add an error here.
+"""The errors, with hint and exit code; `did_you_mean`; choices of `--fail-on`. Add an error here.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

@@ -1,4 +1,4 @@
-"""Changes of rates of groups, of two results or two models; χ² of people over groups."""
+"""Changes of rates of groups, results or models; groups new or gone; χ² of people over groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue: comparisons of two groups: difference, ratio, odds. Add a comparison here."""
+"""Catalogue: comparisons of two groups: difference, ratio (0/0), odds. Add a comparison here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Evaluation`, the result of `evaluate`; counts of the reference; which ratios have no value."""
+"""`Evaluation`, the result of `evaluate`; counts of the reference; ratios of signed numbers."""
 
 from __future__ import annotations
 

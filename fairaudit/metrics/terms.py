@@ -1,4 +1,4 @@
-"""`Terms` of a metric: parameters, `min_size`, `min_events` (when reached), reference, weights."""
+"""`Terms` of a metric: parameters, `Minimum` (key: spec/schema.py), reference, averaging."""
 
 from __future__ import annotations
 

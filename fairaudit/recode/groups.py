@@ -1,4 +1,4 @@
-"""Which levels mean missing; applies `trim`, `labels`, `merge`, `keep`, bins; refuses bad ones."""
+"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`; names bins; refuses bad ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics in running text: titles, options, worst pairs; which are in per cent; decimals."""
+"""Metrics in words: titles, options, worst pairs; gaps in points in sentences; decimals."""
 
 from __future__ import annotations
 

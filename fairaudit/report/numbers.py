@@ -1,4 +1,4 @@
-"""Formats numbers, p-values, intervals, groups: the rule of rounding; the word `suppressed`."""
+"""Formats numbers, per cent, points, p-values, intervals, groups; rounding; `suppressed`."""
 
 from __future__ import annotations
 

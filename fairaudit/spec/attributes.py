@@ -1,4 +1,4 @@
-"""Reads attributes, strata, features: `levels`, `labels`, `merge`, `bins`, `quantiles`, `from`."""
+"""Reads attributes, strata: `levels`, `labels`, `merge`, `bins`, `over` (closed on the right)."""
 
 from __future__ import annotations
 

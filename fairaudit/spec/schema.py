@@ -1,4 +1,4 @@
-"""Top-level keys of a spec with their defaults, such as `missing`, `undefined`. Add such a key.
+"""Top-level keys, their defaults: `missing`, `groups` (`min_size`), `undefined`. Add one here.
 
 What stands below a key is its description and examples in the JSON Schema for editors and in
 docs/spec.md.

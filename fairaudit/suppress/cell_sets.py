@@ -1,4 +1,4 @@
-"""Suppression: each reported count as a set of the finest cells."""
+"""Suppression: each count as a set of the finest cells; empty cells (zero) are no secret."""
 
 from __future__ import annotations
 

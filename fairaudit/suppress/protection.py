@@ -1,4 +1,4 @@
-"""Suppression: which counts are hidden, small ones first, proven by linear programs; its size.
+"""Suppression: which counts are hidden, proven by linear programs; empty cells count as known.
 
 A report prints integers, each the number of people in a set of the finest cells. An attacker then
 knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,

@@ -1,4 +1,4 @@
-"""Order of all notices; those on models, repeated rows, matched sets, clusters, searches."""
+"""All notices, in order (add one here); on models, repeated rows, clusters, searches."""
 
 from __future__ import annotations
 

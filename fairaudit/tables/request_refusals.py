@@ -1,4 +1,4 @@
-"""Refuses unknown classes and strata, too many groups; bound of unasked subsets; weight notices.
+"""Refuses unknown classes, strata, too many groups; subset bound; notices on stratum weights.
 
 Attributes explode: each one more doubles the groupings, and multiplies the groups.
 """
