@@ -218,7 +218,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def suggest_known(word: str, known: Collection[str], listed: str | None = None) -> str:
     """The end of a message: the nearest known words, or all, as they are `listed`, if none is."""
-    return did_you_mean(word, known) or f"; there is {listed or ', '.join(known)}"
+    return did_you_mean(word, known) or f"; {list_known(known, listed)}"
+
+
+def list_known(known: Collection[str], listed: str | None = None) -> str:
+    """What there is, in place of something that there is not; `listed` are the same, in words."""
+    return f"there {'is' if len(known) <= 1 else 'are'} {listed or ', '.join(known) or 'none'}"
 
 
 def _spot(fault: Fault) -> tuple[int, int]:

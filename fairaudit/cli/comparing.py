@@ -19,7 +19,7 @@ from fairaudit.cli.output import (
 )
 from fairaudit.cli.results import read_result
 from fairaudit.cli.streams import Color, write_line
-from fairaudit.errors import NothingToAudit, UsageError
+from fairaudit.errors import NothingToAudit, UsageError, list_known
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
     if len(pairs) == 1:
         return pairs[0]
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
-    there = f"there is {', '.join(names)}" if names else "it has not two of them"
+    there = list_known(names) if names else "it has not two of them"
     what = f"{path}: which models, or which other result, to compare it with?"
     raise UsageError(what, f"name a second report, or --models FIRST SECOND: {there}")
 

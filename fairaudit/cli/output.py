@@ -75,7 +75,7 @@ def format_of_path(path: Path) -> Format:
         raise UsageError("-o -: a dash is no file", "--format prints a report on stdout")
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} names no format"
-        raise UsageError(what, f"there is {_SUFFIXES}; a folder ends with a slash")
+        raise UsageError(what, f"there are {_SUFFIXES}; a folder ends with a slash")
     return form
 
 

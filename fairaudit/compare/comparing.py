@@ -30,7 +30,7 @@ from fairaudit.compare.records import (
     Sampling,
 )
 from fairaudit.compare.same_people import detect_sampling
-from fairaudit.errors import NothingToAudit, UsageError, did_you_mean
+from fairaudit.errors import NothingToAudit, UsageError, did_you_mean, list_known
 from fairaudit.frozen import replace
 from fairaudit.metrics.inference import Inference
 from fairaudit.result import AuditResult
@@ -185,7 +185,7 @@ def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:
     known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
     if name not in known:
         hint = did_you_mean(name, known)
-        raise UsageError(f"no outcome {name!r}{hint}", f"there is {', '.join(known) or 'none'}")
+        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
 
 
 def _sets_against(check: AnyCheck) -> bool:

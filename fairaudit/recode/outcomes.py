@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import Fault, did_you_mean
+from fairaudit.errors import Fault, did_you_mean, list_known
 from fairaudit.frozen import Frozen
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
@@ -169,11 +169,11 @@ def _check_positive(
             what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
             problems.notices.append(Notice(what, Subjects.NOBODY))
             continue
-        known = listing(sorted(occurring)) or "no value at all"
+        known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
         message = (
             f"the positive {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
         )
-        tail = hint or f"; there is {known}" + (
+        tail = hint or f"; {known}" + (
             "" if outcome.negative else " (a month without any: declare `negative`)"
         )
         if len(occurring) > 2 and all(map(is_value, occurring)):
@@ -196,7 +196,8 @@ def _check_negative(
             message = (
                 f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
             )
-            problems.faults.append(text.fault(message + (hint or f"; there is {listing(others)}")))
+            tail = hint or f"; {list_known(others, listing(others))}"
+            problems.faults.append(text.fault(message + tail))
     return len(problems.faults) == before
 
 

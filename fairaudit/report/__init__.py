@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairaudit.errors import UsageError, did_you_mean
+from fairaudit.errors import UsageError, did_you_mean, list_known
 from fairaudit.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def format_named(name: str) -> Format:
     if form is None:
         known = [form.name for form in FORMATS]
         what = f"no format {name!r}{did_you_mean(str(name), known)}"
-        raise UsageError(what, f"there is {', '.join(known)}")
+        raise UsageError(what, list_known(known))
     return form
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
-from fairaudit.errors import UsageError
+from fairaudit.errors import UsageError, list_known
 from fairaudit.evidence import ComparisonPart
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
@@ -81,7 +81,8 @@ def find(result: AuditResult, text: str) -> Finding:
     matches = match_ids(text, ids)
     if len(matches) > 1:
         listed = ", ".join(map(names.copied, matches))
-        raise UsageError(f"{names.quoted(text)} names {len(matches)} checks", f"there is {listed}")
+        what = f"{names.quoted(text)} names {len(matches)} checks"
+        raise UsageError(what, list_known(matches, listed))
     return ranked[ids.index(matches[0])]
 
 

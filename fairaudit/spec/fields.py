@@ -140,8 +140,9 @@ def _read_metric_name(value: object) -> str:
 
 def _read_comparison(value: object) -> str:
     name = str(_read_text(value))
-    if name not in _COMPARISONS:
-        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, _COMPARISONS)}")
+    known = [comparison.id for comparison in COMPARISONS]
+    if name not in known:
+        raise ValueError(f"unknown comparison {name!r}{suggest_known(name, known)}")
     return name
 
 

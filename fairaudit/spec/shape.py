@@ -8,6 +8,7 @@ makes. `fairaudit schema` describes shapes by the same annotations.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from enum import Enum, StrEnum
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -152,7 +153,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # whatever annotates
         inner = [part for part in parts if part is not NoneType]
         return partial(_read_unless_none, reader_of(inner[0]) if len(inner) == 1 else _take)
     if origin is Literal:
-        return partial(_look_up, dict(zip(parts, parts, strict=True)))
+        return partial(_look_up, {word: word for word in parts}.__getitem__, parts)
     if origin is list:
         return partial(_read_items, reader_of(parts[0]))
     if origin is dict:
@@ -160,7 +161,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # whatever annotates
     if issubclass(annotation, Shape):
         return partial(read_shape, annotation)
     if issubclass(annotation, Enum):
-        return partial(_look_up, {member.value: member for member in annotation})
+        return partial(_look_up, annotation, tuple(member.value for member in annotation))
     return _take
 
 
@@ -188,11 +189,17 @@ def _read_unless_none(read: Read, value: object, path: Path, misfits: list[Misfi
 
 
 def _look_up(
-    known: Mapping[str, object], value: object, path: Path, misfits: list[Misfit]
+    find: Callable[[str], object],
+    known: tuple[str, ...],
+    value: object,
+    path: Path,
+    misfits: list[Misfit],
 ) -> object:
-    if isinstance(value, str) and value in known:
-        return known[value]
-    misfits.append(Misfit(path, Kind.NO_CHOICE, value, tuple(known)))
+    """What a word stands for; an enum may know former words, too."""
+    if isinstance(value, str):
+        with suppress(KeyError, ValueError):
+            return find(value)
+    misfits.append(Misfit(path, Kind.NO_CHOICE, value, known))
     return None
 
 

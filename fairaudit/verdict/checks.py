@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from fairaudit import names
 from fairaudit.cube import Grouping
-from fairaudit.errors import Place, UsageError, did_you_mean
+from fairaudit.errors import Place, UsageError, did_you_mean, list_known
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import RARE, WRITTEN, Member
 from fairaudit.metrics import Metric, Terms
@@ -174,8 +174,8 @@ def match_ids(text: str, ids: Sequence[str]) -> list[str]:
         return matches
     if matches:
         what = f"{len(matches)} checks have {names.quoted(text)} in their id"
-        raise UsageError(what, f"there is {_listed(matches)}; a glob may name several")
-    hint = f"there is {_listed(ids)}" if ids else "the spec sets no limit"
+        raise UsageError(what, f"{list_known(matches, _listed(matches))}; a glob may name several")
+    hint = list_known(ids, _listed(ids)) if ids else "the spec sets no limit"
     raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
 
 

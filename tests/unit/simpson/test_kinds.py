@@ -59,7 +59,7 @@ def test_both_names_ask_the_same(name: str) -> None:
         ("evry_stratum", r"; did you mean 'every_stratum'\?"),
         (
             "most_stratas",
-            "; there is every_stratum, adjusted, most_people, masked, explained, true",
+            "; there are every_stratum, adjusted, most_people, masked, explained, true",
         ),
     ],
 )
