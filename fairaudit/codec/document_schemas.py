@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairaudit.codec import Answers, Failure, Preview, Result
 from fairaudit.codec.comparison import Comparison
-from fairaudit.codec.objects import reference_to
+from fairaudit.codec.objects import OneOf
 from fairaudit.codec.schema import definitions_of
 from fairaudit.codec.values import Schema
 from fairaudit.result import SCHEMA_VERSION
@@ -31,8 +31,7 @@ _SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgro
 
 def schema(of: str) -> Schema:
     """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
-    documents = [reference_to(cls, typed=True).describe() for cls in _DOCUMENTS[of]]
-    refers = {"anyOf": documents} if len(documents) > 1 else documents[0]
+    refers = OneOf(*_DOCUMENTS[of]).refer()
     definitions = definitions_of(refers)
     for name in _SPOKEN if of == "result" else ():
         definitions[name]["properties"]["sentence"] = _SENTENCE

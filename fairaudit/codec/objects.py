@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property, partial, reduce
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
-
-from msgspec.structs import FieldInfo
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from fairaudit.codec import values
-from fairaudit.codec.schema import DEFINITIONS, describe, join, object_of, sentences
+from fairaudit.codec.schema import define, describe, join, object_of
 from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, read_member
 from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.frozen import NODEFAULT, field_names, fields
+from fairaudit.frozen import NODEFAULT, field_names
 from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
@@ -39,12 +38,10 @@ class Row:
     @cached_property
     def members(self) -> dict[str, Kind]:
         """The members of each field and property."""
-        of_fields = {field.name: field for field in fields(self.cls)}
-        types = {name: field.type for name, field in of_fields.items()}
-        types |= _written_properties(self.cls)
+        hints, defaults = _hints_of(self.cls), _defaults_of(self.cls)
         return {
-            name: _members_of(self.cls, name, types[name], of_fields.get(name))
-            for name in self.only or types
+            name: _members_of(self.cls, name, hints[name], defaults.get(name, NODEFAULT))
+            for name in self.only or hints
             if name not in self.without
         }
 
@@ -66,11 +63,16 @@ class Row:
         """A row as members of the object that it is in; what writes it is compiled when it runs."""
         return Kind(f"{_name_of(self)}.add(@, $)", self.read, self.describe)
 
+    @property
+    def whole(self) -> Kind:
+        """A row as a value of its own."""
+        return Kind(self.flat.write.replace("@", "{}"), self.read, self.refer)
+
     def read(self, tree: Tree) -> Any:
         """The row in an object; raises `Unreadable` where it contradicts itself."""
-        values.check_object(tree)
+        values.OBJECT.read(tree)
         fields_of, derived = self._readers
-        stored = {name: read(tree) for name, read in fields_of}
+        stored = {name: value for name, read in fields_of if (value := read(tree)) is not NODEFAULT}
         try:
             row = self.cls(**stored)
             for fault in row.contradictions() if hasattr(self.cls, "contradictions") else ():
@@ -95,6 +97,11 @@ class Row:
         """The schema of such an object."""
         return reduce(join, (members.describe() for members in self.members.values()))
 
+    def refer(self) -> Schema:
+        """The schema of such an object as a value of its own, which is defined once."""
+        package = self.cls.__module__.split(".")[1]
+        return self.describe() if self.only else define(package, self.cls, self.describe)
+
 
 row_of = cache(Row)
 
@@ -105,14 +112,24 @@ def _name_of(thing: object) -> str:
     return name
 
 
-def _written_properties(cls: Any) -> dict[str, Any]:
-    """What the properties of a class return that are marked as members."""
+def _hints_of(cls: Any) -> dict[str, Any]:
+    """The types of the fields of a class, and what its properties return that are members."""
     getters = {name: value.fget for name, value in vars(cls).items() if isinstance(value, property)}
-    return {
-        name: get_type_hints(getter, include_extras=True)["return"]
-        for name, getter in getters.items()
-        if "Annotated[" in str(getter.__annotations__["return"])
-    }
+    returned = {name: getter.__annotations__["return"] for name, getter in getters.items()}
+    texts = {name: cls.__annotations__[name] for name in field_names(cls)}
+    texts |= {name: text for name, text in returned.items() if "Annotated[" in text}
+    return {name: _evaluate(text, cls.__module__) for name, text in texts.items()}
+
+
+@cache
+def _evaluate(text: str, module: str) -> Any:
+    """The type that an annotation of our own means; `get_type_hints` takes four times as long."""
+    return eval(text, vars(sys.modules[module]))  # noqa: S307
+
+
+def _defaults_of(cls: Any) -> dict[str, Any]:
+    """The defaults of fields: the last ones have them."""
+    return dict(zip(field_names(cls)[::-1], cls.__struct_defaults__[::-1], strict=False))
 
 
 class OneOf(Row):
@@ -138,18 +155,11 @@ class OneOf(Row):
         either = reduce(lambda row, other: join(row, other, either=True), schemas)
         return join(object_of({"type": words}, "type"), either)
 
-
-def reference_to(cls: type, *, typed: bool = False) -> Kind:
-    """A row as a value of its own, defined once; `typed` where it is one of several classes."""
-    row = OneOf(cls) if typed else row_of(cls)
-    name = f"{'typed' if typed else cls.__module__.split('.')[1]}.{cls.__name__}"
-    DEFINITIONS[name] = lambda: {"description": " ".join(sentences(cls)), **row.describe()}
-    return _object(row, lambda: {"$ref": f"#/$defs/{name}"})
-
-
-def _object(row: Row, describe_row: Callable[[], Schema] | None = None) -> Kind:
-    """A row as a value of its own."""
-    return Kind(row.flat.write.replace("@", "{}"), row.read, describe_row or row.describe)
+    def refer(self) -> Schema:
+        references = [
+            define("typed", row.cls, OneOf(row.cls).describe) for row in self.rows.values()
+        ]
+        return {"anyOf": references} if len(references) > 1 else references[0]
 
 
 @cache
@@ -162,21 +172,15 @@ def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
         return _kind_of_tuple(arguments, mark)
     if origin in {Union, UnionType}:
         classes = _without_none(hint)
-        kind = _kind_of_union(classes) if len(classes) > 1 else kind_of(classes[0], mark)
+        kind = OneOf(*classes).whole if len(classes) > 1 else kind_of(classes[0], mark)
         return values.maybe(kind) if NoneType in arguments else kind
     if origin is not None:
         return values.named(kind_of(arguments[1]), pairs=False)
     if hint is int:
         return values.integer(mark.least)
-    if mark.only:
-        return _object(row_of(hint, only=mark.only))
-    make = values.choice if issubclass(hint, Enum) else reference_to
-    return values.KINDS.get(hint) or make(hint)
-
-
-def _kind_of_union(classes: list[Any]) -> Kind:
-    schema = {"anyOf": [reference_to(cls, typed=True).describe() for cls in classes]}
-    return _object(OneOf(*classes), lambda: schema)
+    if issubclass(hint, Enum):
+        return values.choice(hint)
+    return values.KINDS.get(hint) or row_of(hint, only=mark.only).whole
 
 
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
@@ -194,15 +198,15 @@ def _without_none(hint: Any) -> list[Any]:
     return [cls for cls in (get_args(hint) if is_union else (hint,)) if cls is not NoneType]
 
 
-def _members_of(cls: Any, name: str, hint: Any, field: FieldInfo | None) -> Kind:
+def _members_of(cls: Any, name: str, hint: Any, default: Any) -> Kind:
     """The members of a field or property, in the objects that its mark names."""
     mark = _NO_MARK
     if get_origin(hint) is Annotated:
         hint, mark = get_args(hint)[:2]
     *outer, member = mark.name.split(".")
     kind = _flat(hint, mark) if member == "*" else _plain(member or name, hint, mark)
-    if mark.rare and field is not None:
-        kind = _rare(kind, field)
+    if mark.rare:
+        kind = _rare(kind, default)
     described = kind._replace(describe=lambda: describe(cls, name, kind.describe()))
     return reduce(_within, reversed(outer), described)
 
@@ -248,21 +252,14 @@ def _flat(hint: Any, mark: Member) -> Kind:
     return Kind(row.flat.write.replace("$", "$ or UNDEFINED"), read, row.describe)
 
 
-def _rare(kind: Kind, field: FieldInfo) -> Kind:
+def _rare(kind: Kind, default: Any) -> Kind:
     """The members of a field, left out where it has its default."""
-    default, make = field.default, field.default_factory
-
-    @cache
-    def names() -> frozenset[str]:
-        return frozenset(kind.describe()["properties"])
-
-    def read(tree: Tree) -> Any:
-        if not names().isdisjoint(tree):
-            return kind.read(tree)
-        return default if make is NODEFAULT else make()
-
-    write = f"if $ != {_name_of(default)}: {kind.write}"
-    return Kind(write, read, lambda: kind.describe() | {"required": []})
+    members = cache(lambda: kind.describe()["properties"])
+    return Kind(
+        f"if $ != {_name_of(default)}: {kind.write}",
+        lambda tree: NODEFAULT if members().keys().isdisjoint(tree) else kind.read(tree),
+        lambda: kind.describe() | {"required": []},
+    )
 
 
 def _number(name: str, *, is_stated: bool, is_optional: bool) -> Kind:
@@ -341,14 +338,10 @@ _NAMES: dict[str, Any] = {
 """What the code that writes rows refers to, by its name there."""
 
 
-def _refuse_other(tree: Tree, follows: Tree, why: str) -> None:
-    """Raises `Unreadable` where a member is not what follows from the others."""
-    for name, value in follows.items():
-
-        def read(member: Any, value: Any = value) -> None:
-            if isinstance(value, dict) and isinstance(member, dict):
-                _refuse_other(member, value, why)
-            elif member != value:
-                values.refuse(member, why)
-
-        read_member(tree, name, read)
+def _refuse_other(tree: Any, value: Any, why: str) -> None:
+    """Raises `Unreadable` where a member is not the value that follows from the others."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            read_member(tree, name, partial(_refuse_other, value=member, why=why))
+    elif tree != value:
+        values.refuse(tree, why)

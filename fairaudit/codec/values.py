@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -61,15 +62,10 @@ def refuse(tree: Any, why: str, path: Sequence[str | int] = ()) -> NoReturn:
     raise Unreadable(f"{why}: {text}", *path)
 
 
-def check_object(tree: Any) -> None:
-    """Raises `Unreadable` of what is no object."""
-    if not isinstance(tree, dict):
-        refuse(tree, "is no object")
-
-
 def read_member(tree: Any, name: str, read: Callable[[Any], Any]) -> Any:
     """What is read of a member that has to be there."""
-    check_object(tree)
+    if not isinstance(tree, dict):
+        OBJECT.read(tree)
     if name not in tree:
         raise Unreadable("is missing", name)
     return read_item(tree, name, read)
@@ -87,14 +83,17 @@ def _scalar(
     schema: Schema,
     why: str,
     types: tuple[type, ...] = (str,),
-    convert: Callable[[Any], Any] = lambda tree: tree,
+    convert: Callable[[Any], Any] | None = None,
     write: str = UNCHANGED,
+    fits: Callable[[Any], object] | None = None,
 ) -> Kind:
-    """A single value; `why` is said of what is of no such type, or cannot be converted."""
+    """A single value; `why` is said of another type, and of what does not fit."""
 
     def read(tree: Any) -> Any:
+        if type(tree) not in types or (fits and not fits(tree)):
+            refuse(tree, why)
         try:
-            return convert(tree) if type(tree) in types else refuse(tree, why)
+            return convert(tree) if convert else tree
         except ValueError:
             refuse(tree, why)
 
@@ -105,31 +104,21 @@ def integer(least: int | None) -> Kind:
     """A whole number, of `least` or more where that is set."""
     schema = {"type": "integer"} | ({} if least is None else {"minimum": least})
     why = "is no whole number" + ("" if least is None else f" from {least} on")
-    return _scalar(schema, why, (int,), lambda tree: _checked(tree, least))
+    low = -_LARGEST if least is None else least
+    return _scalar(schema, why, (int,), fits=lambda tree: low <= tree <= _LARGEST)
 
 
-def _checked(tree: float, least: int | None = None) -> float:
-    """The same number; raises `ValueError` where it is none, or out of bounds."""
-    is_large = abs(tree) > _LARGEST if type(tree) is int else not math.isfinite(tree)
-    if is_large or (least is not None and tree < least):
-        raise ValueError(tree)
-    return tree
-
-
-def choice(words: type[Enum]) -> Kind:
+def choice(words: type[StrEnum]) -> Kind:
     """A word of an enumeration, or a former name that it knows."""
-    values = [word.value for word in words]
-    return _scalar({"enum": values}, f"is none of {', '.join(values)}", (str,), words, "$._value_")
+    # As plain text: an object that holds members of enumerations costs the garbage collector time.
+    why = f"is none of {', '.join(words)}"
+    return _scalar({"enum": [*words]}, why, (str,), words, "$._value_")
 
 
 def _exact(number: type[Decimal | Fraction], pattern: str) -> Kind:
     """A decimal as it was written, or a fraction p/q, as text; None where it is too long."""
-    why = f"is no {number.__name__.lower()}"
-
-    def convert(tree: str) -> Any:
-        return number(tree) if re.fullmatch(pattern, tree) else refuse(tree, why)
-
-    return _scalar({"type": "string", "pattern": pattern}, why, (str,), convert, "text_of($)")
+    why, schema = f"is no {number.__name__.lower()}", {"type": "string", "pattern": pattern}
+    return _scalar(schema, why, (str,), number, "text_of($)", re.compile(pattern).fullmatch)
 
 
 def text_of(number: Decimal | Fraction) -> str | None:
@@ -160,9 +149,9 @@ def several(kind: Kind, length: int | None = None) -> Kind:
     """A list, of any length if none is said."""
 
     def read(tree: Any) -> Any:
-        if not isinstance(tree, list) or (length is not None and len(tree) != length):
-            refuse(tree, "is no list" if length is None else f"is no list of {length}")
-        return tuple([read_item(tree, index, kind.read) for index in range(len(tree))])
+        if length is not None and len(LIST.read(tree)) != length:
+            refuse(tree, f"is no list of {length}")
+        return tuple([read_item(tree, index, kind.read) for index in range(len(LIST.read(tree)))])
 
     write = f"[{kind.write.replace('$', 'item')} for item in $]"
     size = {} if length is None else {"minItems": length, "maxItems": length}
@@ -177,8 +166,7 @@ def named(kind: Kind, *, pairs: bool) -> Kind:
     """An object whose members are named by the data: a mapping, or pairs such as a group's."""
 
     def read(tree: Any) -> Any:
-        check_object(tree)
-        items = {name: read_item(tree, name, kind.read) for name in tree}
+        items = {name: read_item(tree, name, kind.read) for name in OBJECT.read(tree)}
         return tuple(items.items()) if pairs else items
 
     item = kind.write.replace("$", "item")
@@ -191,7 +179,14 @@ def named(kind: Kind, *, pairs: bool) -> Kind:
 
 
 TEXT = _scalar({"type": "string"}, "is no text")
-NUMBER = _scalar({"type": "number"}, "is no number", (int, float), _checked)
+NUMBER = _scalar(
+    {"type": "number"},
+    "is no number",
+    (int, float),
+    fits=lambda tree: abs(tree) <= sys.float_info.max,
+)
+OBJECT = _scalar({"type": "object"}, "is no object", (dict,))
+LIST = _scalar({"type": "array"}, "is no list", (list,))
 STATE = choice(State)
 _TEXTS, _BY_NAME = several(TEXT), named(NUMBER, pairs=False)
 
@@ -201,7 +196,7 @@ def _read_listed(tree: Any) -> Any:
     return NUMBERS.get(STATE.read(tree), math.nan) if is_word else NUMBER.read(tree)
 
 
-def _read_anything(tree: Any) -> Any:
+def _read_setting(tree: Any) -> Any:
     if isinstance(tree, list):
         return [*_TEXTS.read(tree)]
     kind = TEXT if isinstance(tree, str) else _BY_NAME if isinstance(tree, dict) else NUMBER
@@ -226,7 +221,7 @@ KINDS = {
     # What a spec says of itself: a text, a number, a list of texts, an object of numbers.
     object: Kind(
         "[*$] if isinstance($, tuple) else $",
-        _read_anything,
+        _read_setting,
         lambda: {"anyOf": [{"type": ["string", "number"]}, _TEXTS.describe(), _BY_NAME.describe()]},
     ),
 }
