@@ -175,7 +175,7 @@ def _only_models(result: AuditResult, path: Path) -> tuple[str, str]:
 
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
     """The changes, and below them the measures of all models where there is a grid of them."""
-    from fairaudit.codec.comparison import Comparison
+    from fairaudit.codec.document_schemas import Comparison
     from fairaudit.report import changes as pages
 
     return Page(

@@ -23,7 +23,7 @@ from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
 
 if TYPE_CHECKING:
     from fairaudit.codec import Preview, VerifiedTables
-    from fairaudit.codec.comparison import Comparison
+    from fairaudit.codec.document_schemas import Comparison
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 

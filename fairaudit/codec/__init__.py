@@ -1,7 +1,7 @@
 """Results as JSON, and back; refuses documents of other tools and versions.
 
 What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; those of comparisons, which are not read back, are in `comparison.py`. What is read
+answers, checks; comparisons, which are not read back, are in `document_schemas.py`. What is read
 back is all that was written: only fractions whose digits would fill pages are not.
 """
 
@@ -30,12 +30,11 @@ from fairaudit.result import (
 from fairaudit.version import __version__
 
 if TYPE_CHECKING:
-    from fairaudit.codec.comparison import Comparison
+    from fairaudit.codec.document_schemas import Comparison
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
 
-_VERSION = re.compile(r"(\d{1,9})\.\d{1,9}")
 _LONGEST = 40
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
@@ -221,10 +220,9 @@ def _refuse_foreign(tree: Any) -> None:
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
         raise UsageError("this is no result of fairaudit", AGAIN)
-    stated, known = tree.get("schema_version"), SCHEMA_VERSION.partition(".")[0]
-    match = _VERSION.fullmatch(stated) if isinstance(stated, str) else None
-    if match is None or match[1] != known:
-        what = f"the result has the schema version {str(stated)[:_LONGEST]}, and this tool reads"
+    stated, known = str(tree.get("schema_version")), SCHEMA_VERSION.partition(".")[0]
+    if not re.fullmatch(known + r"\.\d{1,9}", stated):
+        what = f"the result has the schema version {stated[:_LONGEST]}, and this tool reads"
         writer = str(tool.get("version"))[:_LONGEST]
         hint = f"read it with the fairaudit that wrote it ({writer}), or {AGAIN}"
         raise UsageError(f"{what} {known}.x", hint)

@@ -1,13 +1,26 @@
-"""The JSON Schema of whole documents: of a result, a comparison, a check."""
+"""The JSON Schema of whole documents; that of a comparison, the only one that needs `compare`."""
 
 from __future__ import annotations
 
-from fairaudit.codec import Answers, Failure, Preview, Result
-from fairaudit.codec.comparison import Comparison
+from typing import Annotated
+
+from fairaudit.codec import Answers, Failure, Preview, Result, Writer
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.schema import definitions_of
 from fairaudit.codec.values import Schema
+from fairaudit.compare import Changes
+from fairaudit.frozen import Frozen, field
+from fairaudit.json_marks import FLAT, Member
 from fairaudit.result import SCHEMA_VERSION
+
+
+class Comparison(Frozen):
+    """A comparison of two results; `exit_code` is that of the command."""
+
+    exit_code: Annotated[int, Member("summary.exit_code")]
+    changes: Annotated[Changes, FLAT]
+    writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
+
 
 _DOCUMENTS = {
     "result": (Result, Failure, Answers),

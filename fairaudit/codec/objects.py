@@ -166,8 +166,6 @@ class OneOf(Row):
 def kind_of(hint: Any, mark: Member = _NO_MARK) -> Kind:
     """How a value of a type is written and read."""
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return kind_of(*arguments[:2])
     if origin is tuple:
         return _kind_of_tuple(arguments, mark)
     if origin in {Union, UnionType}:

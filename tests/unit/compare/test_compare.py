@@ -27,7 +27,7 @@ import fairaudit
 from fairaudit import codec
 from fairaudit.cli import run_line
 from fairaudit.codec import document_schemas
-from fairaudit.codec.comparison import Comparison
+from fairaudit.codec.document_schemas import Comparison
 from fairaudit.compare import (
     Change,
     Changes,
