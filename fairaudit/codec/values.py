@@ -110,7 +110,6 @@ def integer(least: int | None) -> Kind:
 
 def choice(words: type[StrEnum]) -> Kind:
     """A word of an enumeration, or a former name that it knows."""
-    # As plain text: an object that holds members of enumerations costs the garbage collector time.
     why = f"is none of {', '.join(words)}"
     return _scalar({"enum": [*words]}, why, (str,), words, "$._value_")
 
