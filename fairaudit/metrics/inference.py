@@ -1,4 +1,4 @@
-"""`inference:` of a spec: confidence, correction, tests, with defaults. Add a correction here."""
+"""`inference:` of a spec: confidence; z, t, Fisher (mid-p); defaults. Add a correction here."""
 
 from __future__ import annotations
 

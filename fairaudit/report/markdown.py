@@ -1,4 +1,4 @@
-"""Format `markdown` (entry point): fits into a comment, the rest is folded."""
+"""Format `markdown` (entry point): fits into a comment or summary, the rest folded or left out."""
 
 from __future__ import annotations
 
