@@ -1,4 +1,4 @@
-"""What a small count is, for `suppress_below` and `count --suppress`: 1 to below the threshold."""
+"""What a small count is: 1 to below the threshold; zero: suppress/cell_sets.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key columns of a cube: roles, names of groups, `(unknown)`; `MOST_ATTRIBUTES` for all subsets."""
+"""Key columns of a cube: roles, `(unknown)`; groups as pairs of levels; `MOST_ATTRIBUTES`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance of shares where rows come in clusters (sandwich); fewest clusters, effective sizes.
+"""Variance of shares in clusters (sandwich): effective sizes, t with G-1 df; fewest clusters.
 
 The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
 people. The variance of a share is that of its residuals (linearisation), and so is the covariance

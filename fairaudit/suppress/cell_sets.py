@@ -1,4 +1,4 @@
-"""Suppression: each count as a set of the finest cells; empty cells (zero) are no secret."""
+"""Suppression: each count as a set of the finest cells; empty cells (zero) are never hidden."""
 
 from __future__ import annotations
 
