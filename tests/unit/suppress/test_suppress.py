@@ -45,23 +45,25 @@ from fairaudit.suppress.disclosure_support import Support
 from fairaudit.suppress.redaction import Redaction
 
 PRIME = 2**31 - 1
-Cell = Mapping[str, str]
-People = Callable[[Cell], bool]
+Marks = NDArray[np.bool_]
+Levels = Mapping[str, NDArray[np.str_]]
+"""The levels of every cell, by column."""
+People = Callable[[Levels], Marks]
 Row = NDArray[np.int64]
 
 YES, NO = "yes", "no"
 
 
 def _is(column: str, *classes: str) -> People:
-    return lambda cell: cell[column] in classes
+    return lambda cells: np.any([cells[column] == name for name in classes], axis=0)
 
 
 def _both(label: People, prediction: People) -> People:
-    return lambda cell: label(cell) and prediction(cell)
+    return lambda cells: label(cells) & prediction(cells)
 
 
 def _outside(people: People) -> People:
-    return lambda cell: not people(cell)
+    return lambda cells: ~people(cells)
 
 
 _SAID = _is("prediction", YES, NO)
@@ -93,18 +95,23 @@ class Attacker:
     columns: Mapping[str, Sequence[str]]
     classes: Mapping[str, str] = field(default_factory=dict)
     occupied: Callable[[tuple[str, ...]], bool] = lambda _: True
-    cells: list[dict[str, str]] = field(init=False)
+    cells: list[tuple[str, ...]] = field(init=False)
+    levels: Levels = field(init=False)
     rows: list[tuple[Row, int]] = field(init=False, default_factory=list)
     rates: dict[tuple[Any, ...], Fraction] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        levels = itertools.product(*self.columns.values())
-        self.cells = [dict(zip(self.columns, one, strict=True)) for one in levels]
+        self.cells = [*itertools.product(*self.columns.values())]
+        levels = map(np.array, zip(*self.cells, strict=True))
+        self.levels = dict(zip(self.columns, levels, strict=True))
         self._read()
 
     def marks(self, *tests: People) -> Row:
         """Which cells hold whom all tests want."""
-        return np.array([all(test(cell) for test in tests) for cell in self.cells], dtype=np.int64)
+        marks = np.ones(len(self.cells), dtype=np.int64)
+        for test in tests:
+            marks &= test(self.levels)
+        return marks
 
     def _add(self, row: Row, value: int) -> None:
         self.rows.append((row, value))
@@ -137,10 +144,13 @@ class Attacker:
 
     def _place(self, *groups: Mapping[str, str]) -> People:
         wanted = {name: level for group in groups for name, level in group.items()}
-        return lambda cell: all(cell[name] == level for name, level in wanted.items())
+        everybody = np.ones(len(self.cells), dtype=np.bool_)
+        return lambda cells: np.all(
+            [everybody, *(cells[name] == level for name, level in wanted.items())], axis=0
+        )
 
     def _known(self, names: Sequence[str]) -> People:
-        return lambda cell: all(cell[name] != "(unknown)" for name in names)
+        return _outside(lambda cells: np.any([cells[name] == "(unknown)" for name in names], axis=0))
 
     def _read_group(self, row: Mapping[str, Any]) -> None:
         place = self._place(row["given"], row["group"])
@@ -272,7 +282,7 @@ class Attacker:
         """
         if not self.rows:
             return float("inf")
-        alive = np.array([self.occupied(tuple(cell.values())) for cell in self.cells])
+        alive = np.array([self.occupied(cell) for cell in self.cells])
         rows = [row for row, _ in self.rows]
         values = np.array([value for _, value in self.rows], dtype=np.float64)
         found = milp(
@@ -407,7 +417,7 @@ def _attack(
     """What the attacker finds out about small cells; nothing, if all is well."""
     occupied = partial(operator.contains, {cell for cell, n in people.items() if n})
     attacker = Attacker(json.loads(render(result)), columns, classes or {}, occupied)
-    truth = np.array([people.get(tuple(cell.values()), 0) for cell in attacker.cells])
+    truth = np.array([people.get(cell, 0) for cell in attacker.cells])
     for row, value in attacker.rows:
         assert row @ truth == value  # else the attacker is mistaken about the report
     found = []
