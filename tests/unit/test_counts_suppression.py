@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from conftest import judge
 
 import fairaudit
 from fairaudit import counted_files, counts_file, pipeline
@@ -188,7 +189,7 @@ def test_nothing_passes_that_hidden_people_could_make_fail(tmp_path: Path) -> No
                     for sex in (sexes * cells.people)[: cells.people]
                 ]
                 frame = pl.DataFrame([*expand(path), *people], schema=NAMES, orient="row")
-                for finding in fairaudit.audit(spec, frame).findings:
+                for finding in judge(spec, frame)[1]:
                     assert finding.check.id not in passing or finding.status == "pass"
     assert passed > 10
     assert left_open > 10

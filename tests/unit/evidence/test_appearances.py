@@ -13,7 +13,7 @@ import jsonschema
 import numpy as np
 import polars as pl
 import pytest
-from conftest import examples
+from conftest import count_data, examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from schemas import validate
@@ -21,9 +21,12 @@ from scipy import stats
 
 import fairaudit
 from fairaudit.evidence.appearances import Appearance
+from fairaudit.pipeline import Recoded
+from fairaudit.question import Question
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
+from fairaudit.tables.lattice import lattice
 
 Cells = Mapping[tuple[str, ...], tuple[int, int]]
 """Hits and people for each combination of levels."""
@@ -58,18 +61,21 @@ def _names(cells: Cells) -> list[str]:
     return [f"a{at}" for at in range(len(next(iter(cells))))]
 
 
-def _audited(cells: Cells, **more: Any) -> AuditResult:
-    names = _names(cells)
-    spec: dict[str, Any] = {
+def _spec(names: Sequence[str], **more: Any) -> dict[str, Any]:
+    return {
         "columns": {
-            "protected": names,
+            "protected": list(names),
             "prediction": {"column": "y", "positive": "yes", "negative": "no"},
             "count": "n",
         },
         "metrics": ["selection_rate"],
         **more,
     }
-    return fairaudit.audit(spec, data=_frame(cells, names))
+
+
+def _audited(cells: Cells, **more: Any) -> AuditResult:
+    names = _names(cells)
+    return fairaudit.audit(_spec(names, **more), data=_frame(cells, names))
 
 
 def _found(result: AuditResult) -> list[Appearance]:
@@ -240,8 +246,14 @@ def _random_cells(
 
 
 def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: int) -> float:
-    seed = np.random.default_rng(20)
-    found = [bool(_found(_audited(_random_cells(seed, rate, people)))) for _ in range(times)]
+    """In which share of samples a gap appears, by the stages of an audit that look for it."""
+    seed, found = np.random.default_rng(20), []
+    question = Question.read(_spec(["a0", "a1", "a2"]))
+    for _ in range(times):
+        frame = _frame(_random_cells(seed, rate, people), ["a0", "a1", "a2"])
+        recoded = Recoded.of(question, count_data(question.plan, frame))
+        rows = lattice(recoded.tables, recoded.spec.requests, (), whole=True)
+        found.append(any(row.appears for row in rows))
     return float(np.mean(found))
 
 

@@ -150,7 +150,9 @@ class Attacker:
         )
 
     def _known(self, names: Sequence[str]) -> People:
-        return _outside(lambda cells: np.any([cells[name] == "(unknown)" for name in names], axis=0))
+        return _outside(
+            lambda cells: np.any([cells[name] == "(unknown)" for name in names], axis=0)
+        )
 
     def _read_group(self, row: Mapping[str, Any]) -> None:
         place = self._place(row["given"], row["group"])
