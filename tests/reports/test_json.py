@@ -95,8 +95,9 @@ def holds(result: AuditResult) -> None:
         told, same = (content.document(one, all_rows=all_rows) for one in (result, again))
         # As text: a picture may hold a number that is none, which equals nothing.
         assert repr(told) == repr(same)
-        for each in FORMATS:
-            answers = [Answer("spec.yaml", None, one) for one in (result, again)]
+        answers = [Answer("spec.yaml", None, one) for one in (result, again)]
+        # What is not prose has all rows in either case.
+        for each in (form for form in FORMATS if form.page or not all_rows):
             text_of_run, text_again = (each.render([one], all_rows=all_rows) for one in answers)
             assert text_again == text_of_run, each.name
     found = (again.verdict, again.tally, again.exit_code, repr(again))
@@ -208,13 +209,22 @@ def refusal(tree: dict[str, Any]) -> UsageError | None:
     return None
 
 
+def thinned(tree: dict[str, Any]) -> dict[str, Any]:
+    """The document with five rows of its long lists, from all over: more are of the same kinds."""
+    long_lists = {"groups", "rates", "comparisons", "curves", "scores"}
+    return {
+        name: value[:: len(value) // 5 + 1] if name in long_lists else value
+        for name, value in tree.items()
+    }
+
+
 @pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
                                   "suppressed", "missing values"])  # fmt: skip
 @pytest.mark.parametrize("most", [80, long(1406)])
 def test_damage_is_told_and_never_a_crash(name: str, most: int, tmp_path: Path) -> None:
     """With `--all --examples 100` these are 10,402 documents."""
     count = max(80, fewer(most))
-    tree = json.loads(report_json.render(CASES[name][0](tmp_path)))
+    tree = thinned(json.loads(report_json.render(CASES[name][0](tmp_path))))
     everywhere, chance = list(places(tree)), random.Random(f"{name}{count}")
     told = 0
     for _ in range(count):
