@@ -150,15 +150,34 @@ def comparisons(name: str) -> dict[str, Values]:
     return found
 
 
-def whole(name: str, metric: str, **more: Any) -> float:
+WHOLE: list[Any] = [
+    *({"metric": "generalized_entropy", "alpha": alpha} for alpha in (0, 1, 2, 3)),
+    *({"metric": "between_group_generalized_entropy", "alpha": alpha} for alpha in (0, 1, 2)),
+    *("generalized_entropy", "between_group_generalized_entropy"),
+    *("theil", "coefficient_of_variation", "differential_fairness"),
+    *({"metric": "differential_fairness", "smoothing": smoothing} for smoothing in ("0.5", 1)),
+    *({"metric": "differential_fairness", "concentration": number} for number in (1, 0)),
+    *({"metric": "differential_fairness", "of": "label", "concentration": n} for n in (1, 0)),
+    {"metric": "differential_fairness", "of": "label"},
+    *({"metric": "bias_amplification", "concentration": number} for number in (1, 0)),
+]
+"""What is one number of a whole table."""
+
+
+@cache
+def wholes(name: str) -> dict[tuple[str, str, frozenset[tuple[str, Any]]], float]:
+    """Every number of the whole table, by its metric, its outcome and what else was asked."""
+    result = audit(CASES[name], WHOLE, CASES[name]["reference"])
+    rows = [*result.comparisons, *(row for row in result.rates if not row.by)]
+    return {
+        (row.metric, row.of, frozenset(row.parameters.items())): row.estimate.value for row in rows
+    }
+
+
+def whole(name: str, metric: str, of: str = "prediction", **more: Any) -> float:
     """One number of the whole table."""
-    case = CASES[name]
-    result = audit(case, [{"metric": metric, **more}], case["reference"])
-    found = [row.estimate.value for row in result.comparisons] or [
-        row.estimate.value for row in result.rates if not row.by
-    ]
-    (value,) = found
-    return value
+    parameters = {parameter: float(value) for parameter, value in more.items()}
+    return wholes(name)[metric, of, frozenset(parameters.items())]
 
 
 def groups_of(case: dict[str, Any], *, compared: bool) -> Iterator[tuple[int, Key]]:
