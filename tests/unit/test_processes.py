@@ -12,21 +12,26 @@ from fairaudit.errors import FairauditError, UsageError
 from fairaudit.processes import THIS_PROCESS, Workers, choose_jobs
 
 
-def test_values_come_in_the_order_of_the_items() -> None:
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """Two processes that the tests share: each takes seconds to start."""
     with Workers(2) as workers:
-        assert list(workers.map(abs, range(-40, 0))) == [*range(40, 0, -1)]
-        assert list(workers.map(abs, [])) == []
-        assert set(workers.map(_process, range(8))).isdisjoint({os.getpid()})
+        yield workers
+
+
+def test_values_come_in_the_order_of_the_items(workers: Workers) -> None:
+    assert list(workers.map(abs, range(-40, 0))) == [*range(40, 0, -1)]
+    assert list(workers.map(abs, [])) == []
+    assert set(workers.map(_process, range(8))).isdisjoint({os.getpid()})
     assert {*THIS_PROCESS.map(_process, range(8))} == {os.getpid()}
 
 
-def test_what_a_function_raises_is_raised_here() -> None:
-    with Workers(2) as workers:
-        with pytest.raises(ValueError, match=r"math domain|nonnegative"):
-            list(workers.map(math.sqrt, [4.0, -1.0]))
-        with pytest.raises(UsageError, match="no such") as caught:
-            list(workers.map(_refuse, ["no such"]))
-        assert caught.value.hint == "look"
+def test_what_a_function_raises_is_raised_here(workers: Workers) -> None:
+    with pytest.raises(ValueError, match=r"math domain|nonnegative"):
+        list(workers.map(math.sqrt, [4.0, -1.0]))
+    with pytest.raises(UsageError, match="no such") as caught:
+        list(workers.map(_refuse, ["no such"]))
+    assert caught.value.hint == "look"
 
 
 def test_a_process_that_is_killed_is_an_error_and_no_value() -> None:

@@ -28,12 +28,15 @@ from fairaudit.frozen import field_names, replace
 from fairaudit.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.pipeline import Recoded
 from fairaudit.plan_builder import plan
+from fairaudit.question import Question
 from fairaudit.recode import recode
 from fairaudit.recode.scores import Distribution, with_histogram
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
 from fairaudit.tables import Listing, Tables
+from fairaudit.tables.scores import scores
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -122,6 +125,14 @@ def check_row(row: ScoreRow, rows: Sequence[Row]) -> None:
         assert abs(row.auc - float(exact)) <= row.auc_error + 1e-12
 
 
+def count_scores(spec: dict[str, Any], path: Path) -> list[ScoreRow]:
+    """The rows of scores alone: all else that an audit lists takes most of its time."""
+    question = Question.read(spec)
+    counts = count_data(question.plan, path)
+    (score,) = Recoded.of(question, counts).cubes.scores.values()
+    return [*scores("s", score.summaries(), counts.medians)]
+
+
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet"]), group=st.integers(1, 25))
 @examples(120)
 def test_scores_equal_those_of_the_rows(
@@ -132,12 +143,11 @@ def test_scores_equal_those_of_the_rows(
     path = write(tmp_path / f"rows.{kind}", rows, row_group_size=group)
     counted = {**SPEC, "columns": {**SPEC["columns"], "count": "n"}}
     for spec, people in ((SPEC, [(*row[:4], 1) for row in rows]), (counted, rows)):
-        result = fairaudit.audit(spec, path)
-        everybody = result.scores[0]
+        everybody, *rows_of_groups = count_scores(spec, path)
         check_row(everybody, people)
         assert everybody.median is not None
         assert everybody.median[0] == everybody.median[1]
-        for row in result.scores[1:]:
+        for row in rows_of_groups:
             ((name, level),) = row.group
             if name == "race":
                 mine = [one for one in people if (one[0] or "(unknown)") == level]
