@@ -38,7 +38,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A process whose main module has no file, as a worker has, pyspark takes for its doctests.
-vars(sys.modules["__main__"]).setdefault("__file__", __file__)
+vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 
 collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
