@@ -18,7 +18,7 @@ import pytest
 from conftest import long
 
 import fairaudit
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 TRANSCRIPT = json.loads((Path(__file__).parent / "transcripts" / "others.json").read_text("utf-8"))
 CASES: dict[str, Any] = {case["name"]: case for case in TRANSCRIPT["cases"]}
@@ -168,7 +168,10 @@ WHOLE: list[Any] = [
 def wholes(name: str) -> dict[tuple[str, str, frozenset[tuple[str, Any]]], float]:
     """Every number of the whole table, by its metric, its outcome and what else was asked."""
     result = audit(CASES[name], WHOLE, CASES[name]["reference"])
-    rows = [*result.comparisons, *(row for row in result.rates if not row.by)]
+    rows: list[ComparisonRow | RateRow] = [
+        *result.comparisons,
+        *(row for row in result.rates if not row.by),
+    ]
     return {
         (row.metric, row.of, frozenset(row.parameters.items())): row.estimate.value for row in rows
     }

@@ -252,7 +252,7 @@ def _share_found(rate: Callable[[tuple[str, ...]], float], times: int, people: i
     for _ in range(times):
         frame = _frame(_random_cells(seed, rate, people), ["a0", "a1", "a2"])
         recoded = Recoded.of(question, count_data(question.plan, frame))
-        rows = lattice(recoded.tables, recoded.spec.requests, (), whole=True)
+        rows = lattice(recoded.tables, recoded.spec.requests, [], whole=True)
         found.append(any(row.appears for row in rows))
     return float(np.mean(found))
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ YES, NO = "yes", "no"
 
 
 def _is(column: str, *classes: str) -> People:
-    return lambda cells: np.any([cells[column] == name for name in classes], axis=0)
+    return lambda cells: reduce(operator.or_, (cells[column] == name for name in classes))
 
 
 def _both(label: People, prediction: People) -> People:
@@ -145,13 +145,14 @@ class Attacker:
     def _place(self, *groups: Mapping[str, str]) -> People:
         wanted = {name: level for group in groups for name, level in group.items()}
         everybody = np.ones(len(self.cells), dtype=np.bool_)
-        return lambda cells: np.all(
-            [everybody, *(cells[name] == level for name, level in wanted.items())], axis=0
+        return lambda cells: reduce(
+            operator.and_, (cells[name] == level for name, level in wanted.items()), everybody
         )
 
     def _known(self, names: Sequence[str]) -> People:
-        return _outside(
-            lambda cells: np.any([cells[name] == "(unknown)" for name in names], axis=0)
+        everybody = np.ones(len(self.cells), dtype=np.bool_)
+        return lambda cells: reduce(
+            operator.and_, (cells[name] != "(unknown)" for name in names), everybody
         )
 
     def _read_group(self, row: Mapping[str, Any]) -> None:
