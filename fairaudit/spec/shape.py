@@ -101,6 +101,7 @@ class Shape:
 
 
 AnyShape = TypeVar("AnyShape", bound=Shape)
+AnyMark = TypeVar("AnyMark", Reader, Key)
 Read: TypeAlias = Callable[[Any, Path, list[Misfit]], Any]
 
 
@@ -118,9 +119,6 @@ def marks_of(annotation: object, kind: type[AnyMark]) -> list[AnyMark]:
     """What an annotation holds of a kind beside its type."""
     marks = getattr(annotation, "__metadata__", ())
     return [mark for mark in marks if isinstance(mark, kind)]
-
-
-AnyMark = TypeVar("AnyMark", Reader, Key)
 
 
 def read_shape(
