@@ -98,14 +98,16 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
 @contextmanager
 def _statements_printed() -> Iterator[None]:
-    """Prints each statement on its way to a database; what lies in files is asked none."""
+    """Prints each statement that is sent to a database; files need none."""
     import logging
 
-    class Printed(logging.Handler):
+    class Printer(logging.Handler):
+        """Writes a statement on stderr."""
+
         def emit(self, record: logging.LogRecord) -> None:
             write_line(record.getMessage())
 
-    log, printed = logging.getLogger("fairaudit.statements"), Printed()
+    log, printed = logging.getLogger("fairaudit.statements"), Printer()
     log.setLevel(logging.INFO)
     log.addHandler(printed)
     try:

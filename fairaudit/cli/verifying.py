@@ -57,11 +57,9 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.is_any_held(rows, below):
         if any(row.rate or row.ratio or row.unread for row in rows):
-            what = "no number stands beside others that could contradict it, so nothing was held"
+            what = "no printed number can be checked against another, so nothing was verified"
             raise NothingToAudit(what, "print numbers, or name columns: --n, --selected, --rate")
-        what = (
-            "no column of printed rates or ratios was found, so nothing was held against the counts"
-        )
+        what = "no column of printed rates or ratios was found, so no count was checked"
         raise NothingToAudit(what, "name it: --rate COLUMN, --ratio COLUMN")
     unread = tuple(cell for row in rows for cell in row.unread)
     verification = Verification(tuple(tables), len(rows), faults, unread)

@@ -78,17 +78,12 @@ static Status unpack_optional(Reader *reader, uint8_t *codes, size_t count) {
 /* The codes of the next rows of a column; up to `SPARE_CODES` more bytes are written. */
 static Status read_codes(Reader *reader, uint8_t *codes, size_t count) {
     while (count) {
-        if (!reader->left) {
-            Status status = open_page(reader);
-            if (status != SOUND) return status;
-            continue;
-        }
-        size_t part = reader->left < count ? (size_t)reader->left : count;
-        Status status = SOUND;
+        size_t part;
+        Status status = take_rows(reader, count, &part);
+        if (status != SOUND) return status;
         if (reader->has_levels) status = unpack_optional(reader, codes, part);
         else if (!unpack_codes(&reader->values, codes, part)) status = DAMAGED;
         if (status != SOUND) return status;
-        reader->left -= part;
         codes += part;
         count -= part;
     }

@@ -87,6 +87,16 @@ Status open_page(Reader *reader) {
     return status == SOUND ? open_values(reader, body) : status;
 }
 
+Status take_rows(Reader *reader, size_t most, size_t *count) {
+    while (!reader->left) {
+        Status status = open_page(reader);
+        if (status != SOUND) return status;
+    }
+    *count = reader->left < most ? (size_t)reader->left : most;
+    reader->left -= *count;
+    return SOUND;
+}
+
 size_t plain_size(const Column *column) {
     return column->plain_kind == INT64 || column->plain_kind == DOUBLE ? 8 : 4;
 }
@@ -171,16 +181,12 @@ static Status add_optional(Reader *reader, uint32_t *sums, size_t count) {
 /* Adds the terms of a column to the next rows, at most a block of them. */
 Status add_column(Reader *reader, uint32_t *sums, size_t count) {
     while (count) {
-        if (!reader->left) {
-            Status status = open_page(reader);
-            if (status != SOUND) return status;
-            continue;
-        }
-        size_t part = reader->left < count ? (size_t)reader->left : count;
-        Status status = reader->has_levels ? add_optional(reader, sums, part)
-                                           : add_present(reader, sums, part);
+        size_t part;
+        Status status = take_rows(reader, count, &part);
         if (status != SOUND) return status;
-        reader->left -= part;
+        status = reader->has_levels ? add_optional(reader, sums, part)
+                                    : add_present(reader, sums, part);
+        if (status != SOUND) return status;
         sums += part;
         count -= part;
     }

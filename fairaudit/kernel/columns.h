@@ -21,6 +21,8 @@ typedef struct {
 
 Status open_reader(Reader *reader, const Column *column);
 Status open_page(Reader *reader);
+/* How many of the next rows lie in one page: from 1 to `most`. The caller reads them. */
+Status take_rows(Reader *reader, size_t most, size_t *count);
 Status add_column(Reader *reader, uint32_t *sums, size_t count);
 
 bool is_by_dictionary(const Page *page);

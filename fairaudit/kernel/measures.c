@@ -87,15 +87,10 @@ static Status add_numbers(MeasureReader *reader, const uint32_t *sums, uint64_t 
 /* Adds the next rows, at most a block of them, to their cells, with what they hold beside. */
 Status add_measure(MeasureReader *reader, const uint32_t *sums, uint64_t *cells, size_t count) {
     while (count) {
-        if (!reader->reader.left) {
-            Status status = open_page(&reader->reader);
-            if (status != SOUND) return status;
-            continue;
-        }
-        size_t part = reader->reader.left < count ? (size_t)reader->reader.left : count;
-        Status status = add_numbers(reader, sums, cells, part);
+        size_t part;
+        Status status = take_rows(&reader->reader, count, &part);
+        if (status == SOUND) status = add_numbers(reader, sums, cells, part);
         if (status != SOUND) return status;
-        reader->reader.left -= part;
         sums += part;
         count -= part;
     }
