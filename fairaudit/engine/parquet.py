@@ -10,6 +10,7 @@ See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
@@ -47,6 +48,9 @@ DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
 
 DELTA_TEXTS = frozenset({6, 7})
 """The encodings that store texts by their lengths, or by what they share."""
+
+_BEGIN = rb"\x15\x00\x15(N)\x15(N),\x15(N)".replace(b"N", rb"[\x80-\xff]{0,4}[\x00-\x7f]")
+"""How the header of a page of values begins, without a checksum: its sizes and how many values."""
 
 TEXT = 6
 """The physical type of texts."""
@@ -315,13 +319,18 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
         if are_sound(native, content, chunk):
             return
     # The walk tells what is wrong, or knows better.
-    _walk_chunk(file, chunk, header_in_python if native is None else native.first_header)
+    _walk_chunk(file, chunk, HeadersInPython() if native is None else native.first_header)
 
 
 def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
     """The same, from page to page."""
-    values = 0
-    for header in _walk_headers(file, chunk, read_header):
+    values, offset = 0, chunk.start
+    while offset < chunk.stop:
+        header = _header(file, offset, chunk.stop, read_header)
+        body = offset + header.start
+        offset = body + header.size
+        if offset > chunk.stop:
+            raise _Damaged
         if header.kind in {DATA, DATA_V2}:
             _check_data(header, chunk)
             values += header.values
@@ -330,23 +339,11 @@ def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
         ):
             raise _Damaged
         if header.checksum is not None:
-            body = read_at(file, header.size, chunk.start + header.start)
-            if zlib.crc32(body) != header.checksum % 2**32:
+            checksum = zlib.crc32(read_at(file, header.size, body))
+            if checksum != header.checksum % 2**32:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
-
-
-def _walk_headers(file: int, chunk: Chunk, read_header: HeaderReader) -> Iterator[Header]:
-    """The headers of the pages of a chunk, each with the place in it where its page begins."""
-    offset = chunk.start
-    while offset < chunk.stop:
-        header = _header(file, offset, chunk.stop, read_header)
-        start = offset + header.start
-        offset = start + header.size
-        if offset > chunk.stop:
-            raise _Damaged
-        yield header._replace(start=start - chunk.start)
 
 
 def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
@@ -355,6 +352,45 @@ def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Hea
         return Header(*read_header(read_at(file, min(_FEW_BYTES, stop - offset), offset)))
     except ValueError:
         return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
+
+
+class HeadersInPython:
+    """Reads headers as `header_in_python` does; at once where one ends as that before it.
+
+    From page to page of a column its sizes and the number of values change; its encodings, and as
+    a rule the extremes of a few texts, do not.
+    """
+
+    def __init__(self) -> None:
+        self._begin = re.compile(_BEGIN)
+        self._last: Header | None = None
+        self._end = b""
+
+    def __call__(self, content: bytes) -> Header:
+        """The header that the bytes begin with."""
+        begin = self._begin.match(content)
+        if begin is None:
+            return header_in_python(content)
+        place = begin.end()
+        if self._last is not None and content.startswith(self._end, place):
+            unpacked, size, values = (_unsigned(number) for number in begin.groups())
+            # A whole number from 0 is written twice as large: odd is a negative one.
+            if not (unpacked | size | values) & 1 and max(unpacked, size, values) < 2 * _INT:
+                start = place + len(self._end)
+                return self._last._replace(
+                    start=start, size=size >> 1, unpacked=unpacked >> 1, values=values >> 1
+                )
+        self._last = header_in_python(content)
+        self._end = content[place : self._last.start]
+        return self._last
+
+
+def _unsigned(number: bytes) -> int:
+    """A number in groups of seven bits, the lowest first."""
+    value = 0
+    for byte in reversed(number):
+        value = value << 7 | byte & 127
+    return value
 
 
 def header_in_python(content: bytes) -> Header:
