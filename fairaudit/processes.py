@@ -1,4 +1,4 @@
-"""`--jobs`: its default; spreads work over processes, with results in the order of the work."""
+"""Processes of `--jobs`: how many pay off where none are asked; results in the order of work."""
 
 from __future__ import annotations
 

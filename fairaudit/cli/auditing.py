@@ -1,4 +1,4 @@
-"""`fairaudit run`: its options with their defaults, and the audit they ask for."""
+"""`fairaudit run`: its options (defaults, environment variables), and the audit they ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV check 3, where 1 and 2 find no clean file: Polars by lines; which line is bad, not its words.
+"""CSV check 3, where 1 and 2 find no clean file: Polars by lines finds which line is bad.
 
 Every physical line must be one record of as many fields as the header has. A line is matched
 against the grammar of RFC 4180 as a whole, so short rows, long rows, stray quotes and records that
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from fairaudit.engine.csv_text import QUOTED, fault_of, lines_of, not_in_encoding, record, records
+from fairaudit.engine.csv_text import QUOTED, bad_record, lines_of, not_in_encoding, record, records
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.frozen import Frozen
@@ -49,7 +49,7 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
         if any_bad:
             numbered = lines.with_row_index("number").filter(bad).head(1)
             number, text = numbered.collect(engine="streaming").row(0)
-            raise _bad_record(file, form, number + 2, text)
+            raise bad_record(file, form, number + 2, text)
     except pl.exceptions.ComputeError as error:
         raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
@@ -86,7 +86,7 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
                 where = f"{file.file.path}:{form.line_in_file(number)}"
                 raise DataError(f"{where}: a blank line among multi-line records", "remove it")
             if not whole.search(text):
-                raise _bad_record(file, form, number, text)
+                raise bad_record(file, form, number, text)
             total += 1
             lines = number + text.count("\n")
     except UnicodeDecodeError as error:
@@ -94,8 +94,3 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return LineCounts(lines, total - 1, 0)
-
-
-def _bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
-    what, hint = fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError(f"{file.file.path}:{form.line_in_file(number)}: {what}", hint)

@@ -1,4 +1,4 @@
-"""CSV reader (entry point): header, encoding, RFC 4180, words for bad records; runs the checks."""
+"""CSV reader (entry point): header, encoding, RFC 4180; runs the checks; errors of bad records."""
 
 from __future__ import annotations
 
@@ -124,8 +124,13 @@ def _without_end(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str | None]:
-    """What is wrong with a record that is none, without what it holds, and a hint."""
+def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
+    """The error of a record that is none: where, and what is wrong, never what it holds."""
+    what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
+    return DataError(f"{file.file.path}:{form.line_in_file(number)}: {what}", hint)
+
+
+def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
     quotes = text.count('"')
     if quotes % 2:
         if multiline:

@@ -1,4 +1,4 @@
-"""Keys below `metrics`, `defaults`, `simpson`, `subgroups` (own `min_size`). Add one here."""
+"""Keys below `metrics`, `defaults`, `simpson`, `subgroups` with their defaults. Add one here."""
 
 # Annotations are no texts here: they say how a value is read.
 from decimal import Decimal

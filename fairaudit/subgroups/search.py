@@ -1,4 +1,4 @@
-"""Tests every subgroup, leaves out those that a larger one explains, ranks the others.
+"""Tests every subgroup, leaves out those that a larger one explains, ranks the rest.
 
 Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
 Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,
