@@ -1,4 +1,4 @@
-"""The errors, with hint and exit code; `did_you_mean`; choices of `--fail-on`. Add an error here.
+"""The errors: hint, exit code; a crash in words; near names (`did_you_mean`); `--fail-on`.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

@@ -1,4 +1,4 @@
-"""Files that are read whole, and stdin: largest sizes; where fetched bytes are kept.
+"""Files read whole, and stdin: largest sizes (a spec, a report); where fetched bytes are kept.
 
 A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
 bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.

@@ -106,7 +106,7 @@ def schema(
     import json
 
     from fairaudit.codec import document_schemas
-    from fairaudit.spec import editor_schema, json_schema
+    from fairaudit.spec import editor_schema
 
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:
@@ -116,5 +116,5 @@ def schema(
             )
         sys.stdout.write(editor_schema.markdown())
         return
-    tree = json_schema() if of is _Schema.SPEC else document_schemas.schema(of)
+    tree = editor_schema.json_schema() if of is _Schema.SPEC else document_schemas.schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Catalogue of metrics: records in display order; lookup by id or alias; near names suggested."""
+"""Catalogue of metrics: records in display order; lookup by id, alias; what unknown names mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics in words: titles, options, worst pairs; gaps in points in sentences; decimals."""
+"""Metrics in words: titles, options, worst pairs; gaps in points in sentences."""
 
 from __future__ import annotations
 

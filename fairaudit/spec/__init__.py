@@ -32,7 +32,6 @@ from fairaudit.spec.column_model import (
     Threshold,
     value_of,
 )
-from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.faults import validate
 from fairaudit.spec.from_data import (
     Cut,
@@ -151,7 +150,6 @@ __all__ = [
     "apply_models",
     "candidate_spec",
     "files_named",
-    "json_schema",
     "load",
     "needed_quantiles",
     "of_mapping",

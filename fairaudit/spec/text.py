@@ -1,4 +1,4 @@
-"""Parses YAML into texts with places: largest size and depth, refused tags, `${env.NAME}`.
+"""Parses YAML into texts with places: most keys, depth, refused tags, `${env.NAME}`.
 
 Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
 """

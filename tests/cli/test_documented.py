@@ -33,8 +33,8 @@ from commands import run
 from conftest import ROOT
 
 import fairaudit
-from fairaudit import spec as specs
 from fairaudit.cli.commands import command_line
+from fairaudit.spec.editor_schema import json_schema
 
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text("utf-8")
@@ -89,7 +89,7 @@ SYNOPSES = {
 """What stands for a placeholder of README's list when it is run, the first that fits."""
 
 
-PART = {key: value for key, value in specs.json_schema().items() if key not in {"if", "then"}}
+PART = {key: value for key, value in json_schema().items() if key not in {"if", "then"}}
 """The schema of a part of a spec."""
 
 

@@ -14,9 +14,9 @@ import yaml
 from conftest import ROOT, SPECS
 
 import fairaudit
-from fairaudit import spec as specs
 from fairaudit.errors import DataError
 from fairaudit.result import AuditResult
+from fairaudit.spec.editor_schema import json_schema
 
 RECIPES = SPECS / "recipes"
 SAMPLES = ROOT / "sample_data"
@@ -59,7 +59,7 @@ def _read(name: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_recipes_fit_the_json_schema(path: Path) -> None:
     texts = yaml.load(path.read_text(), Loader=_Texts)  # noqa: S506  # a safe loader
-    jsonschema.Draft202012Validator(specs.json_schema()).validate(texts)
+    jsonschema.Draft202012Validator(json_schema()).validate(texts)
 
 
 class _Texts(yaml.SafeLoader):

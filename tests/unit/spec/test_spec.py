@@ -17,6 +17,7 @@ from fairaudit import spec as specs
 from fairaudit.errors import FairauditError, SpecError
 from fairaudit.frozen import replace
 from fairaudit.spec import Missing
+from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.text import read
 from fairaudit.verdict import About, Check
 
@@ -260,7 +261,7 @@ def test_good_specs_fit_the_json_schema_and_name_it(path: Path) -> None:
 
 def test_the_shipped_json_schema_is_the_printed_one() -> None:
     shipped = json.loads((SPECS / "fairaudit.schema.json").read_text("utf-8"))
-    assert shipped == specs.json_schema(), "fairaudit schema > audit_specs/fairaudit.schema.json"
+    assert shipped == json_schema(), "fairaudit schema > audit_specs/fairaudit.schema.json"
     jsonschema.Draft202012Validator.check_schema(shipped)
 
 
@@ -276,7 +277,7 @@ def test_the_shipped_json_schema_is_the_printed_one() -> None:
 )
 def test_the_json_schema_refuses_what_the_loader_refuses(wrong: dict[str, object]) -> None:
     good = yaml.safe_load(MINIMAL)
-    validator = jsonschema.Draft202012Validator(specs.json_schema())
+    validator = jsonschema.Draft202012Validator(json_schema())
     validator.validate(good)
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({**good, **wrong})

@@ -14,7 +14,7 @@ from conftest import ROOT
 from fairaudit import spec as specs
 from fairaudit.spec import editor_schema
 
-SCHEMA = specs.json_schema()
+SCHEMA = editor_schema.json_schema()
 BASE: dict[str, Any] = {
     "columns": {
         "protected": {"gender": {}, "race": {}},
