@@ -29,11 +29,10 @@ from fairaudit.counts import (
     RawWeights,
 )
 from fairaudit.counts_header import (
-    VERSION,
     Header,
     SideHeader,
     describe_counts,
-    parse_stored,
+    read_header,
     spell_stored,
 )
 from fairaudit.errors import DataError, UsageError
@@ -158,14 +157,10 @@ def read(path: Path) -> Counts:
         header = (table.schema.metadata or {}).get(_HEADER)
         if header is None:
             raise DataError(f"{name} holds no counts", hint)
-        found = json.loads(header).get("version")
-        if found not in {2, VERSION}:
-            what = f"{name} has version {found} of counts, this is version {VERSION}"
-            raise DataError(what, "count with the same fairaudit as you audit with")
-        read_header = parse_stored(header, Header)
-        if _digest(header, table.combine_chunks()) != read_header.digest:
+        described = read_header(header, name)
+        if _digest(header, table.combine_chunks()) != described.digest:
             raise DataError(f"{name} is damaged: its fingerprint is another", hint)
-        return _Reader(read_header, table).counts()
+        return _Reader(described, table).counts()
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,7 +1,8 @@
-"""The JSON header of files of counts, and its version (`docs/counts.md`); JSON of rounds."""
+"""The JSON header of files of counts, whose other versions are refused; JSON of rounds."""
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import msgspec
 
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
 from fairaudit.disclosure_marks import Subjects
+from fairaudit.errors import DataError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.notice import NoticeRate
 from fairaudit.plan import Key, Plan
@@ -17,7 +19,8 @@ from fairaudit.spec import Cut
 from fairaudit.version import __version__
 
 VERSION = 3
-"""Of the file; 2 is read, too, and any other is refused."""
+_READ_VERSIONS = frozenset({2, VERSION})
+"""Of the file; any other is refused."""
 
 Stored = TypeVar("Stored")
 _CLASS_WITH = {
@@ -110,6 +113,15 @@ def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec 
     if not (isinstance(value, str) and _SHARE.fullmatch(value)):
         raise ValueError("no fraction")
     return cls(value)
+
+
+def read_header(document: bytes, name: str) -> Header:
+    """The header of the file `name`; `DataError` for that of another version."""
+    found = json.loads(document).get("version")
+    if found not in _READ_VERSIONS:
+        what = f"{name} has version {found} of counts, this is version {VERSION}"
+        raise DataError(what, "count with the same fairaudit as you audit with")
+    return parse_stored(document, Header)
 
 
 def describe_counts(counts: Counts) -> Header:

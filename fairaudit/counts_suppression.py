@@ -1,4 +1,4 @@
-"""Hides small cells of counts before they leave a site: `fairaudit count --suppress N`.
+"""Hides small cells of counts before they leave a site (`--suppress N` of cli/counting.py).
 
 Whoever reads the file knows each cell that is left, how many people are hidden together, and which
 combinations of levels are not there. docs/counts.md says what that protects.

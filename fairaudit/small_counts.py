@@ -1,8 +1,11 @@
-"""What a small count is: 1 to below the threshold; zero: suppress/cell_sets.py."""
+"""What a small count is: 1 to below the threshold (least: 2); zero: suppress/cell_sets.py."""
 
 from __future__ import annotations
 
 from fairaudit.arrays import Ints, Marks
+
+LEAST_THRESHOLD = 2
+"""Below it no count of people would be small."""
 
 
 def is_small(count: int, threshold: int) -> bool:

@@ -1,4 +1,4 @@
-"""`fairaudit count` and `merge`: their options; counts and quantile rounds in files."""
+"""`fairaudit count` (least N of `--suppress`), `merge`: their options; counts, rounds in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit show`, `render` and `publish`: their options; print a stored JSON report."""
+"""`fairaudit show`, `render` and `publish`: their options; which stored result they print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that the columns of a plan are in the files: present, not repeated, one type."""
+"""Checks columns of a plan: none lacks; those of one name are equal, or refused; types differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of `fairaudit show`: list of checks by number; one check with formula, evidence."""
+"""Pages of `fairaudit show`: list of checks; one, found by number or id, with its evidence."""
 
 from __future__ import annotations
 

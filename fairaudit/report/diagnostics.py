@@ -1,4 +1,4 @@
-"""`Diagnostic`: a check's level (`error`, `note`), place, picture; audit headline; pytest text."""
+"""`Diagnostic`: how urgent a check is (SARIF's: sarif.py), place, picture; audit headline."""
 
 from __future__ import annotations
 

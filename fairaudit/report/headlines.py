@@ -1,4 +1,4 @@
-"""The headline of a check: one sentence, who is how far from whom; its limits in words."""
+"""The headline of a check: one sentence, who is how far from whom; value beside limit, in words."""
 
 from __future__ import annotations
 

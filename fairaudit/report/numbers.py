@@ -1,4 +1,4 @@
-"""Formats numbers, per cent, points, p-values, intervals, names of groups (`×`); `suppressed`."""
+"""Formats numbers, per cent, points, p-values, stars, intervals, groups; `suppressed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prose report: the section on rates: columns, captions, legend and stars of its tables."""
+"""Prose report: the section on rates: columns, captions, legend (what a star means)."""
 
 from __future__ import annotations
 

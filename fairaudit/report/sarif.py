@@ -1,4 +1,4 @@
-"""Format `sarif` 2.1.0: a rule for each metric, a result for each check not passed.
+"""Format `sarif` 2.1.0: a rule for each metric; a result with its level for each check.
 
 One run holds all answers, since GitHub refuses a file with several of the same tool. It takes as
 much of a file as GitHub shows of it.

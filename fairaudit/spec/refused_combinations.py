@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from fairaudit.small_counts import LEAST_THRESHOLD
 from fairaudit.spec import schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Draft
 from fairaudit.verdict import AnyCheck, Check
-
-_LEAST_TO_SUPPRESS = 2
 
 _MOST_LIMITS = 4
 """So many entries, each to warn and to fail, may judge one measure where counts are hidden."""
@@ -38,7 +37,7 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
                 f"most {_MOST_LIMITS} may judge one measure of the same groups where small "
                 "counts are hidden: each verdict tells on which side of its limit it lies",
             )
-    if threshold < _LEAST_TO_SUPPRESS:
+    if threshold < LEAST_THRESHOLD:
         draft.fault(where, "expected a whole number of people from 2 up, such as 11")
     if shape.simpson.search:
         message = (

@@ -1,4 +1,4 @@
-"""All notices, in order (add one here); on models, repeated rows, clusters, searches."""
+"""Notices on data, tables, models, clusters, searches, in order. Add one here."""
 
 from __future__ import annotations
 
