@@ -21,7 +21,7 @@ from fairaudit.report import (
     numbers,
 )
 from fairaudit.report.blocks import Cell, Figure, Tone
-from fairaudit.report.pictures import Interval, Intervals, Mark
+from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import limit_rules, rate_interval
 from fairaudit.result import AuditResult, FailOn, RateRow, Verdict
 from fairaudit.verdict import Check, Finding, Status
@@ -115,9 +115,10 @@ class Diagnostic(Frozen):
         """Its picture with the headline as title, and all that it shows in words."""
         if self.picture is None:
             return None
-        values = [f"{row.label} {row.text}" for row in self.picture.rows]
-        rules = [rule.label for rule in self.picture.rules if rule.label]
-        return Figure(self.headline, f"{', '.join([*values, *rules])}.", self.picture)
+        picture = replace(self.picture, rows=without_middle(self.picture.rows, MOST_CHECKED))
+        values = [f"{row.label} {row.text}".rstrip() for row in picture.rows]
+        rules = [rule.label for rule in picture.rules if rule.label]
+        return Figure(self.headline, f"{', '.join([*values, *rules])}.", picture)
 
 
 class AuditHeadline(Frozen):

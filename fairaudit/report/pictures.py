@@ -128,6 +128,8 @@ Picture: TypeAlias = Intervals | Bars | Lines | Lattice
 
 MOST_ROWS = 40
 """So many rows a picture."""
+MOST_CHECKED = 24
+"""So many groups in the picture of a check on a page."""
 MOST_LINES = 8
 """So many lines."""
 MOST_STRATA = 24
@@ -152,6 +154,33 @@ def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
     omitted = len(rows) - len(kept)
     words = f"and {numbers.whole(omitted)} more"
     return [*kept, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE)]
+
+
+def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
+    """The places of the rows that decide, and of others from both ends; of one too many all."""
+    if len(rows) <= most + 1:
+        return [*range(len(rows))]
+    chosen = {place for place, row in enumerate(rows) if row.strong}
+    low, high = 0, len(rows) - 1
+    while len(chosen) < most and low <= high:
+        chosen.add(low)
+        if len(chosen) < most:
+            chosen.add(high)
+        low, high = low + 1, high - 1
+    return sorted(chosen)
+
+
+def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
+    """The rows of `both_ends`, none of those set aside; in the middle how many are not there."""
+    if len(rows) <= most + 1:
+        return list(rows)
+    known = [row for row in rows if row.mark is not Mark.ASIDE] or rows
+    places = both_ends(known, most)
+    kept = [known[place] for place in places]
+    gap = next(index for index, place in enumerate([*places, -1]) if place != index)
+    words = numbers.counted(len(rows) - len(kept), "more group")
+    kept.insert(gap, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE))
+    return kept
 
 
 def not_shown(count: int, what: str, why: str) -> str:

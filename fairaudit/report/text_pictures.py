@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit.names import width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Cell, Tone
-from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
+from fairaudit.report.pictures import Interval, Intervals, Mark, Rule, both_ends
 from fairaudit.report.text_layout import Line, line, padded
 
 MOST_ROWS = 5
@@ -23,7 +23,7 @@ def draw(picture: Intervals, page: int) -> list[Line]:
     known = [row for row in picture.rows if row.mark is not Mark.ASIDE and _ends(row)]
     if not known:
         return []
-    rows = _chosen(known)
+    rows = [known[place] for place in both_ends(known, MOST_ROWS)]
     labels, shared = _labels([row.label for row in rows])
     is_stacked = max(map(width, labels)) > _WIDEST_LABEL
     label_room = 2 if is_stacked else max(map(width, labels))
@@ -80,20 +80,6 @@ def _ends(row: Interval) -> list[float]:
     if not math.isfinite(row.value):
         return []
     return [end for end in (row.low, row.value, row.high) if end is not None and math.isfinite(end)]
-
-
-def _chosen(rows: Sequence[Interval]) -> list[Interval]:
-    """The rows to draw: those that decide, then from both ends."""
-    if len(rows) <= MOST_ROWS + 1:
-        return list(rows)
-    chosen = {index for index, row in enumerate(rows) if row.strong}
-    low, high = 0, len(rows) - 1
-    while len(chosen) < MOST_ROWS and low <= high:
-        chosen.add(low)
-        if len(chosen) < MOST_ROWS:
-            chosen.add(high)
-        low, high = low + 1, high - 1
-    return [row for index, row in enumerate(rows) if index in chosen]
 
 
 def _labels(names: Sequence[str]) -> tuple[list[str], str]:

@@ -30,7 +30,7 @@ from fairaudit.report.blocks import (
     Table,
     Tone,
 )
-from fairaudit.report.diagnostics import explanations_of
+from fairaudit.report.diagnostics import diagnose, explanations_of
 from fairaudit.report.html import escaping
 from fairaudit.report.pictures import (
     MOST_ROWS,
@@ -432,3 +432,28 @@ def test_colours_can_be_read_and_told_from_the_card(scheme: int) -> None:
         assert _contrast(colours[f"on-shade-{at}"], colours[f"shade-{at}"]) >= 4.5, at
     for drawn in ("accent", "aside", "beside", *(f"series-{at}" for at in range(palette.SERIES))):
         assert _contrast(colours[drawn], colours["card"]) >= 3, drawn
+
+
+@pytest.mark.parametrize(("groups", "small", "drawn"), [(25, 0, 25), (26, 0, 24), (300, 40, 24)])
+def test_a_picture_of_many_groups_shows_both_ends_and_counts_the_rest(
+    groups: int, small: int, drawn: int
+) -> None:
+    """Of each group 400 people, of whom so many are selected as its number; small ones have 3."""
+    counts = [(f"g{number:03}", 400, number + 1) for number in range(groups)]
+    counts += [(f"s{number:03}", 3, 1) for number in range(small)]
+    rows = [(name, y, n) for name, of, ones in counts for y, n in ((1, ones), (0, of - ones))]
+    people = pl.DataFrame(rows, schema=["branch", "y", "people"], orient="row")
+    spec = {
+        "columns": {"protected": ["branch"], "decision": "y", "count": "people"},
+        "groups": {"min_size": 100},
+        "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.01}}],
+    }
+    figure = diagnose(fairaudit.audit(spec, people))[0].figure
+    assert figure is not None
+    labels = [row.label for row in figure.picture.rows]
+    others = groups + small - drawn
+    words = [f"{others} more groups"] if others else []
+    names = [f"branch={name}" for name, _, _ in counts[:groups]]
+    assert labels == names[: drawn - drawn // 2] + words + names[groups - drawn // 2 :]
+    assert [row.label for row in figure.picture.rows if row.strong] == [names[0], names[-1]]
+    assert all(word in figure.description for word in words)
