@@ -1,4 +1,4 @@
-"""`RunOptions`: what is asked beside spec and data, with defaults; `Question`: a spec with it."""
+"""`RunOptions`: what is asked beside a spec, with defaults; `Question`: it, checks by `--only`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairaudit compare`: its options; compares two stored results, or two models of one."""
+"""`fairaudit compare`: its options, exit code; compares two stored results, or models of one."""
 
 from __future__ import annotations
 

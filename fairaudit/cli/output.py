@@ -1,4 +1,4 @@
-"""`-o` and `--format`: which outputs are allowed, what is deleted first, then writing them."""
+"""`-o`, `--format`: allowed outputs (in folders that are there), what is deleted first, writing."""
 
 from __future__ import annotations
 

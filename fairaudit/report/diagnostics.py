@@ -1,4 +1,4 @@
-"""`Diagnostic`: how urgent a check is (SARIF's: sarif.py), place, picture; audit headline."""
+"""`Diagnostic`: urgency of a check (not SARIF's), picture; headline; the text of `AuditFailed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of pictures (`Intervals`, `Bars`, `Lines`, `Lattice`); how many rows, lines, pictures."""
+"""Types of pictures; the most rows, lines, pictures; which rows of many are drawn."""
 
 from __future__ import annotations
 

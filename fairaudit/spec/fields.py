@@ -116,15 +116,6 @@ def _read_day(value: object) -> date:
         raise ValueError(f"there is no day {value}") from None
 
 
-def read_waived_group(value: object) -> object:
-    """`all` as no group at all; else a level for each attribute."""
-    if value == "all":
-        return {}
-    if not isinstance(value, dict) or not value:
-        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
-    return value
-
-
 def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 

@@ -22,7 +22,6 @@ from fairaudit.metrics.inference import (
 )
 from fairaudit.spec.column_schema import Columns
 from fairaudit.spec.fields import (
-    Day,
     Flag,
     Groupings,
     Number,
@@ -36,7 +35,6 @@ from fairaudit.spec.fields import (
     read_metric,
     read_row_limits,
     read_scan,
-    read_waived_group,
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.shape import Reader, Shape
@@ -198,16 +196,6 @@ class Inference(Shape):
     """
     yates: Flag = DEFAULT_INFERENCE.yates
     """Whether the z test of two shares is corrected for continuity. Example: `true`."""
-
-
-class WaiverEntry(Shape):
-    """An entry of a file of waivers."""
-
-    check: Words
-    group: Annotated[dict[str, Words], Reader(read_waived_group)]
-    reason: Words
-    approved_by: Words
-    expires: Day
 
 
 class AuditSpec(Shape):

@@ -1,9 +1,8 @@
-"""Reads a file of waivers, every fault with its place."""
-
-from __future__ import annotations
+"""Reads a file of waivers: keys of an entry, every fault with its place."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from fairaudit import inputs
 from fairaudit.cube import Group
@@ -11,11 +10,31 @@ from fairaudit.errors import Fault, SpecError, did_you_mean
 from fairaudit.names import quoted
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
+from fairaudit.spec.fields import Day, Words
 from fairaudit.spec.model import Spec
-from fairaudit.spec.schema import WaiverEntry
+from fairaudit.spec.shape import Reader, Shape
 from fairaudit.spec.text import Document, Text
 from fairaudit.verdict import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.waivers import Waiver
+
+
+def _read_group(value: object) -> object:
+    """`all` as no group at all; else a level for each attribute."""
+    if value == "all":
+        return {}
+    if not isinstance(value, dict) or not value:
+        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
+    return value
+
+
+class _WaiverEntry(Shape):
+    """An entry of a file of waivers."""
+
+    check: Words
+    group: Annotated[dict[str, Words], Reader(_read_group)]
+    reason: Words
+    approved_by: Words
+    expires: Day
 
 
 def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
@@ -25,7 +44,7 @@ def read_waivers(path_text: Text, spec: Spec) -> tuple[Waiver, ...]:
     """
     path = Path(spec.path).parent / path_text.value
     document = text.read(_content(path, path_text), str(path), "the file of waivers")
-    entries, faults = validate_entries(document, WaiverEntry)
+    entries, faults = validate_entries(document, _WaiverEntry)
     checks = {check.id: check for check in spec.checks}
     known = [attribute.name for attribute in spec.protected]
     over = () if spec.subgroups is None else spec.subgroups.over

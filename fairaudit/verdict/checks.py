@@ -1,4 +1,4 @@
-"""Types of checks: `Check`, `OnUndefined`, `Status`; `match_ids`: which checks `--only` names."""
+"""Types of checks: `Check`, `OnUndefined`, `Status`; `match_ids`: the ids that a text names."""
 
 from __future__ import annotations
 

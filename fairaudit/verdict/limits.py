@@ -1,4 +1,4 @@
-"""`Limit`: whether a value is beyond its bounds (exact near them); `below 0.8`; on reversals.
+"""`Limit` (`below 0.8`): when a value, exact near it, or its interval is beyond; on reversals.
 
 A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
 48/100 against 60/100 is not below 0.8.

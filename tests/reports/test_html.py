@@ -450,6 +450,7 @@ def test_a_picture_of_many_groups_shows_both_ends_and_counts_the_rest(
     }
     figure = diagnose(fairaudit.audit(spec, people))[0].figure
     assert figure is not None
+    assert isinstance(figure.picture, Intervals)
     labels = [row.label for row in figure.picture.rows]
     others = groups + small - drawn
     words = [f"{others} more groups"] if others else []
