@@ -1,4 +1,4 @@
-"""Provenance of a result: files, hashes, settings, fingerprint, `SOURCE_DATE_EPOCH`."""
+"""Provenance of a result: files, settings, hash of the cube, fingerprint, `SOURCE_DATE_EPOCH`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direction of a change: worse or better, by a check's limit or by the metric's direction.
+"""Direction of one changed value: worse or better, by a check's limit or the metric's direction.
 
 `measuring.py` says whether it changed at all; without a limit, and of a metric whose sides are
 alike, it is only higher or lower.

@@ -1,4 +1,4 @@
-"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`; names bins; refuses bad ones."""
+"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`; sorts into bins; refuses bad."""
 
 from __future__ import annotations
 

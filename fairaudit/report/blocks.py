@@ -1,4 +1,4 @@
-"""The blocks of a prose report (`Heading`, `Table`, `Figure`), without a look."""
+"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows before a cut."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import TypeAlias
 from fairaudit.frozen import Frozen, replace
 from fairaudit.names import printable
 from fairaudit.report.pictures import Picture
+
+FEW_ROWS = 12
+"""A table of more rows is cut, unless all are asked for."""
 
 
 class Tone(StrEnum):

@@ -23,12 +23,21 @@ from fairaudit.compare import (
 )
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
-from fairaudit.report.blocks import Block, Cell, Document, Entries, Facts, Heading, Paragraph, Tone
+from fairaudit.report.blocks import (
+    FEW_ROWS,
+    Block,
+    Cell,
+    Document,
+    Entries,
+    Facts,
+    Heading,
+    Paragraph,
+    Tone,
+)
 from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
 from fairaudit.verdict import AnyCheck, Check
 
-_FEW_ROWS = 12
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
@@ -47,7 +56,7 @@ _SAMPLING = {
 
 def document(changes: Changes, *, all_rows: bool = False) -> Document:
     """The report; tables longer than a dozen rows are cut unless `all_rows`."""
-    most = None if all_rows else _FEW_ROWS
+    most = None if all_rows else FEW_ROWS
     sections = (
         _verdict(changes),
         _checks(changes),

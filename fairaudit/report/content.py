@@ -1,4 +1,4 @@
-"""Prose report (entry point): order of sections, cut of tables; checks, waivers, definitions."""
+"""Prose report (entry point): order of sections; checks, waivers, definitions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fairaudit.report import (
     subgroups,
 )
 from fairaudit.report.blocks import (
+    FEW_ROWS,
     Block,
     Cell,
     Document,
@@ -38,7 +39,6 @@ from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
 
-_FEW_ROWS = 12
 _LIMITS_OF_A_PASS = (
     "A pass says that these numbers, on these people, did not cross these limits. It does not say "
     "that a decision is fair or lawful: other groups, other measures, people who never applied "
@@ -52,7 +52,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 
     `data` is what was audited in place of the spec's own: the title says so.
     """
-    most = None if all_rows else _FEW_ROWS
+    most = None if all_rows else FEW_ROWS
     explanations = explanations_of(result)
     sections = (
         _verdict(result, explanations, most, data),
