@@ -1,4 +1,4 @@
-"""Samples of people and pairs for row metrics, reproducible by a hash, and their seeds."""
+"""Samples of people and pairs, reproducible by a hash; how many, in the metrics that sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Database`: how an address is read, passwords in it refused, and how reports name it."""
+"""`Database`: schemes of addresses, how one is read, passwords refused, its name in reports."""
 
 from __future__ import annotations
 

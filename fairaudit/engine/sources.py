@@ -1,4 +1,4 @@
-"""Opens and checks the files of a pass; unpacks gzip; temporary copies of data; threads.
+"""Opens and checks the files of a pass; unpacks gzip, zstd; temporary copies of data; threads.
 
 All of it in the memory, and by the threads, that there are.
 """

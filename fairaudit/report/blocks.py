@@ -1,4 +1,4 @@
-"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows before a cut."""
+"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows of a short table."""
 
 from __future__ import annotations
 

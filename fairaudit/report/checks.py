@@ -1,4 +1,4 @@
-"""A check in words: title, status, place, deciding groups; the order of findings; tallies."""
+"""A check in words: title, status, place, groups; which finding comes first everywhere; tallies."""
 
 from __future__ import annotations
 

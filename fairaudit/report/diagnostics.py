@@ -1,4 +1,4 @@
-"""`Diagnostic`: urgency of a check (not SARIF's), picture; headline; the text of `AuditFailed`."""
+"""`Diagnostic`: level (`error`, `note`; not SARIF's), picture; headline; text of `AuditFailed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`AuditResult`: rows, findings; verdict, exit code by `fail_on`; version of its JSON."""
+"""`AuditResult`, `Provenance` (fields): verdict, exit code by `fail_on`; version of its JSON."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
                 "counts are hidden: each verdict tells on which side of its limit it lies",
             )
     if threshold < LEAST_THRESHOLD:
-        draft.fault(where, "expected a whole number of people from 2 up, such as 11")
+        least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
+        draft.fault(where, least)
     if shape.simpson.search:
         message = (
             "`search` counts by columns whose small counts `suppress_below` does not hide: "

@@ -1,4 +1,4 @@
-"""Notices on data, tables, models, clusters, searches, in order. Add one here."""
+"""Notices on data, models, clusters, searches, in order (add here); of dropped rows: recode."""
 
 from __future__ import annotations
 
