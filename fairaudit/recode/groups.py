@@ -34,6 +34,7 @@ from fairaudit.spec import (
     Spec,
     Text,
 )
+from fairaudit.spec.metrics_schema import REFERENCES
 
 
 def group_axis(
@@ -130,8 +131,10 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
     keys = {axis.key.name: axis.key for axis in axes}
     for names, text in spec.references:
         levels = [level for name in names if name in keys for level in keys[name].levels]
+        levels = [level for level in levels if level != UNKNOWN]
         if text.value not in levels:
-            hint = suggest_known(text.value, levels, listing(levels))
+            word = did_you_mean(text.value, REFERENCES)
+            hint = word or suggest_known(text.value, levels, listing(levels))
             what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
             problems.faults.append(text.fault(what))
 

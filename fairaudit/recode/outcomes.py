@@ -105,6 +105,7 @@ def _dropped(
         problems.faults.append(_too_many_fault(outcome, rest))
     elif not outcome.negative:
         problems.notices += _doubts(outcome, positive, rest)
+        problems.faults += _all_positive(outcome, positive & occurring, rest)
     return set()
 
 
@@ -213,6 +214,15 @@ def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice
         for name in rest
         if is_like_missing(name) or lookalike(name) in alike
     ]
+
+
+def _all_positive(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Fault]:
+    """A fault where several values are positive, and they are all there are."""
+    if rest or len(positive) < 2:
+        return []
+    what = f"all values of {quoted(outcome.column.value)} are positive: {listing(sorted(positive))}"
+    hint = "name those that are; where truly all are, declare which would be `negative`"
+    return [outcome.positive[0].fault(f"{what}; {hint}")]
 
 
 def _others_fault(outcome: Outcome, rest: set[str]) -> Fault:

@@ -86,7 +86,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         weight=draft.optional(("columns", "weight"), shape.columns.weight),
         cluster=draft.optional(("columns", "cluster"), shape.columns.cluster),
         format=_read_format(draft, shape.format),
-        missing=_read_missing(draft, shape.missing),
+        missing=_read_missing(draft, shape.missing, columns),
         filter=draft.optional(("filter",), shape.filter),
         minimum=shape.groups.minimum,
         exclude_below=None if exclusion is None else exclusion.rule,
@@ -111,17 +111,17 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
 def _references(
     draft: Draft, shape: schema.AuditSpec, columns: Columns
 ) -> Iterator[tuple[tuple[str, ...], Text]]:
-    """The levels that entries name as references; a word alone may be of any attribute."""
+    """The levels that entries name as references; a word alone may be of any attribute of `by`."""
     for number, entry in enumerate(shape.metrics):
         path = ("metrics", number, "reference")
         for name, level in (entry.reference or {}).items():
             if name:
                 yield (name,), draft.text((*path, name), level)
             elif level not in REFERENCES:
-                yield (
-                    tuple(attribute.name for attribute in columns.protected),
-                    draft.text(path, level),
-                )
+                names = [attribute.name for attribute in columns.protected]
+                by = {name for grouping in entry.by or () for name in grouping}
+                named = [name for name in names if name in by] if by <= {*names} else names
+                yield tuple(named or names), draft.text(path, level)
 
 
 def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
@@ -209,8 +209,14 @@ def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     )
 
 
-def _read_missing(draft: Draft, shape: schema.MissingRules) -> Missing:
+def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) -> Missing:
     """What is missing and what becomes of it; a decision is a prediction by another name."""
+    for name, outcome in columns.outcomes.items():
+        for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
+            for number, token in enumerate(shape.tokens):
+                if token in {text.value for text in texts}:
+                    what = f"{token!r} is {kind} in the {name}, so it cannot mean missing"
+                    draft.fault(("missing", "tokens", number), what)
     if shape.decision is not None and "prediction" in written_fields(shape):
         what = "`prediction` says what becomes of it already"
         draft.fault(("missing", "decision"), what, key=True)

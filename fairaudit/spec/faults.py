@@ -10,7 +10,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.shape import AnyShape, Kind, Misfit, Shape, read_shape
-from fairaudit.spec.text import Document, Path, Tree
+from fairaudit.spec.text import ALIASED, Document, Path, Tree
 
 _MEANT: dict[str, dict[str, str]] = {
     "AuditSpec": {
@@ -152,7 +152,7 @@ def _without_anchors(tree: Tree) -> Tree:
     """The tree without keys such as `x-limits`, which hold what merge keys (`<<`) refer to."""
     if not isinstance(tree, dict):
         return tree
-    return {name: body for name, body in tree.items() if not name.startswith("x-")}
+    return {name: body for name, body in tree.items() if not name.startswith(ALIASED)}
 
 
 def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:

@@ -142,12 +142,14 @@ def _read_average(value: object) -> object:
     if isinstance(value, dict):
         if not value:
             raise ValueError("name the weight of each stratum")
+        if any(str(name).startswith(RULE) for name in value):
+            raise ValueError("no stratum has a name that begins with a NUL")
         return value
     name = str(_read_text(value))
     if name not in _AVERAGES:
         hint = suggest_known(name, _AVERAGES)
         raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
-    return {f"={name}": "1"}
+    return {f"{RULE}{name}": "1"}
 
 
 def _read_groupings(value: object) -> object:
@@ -327,6 +329,8 @@ _METRIC_NAMES = {
 MetricName: TypeAlias = Annotated[str, Reader(_read_metric_name, {"enum": sorted(_METRIC_NAMES)})]
 _COMPARISONS = [comparison.id for comparison in COMPARISONS]
 Comparison: TypeAlias = Annotated[str, Reader(_read_comparison, {"enum": _COMPARISONS})]
+RULE = "\0"
+"""Before the word of a rule, where else the name of a stratum stands."""
 _AVERAGES = ("pooled", "uniform", "reference", "group", "reference_people", "group_people")
 _WEIGHTS = {"type": "object", "additionalProperties": NUMERIC, "minProperties": 1}
 Average: TypeAlias = Annotated[

@@ -236,7 +236,7 @@ class Simpson(_Described):
     Example: `false`.
     """
     rates: Texts | None = None
-    """The rates whose gaps may reverse; without it, those of `metrics`.
+    """The rates whose gaps may reverse; without it, the selection rate.
 
     Example: `[selection_rate]`.
     """
@@ -287,7 +287,7 @@ class Subgroups(_Described):
     Example: `[gender, race]`.
     """
     rates: Texts | None = None
-    """The rates by which a subgroup may stand out; without it, that of `metrics`.
+    """The rates by which a subgroup may stand out; without it, the selection rate.
 
     Example: `[selection_rate]`.
     """

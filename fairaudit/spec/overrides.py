@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fairaudit.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import OPTION
-from fairaudit.spec.text import HALF, Document, Path, Tree, is_broken, read, written
+from fairaudit.spec.text import ALIASED, HALF, Document, Path, Tree, is_broken, read, written
 
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
@@ -114,6 +114,9 @@ def _read(text: str, number: int) -> _Setting:
         what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
         raise SpecError([Fault(what, "", spot, text)])
     setting = _Setting(place, text, tuple(path), tuple(columns), at + 1)
+    if str(path[0]).startswith(ALIASED):
+        what = f"`{path[0]}` is only copied by aliases, and was: set what it was copied to"
+        raise SpecError([setting.fault(what, 0)])
     if instead := _ELSEWHERE.get(str(path[0])):
         raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
     return setting
@@ -143,7 +146,9 @@ def _apply(document: Document, setting: _Setting) -> Document:
     # A setting stands in the line of its number, also where one before it is faulty.
     lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
     others = {**document.others, OPTION: lines}
-    return replace(document, tree=tree, keys=keys, values=values, ends=ends, others=others)
+    document = replace(document, tree=tree, keys=keys, values=values, ends=ends, others=others)
+    # All entries are asked for where the whole list is.
+    return replace(document, own_metrics=None) if path == ("metrics",) else document
 
 
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:

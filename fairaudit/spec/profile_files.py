@@ -137,10 +137,11 @@ def _merge(own: Document, under: Document, profile: Profile) -> Document:
     assert isinstance(under.tree, dict)
     entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
     asked = {_identify(entry) for entry in entries}
+    is_limited = _has_limit(under.tree.get("defaults"))
     kept = [
         number
         for number, entry in enumerate(further)
-        if _has_limit(entry) or _identify(entry) not in asked
+        if is_limited or _has_limit(entry) or _identify(entry) not in asked
     ]
     place_of = {number: len(entries) + place for place, number in enumerate(kept)}
     tree = _united(own.tree, under.tree)

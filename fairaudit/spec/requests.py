@@ -22,6 +22,7 @@ from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
 from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entry_restrictions import find_minimum
+from fairaudit.spec.fields import RULE
 from fairaudit.spec.metric_lookup import MACRO, Entry
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.model import MetricRequest
@@ -155,7 +156,7 @@ def _read_average(entry: Entry) -> Average | None:
         if len(metric.averages) > 1:
             fault(f"{metric.id} says itself how it is averaged")
     (word, *_), weights = average, average.values()
-    if not word.startswith("="):
+    if not word.startswith(RULE):
         if any(weight < 0 for weight in weights) or not any(weights):
             entry.fault("average", "weights are not negative, and not all of them are 0")
         return Average(Weights.LEVELS, dict(average))
@@ -181,7 +182,7 @@ def _refuse_weights_of_one_side(entry: Entry) -> None:
 def _strata_named(entry: Entry) -> Iterator[Text]:
     """The strata that an entry gives a weight."""
     for name in entry.shape.average or ():
-        if not name.startswith("="):
+        if not name.startswith(RULE):
             path = (*entry.path, "average", name)
             yield entry.context.draft.text(path, name, key=True)
 

@@ -35,6 +35,8 @@ _PLAIN_TAGS = {
 _ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
+ALIASED = "x-"
+"""How a key begins that only holds what aliases copy."""
 HALF = "this text holds half of a character: write the character itself"
 
 _LONGEST = 1_000
@@ -189,8 +191,11 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
         source = lines[mark.line] if mark and mark.line < len(lines) else None
         what = f"this is not YAML: {error.problem or error.context}; {_QUOTES}"
         raise SpecError([Fault(what, "", spot, source)]) from error
-    except yaml.YAMLError as error:
-        raise SpecError([Fault(f"this is not YAML: {error}", "", Place(name, 1, 1))]) from error
+    except yaml.reader.ReaderError as error:
+        at = error.position
+        spot = Place(name, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        what = f"this is not YAML: it holds the control character U+{ord(text[at]):04X}"
+        raise SpecError([Fault(what, "", spot)]) from error
     if root is None:
         raise SpecError([Fault(f"{what} is empty", "", Place(name, 1, 1))])
     faults: list[Fault] = []
@@ -235,6 +240,11 @@ def _composed(text: str) -> yaml.Node | None:
     loader = _Loader(text)
     try:
         return loader.get_single_node()
+    except (ValueError, OverflowError) as error:  # the number of an escape is no character
+        mark = loader.get_mark()
+        raise yaml.MarkedYAMLError(
+            problem="an escape names no character", problem_mark=mark
+        ) from error
     finally:
         loader.dispose()
 
@@ -352,8 +362,11 @@ class _Walk:
                     self.fault((*path, "<<"), "`<<` merges a mapping: `<<: *name`")
                     continue
                 merged = self.pairs(source, path, (*above, source))
-                pairs += [pair for pair in merged if pair[0].value not in names]
-                names |= {key.value for key, _ in merged}
+                # A key that is no text is a fault where the mapping is read.
+                texts = {key.value for key, _ in merged if isinstance(key, yaml.ScalarNode)}
+                known = names & texts
+                pairs += [pair for pair in merged if str(pair[0].value) not in known]
+                names |= texts
         return pairs
 
     def place(self, node: yaml.Node) -> Place:

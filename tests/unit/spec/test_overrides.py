@@ -94,6 +94,14 @@ def test_a_later_setting_stands_over_an_earlier_one() -> None:
     assert meaning(twice) == meaning(specs.parse(SPEC, settings=[STRICTER]))
 
 
+def test_entries_that_are_set_are_none_of_the_profile(tmp_path: Path) -> None:
+    """What data lacks for an entry of a profile is left out; if it is asked for, it is a fault."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(f"profile: four-fifths\n{SPEC}")
+    with pytest.raises(SpecError, match="scoring_rate needs a score"):
+        specs.load(path, settings=["metrics=[selection_rate, scoring_rate]"])
+
+
 def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     entries = SPEC.index("  - {metric")
@@ -152,6 +160,10 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         (
             "waivers=w.yaml",
             ("waivers", "`waivers` cannot be set here: name the file of waivers in the spec", 1),
+        ),
+        (
+            "x-limits.fail.below=0.8",
+            ("x-limits.fail.below", "`x-limits` is only copied by aliases, and was: set what", 1),
         ),
         ("nothing", ("", "expected a path, `=` and a value, such as metrics[0]", 8)),
         ("[0]=1", ("", "expected a path, `=` and a value, such as metrics[0]", 4)),

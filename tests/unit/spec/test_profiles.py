@@ -72,6 +72,16 @@ def test_what_the_spec_asks_itself_is_not_shown_twice_but_limits_stay(tmp_path: 
     assert "the check selection_rate/g/decision stands twice" in told
 
 
+def test_a_limit_in_the_defaults_of_a_profile_stays(tmp_path: Path) -> None:
+    profile = f"{ABOUT}defaults: {{fail: '< 0.8'}}\nmetrics: [impact_ratio]\n"
+    own = "metrics: [{metric: impact_ratio, by: h, fail: none}]\n"
+    head = SPEC[: SPEC.index("metrics:")].replace("[g]", "[g, h]")
+    spec = loaded(tmp_path, profile, head + own)
+    assert [check.id for check in spec.checks] == [
+        "impact_ratio/g/decision", "impact_ratio/h/decision",
+    ]  # fmt: skip
+
+
 def test_a_profile_extends_another(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(
         f"{ABOUT}extends: four-fifths\ngroups: {{min_size: 7, min_events: 4}}\n"

@@ -84,6 +84,21 @@ def test_an_average_is_judged_exactly_and_lists_what_it_leaves_out() -> None:
     assert not left.blocks
 
 
+def test_a_stratum_may_have_the_name_of_a_rule() -> None:
+    """Two strata, =pooled with 30 of 40, and one with 10 of 40: by 3 to 1 it is .625."""
+    rows = [
+        ("g", stratum, int(n < hits))
+        for stratum, hits in (("=pooled", 30), ("one", 10))
+        for n in range(40)
+    ]
+    people = pl.DataFrame(rows, ["g", "s", "d"], orient="row")
+    entry = {"metric": "selection_rate", "given": "s", "average": {"=pooled": 3, "one": 1}}
+    columns = {"protected": ["g"], "strata": ["s"], "decision": "d"}
+    result = fairaudit.audit({"columns": columns, "metrics": [entry]}, people)
+    (average,) = [row for row in result.rates if row.averaged and row.by]
+    assert average.estimate.value == pytest.approx(0.625)
+
+
 def test_averages_fail_and_pass() -> None:
     for limit, status in (("-0.5", Status.PASS), ("0", Status.FAIL)):
         one = finding({**AVERAGED, "average": "pooled", "fail": {"below": limit}})

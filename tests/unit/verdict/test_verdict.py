@@ -8,8 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
 import pytest
 
+import fairaudit
 from fairaudit.errors import SpecError
 from fairaudit.result import AuditResult, Verdict
 from fairaudit.verdict import Finding, Limit, Status
@@ -212,6 +214,33 @@ def test_a_missing_reference_is_a_fault_never_replaced(audit_csv: Audit) -> None
     }
     with pytest.raises(SpecError, match="the reference 'gone' is no level of group"):
         audit_csv(table(a=(1, 2), b=(1, 2)), {**SPEC, "metrics": [metric]})
+
+
+def test_a_reference_of_another_attribute_is_a_fault() -> None:
+    people = pl.DataFrame(
+        {"sex": ["f", "m"] * 4, "race": ["x", "x", "y", "y"] * 2, "d": [0, 1] * 4}
+    )
+    spec: dict[str, Any] = {"columns": {"protected": ["sex", "race"], "decision": "d"}}
+    entry = {"metric": "selection_rate", "compare": "ratio", "reference": "m"}
+    for more, words in (
+        ({"by": "race"}, "the reference 'm' is no level of race; there are 'x', 'y'"),
+        ({"reference": "highst"}, "did you mean 'highest'"),
+    ):
+        with pytest.raises(SpecError, match=words):
+            fairaudit.audit({**spec, "metrics": [{**entry, **more}]}, people)
+    for by in ("sex", "sex * race", "each"):
+        fairaudit.audit({**spec, "metrics": [{**entry, "by": by}]}, people)
+
+
+def test_where_all_values_are_named_positive_nothing_is_judged() -> None:
+    people = pl.DataFrame({"sex": ["f", "m"] * 4, "d": [0, 0, 1, 1] * 2})
+    decision: dict[str, Any] = {"column": "d", "positive": [1, 0]}
+    spec = {"metrics": [{"metric": "impact_ratio", "fail": "< 0.8"}]}
+    columns: dict[str, Any] = {"protected": ["sex"], "decision": decision}
+    with pytest.raises(SpecError, match="all values of 'd' are positive: '0', '1'"):
+        fairaudit.audit({"columns": columns, **spec}, people)
+    columns["decision"] = {**decision, "negative": 2}
+    assert fairaudit.audit({"columns": columns, **spec}, people).exit_code == 0
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("fail", 0), ("warn", 1), ("never", 0)])
