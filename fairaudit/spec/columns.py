@@ -225,6 +225,8 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
         return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
+    if name in WORDS:
+        return f": it stands by itself, `[{name}]`, in no intersection"
     return suggest_known(name, (*known, *WORDS))
 
 

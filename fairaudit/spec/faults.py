@@ -19,9 +19,11 @@ _MEANT: dict[str, dict[str, str]] = {
         "min_size": "groups: {min_size: 30}",
         "checks": "metrics",
         "baseline": "run SPEC --baseline main.json",
+        **{key: f"defaults: {{{key}: …}}" for key in ("fail", "warn", "reference", "average")},
     },
     "Metric": {
-        **dict.fromkeys(("threshold", "limit", "min", "max"), 'fail: "< 0.8"'),
+        **dict.fromkeys(("threshold", "limit", "min", "minimum"), 'fail: "< 0.8"'),
+        **dict.fromkeys(("max", "maximum"), 'fail: "> 0.1"'),
         **dict.fromkeys(("groups", "group", "group_by", "attributes"), "by"),
         **dict.fromkeys(("condition", "conditional", "control", "within", "strata"), "given"),
         **dict.fromkeys(("thresholds", "cut"), "at"),
@@ -43,6 +45,7 @@ _MEANT: dict[str, dict[str, str]] = {
         "at_most": "positive: {at_most: 3}",
         **dict.fromkeys(("above", "below"), "positive: {above: 3}"),
     },
+    "Simpson": {**dict.fromkeys(("strata", "condition", "within"), "given")},
     "Positive": {
         **dict.fromkeys(("min", "threshold", "from"), "at_least"),
         **dict.fromkeys(("max", "to"), "at_most"),
@@ -109,6 +112,8 @@ def validate(document: Document) -> Validated:
     faults = [document.fault(path, _NO_VALUE, key=True) for path in empty]
     given = _pruned(written, set(empty))
     spec, misfits = _read(AuditSpec, given)
+    # An empty key is told once: it is not missing, too.
+    misfits = [misfit for misfit in misfits if misfit.path not in empty]
     if spec is not None:
         return Validated(spec, tuple(faults), _entries(empty))
     faults += _faults(document, misfits)
@@ -131,7 +136,6 @@ def validate_entries(
         empty = list(_empty_keys(tree, (number,)))
         faults += [document.fault(path, "this key has no value", key=True) for path in empty]
         entry, misfits = _read(shape, _pruned(tree, set(empty), (number,)), (number,))
-        # An empty key is told once: it is not missing, too.
         told = [misfit for misfit in misfits if misfit.path not in empty]
         faults += _faults(document, told, shape)
         if entry is not None and not empty:

@@ -243,7 +243,7 @@ class Simpson(_Described):
     of: Text | None = None
     """The outcome that the rates are about. Example: `decision`."""
     by: Texts = ["each"]
-    """The groupings whose groups are compared: columns, or `each`, `full`, `all`.
+    """The columns whose groups are compared, one after the other, or `each`.
 
     Example: `[gender]`.
     """
