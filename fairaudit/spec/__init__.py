@@ -104,8 +104,7 @@ def files_named(path: Path) -> list[str]:
 
 def parse(content: str, name: str = "spec", settings: Iterable[str] = ()) -> Spec:
     """The spec in a YAML text."""
-    document = apply_settings(add_profile(text.read(content, name)), settings)
-    return build(document, validate(document), content)
+    return _build(text.read(content, name), content, settings)
 
 
 def of_mapping(
@@ -114,7 +113,12 @@ def of_mapping(
     """The spec in a Python mapping of the same shape."""
     document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
-    document = apply_settings(add_profile(document), settings)
+    return _build(document, content, settings)
+
+
+def _build(document: text.Document, content: str, settings: Iterable[str]) -> Spec:
+    """The spec of a document, with its profile under it and the settings over it."""
+    document = apply_settings(add_profile(document), settings).with_entries()
     return build(document, validate(document), content)
 
 

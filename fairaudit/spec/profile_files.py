@@ -50,7 +50,10 @@ def _read_all(
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
     content = _read_text(document, path, name, file)
-    profile = read(content, file.name if file.parent == _FOLDER else str(file), "the profile")
+    shown = file.name if file.parent == _FOLDER else str(file)
+    if shown == document.name:  # a spec may have the name of one of ours
+        shown = f"profiles/{shown}"
+    profile = read(content, shown, "the profile")
     if not isinstance(profile.tree, dict):
         raise SpecError([profile.fault((), "a profile is a mapping of keys, such as a spec has")])
     about = profile.tree.get("about")
@@ -133,6 +136,7 @@ def _merge(own: Document, under: Document, profile: Profile) -> Document:
 
     What the spec itself asks is not shown twice; but a limit of the profile always stays.
     """
+    own, under = own.with_entries(), under.with_entries()
     assert isinstance(own.tree, dict)
     assert isinstance(under.tree, dict)
     entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))

@@ -76,6 +76,23 @@ class Document(Frozen):
     own_metrics: int | None = None
     settings: tuple[str, ...] = ()
 
+    def with_entries(self) -> Document:
+        """The document with a list of `metrics`, where one entry stands there alone."""
+        alone = self.tree.get("metrics") if isinstance(self.tree, dict) else None
+        if not isinstance(self.tree, dict) or not isinstance(alone, dict | str):
+            return self
+        moved = [
+            places
+            | {
+                ("metrics", 0, *path[1:]): place
+                for path, place in places.items()
+                if path[:1] == ("metrics",)
+            }
+            for places in (self.keys, self.values, self.ends)
+        ]
+        tree = {**self.tree, "metrics": [alone]}
+        return replace(self, tree=tree, keys=moved[0], values=moved[1], ends=moved[2])
+
     def is_own(self, path: Path) -> bool:
         """Whether an entry of `metrics` is the spec's own, and not of a profile."""
         number = path[1] if path[:1] == ("metrics",) and len(path) > 1 else 0

@@ -16,6 +16,7 @@ from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec
 from fairaudit.spec.profile_files import list_profiles
+from fairaudit.verdict.limits import LimitQuotes
 
 ABOUT = "about: {title: Ours, date: 2024-01-31, source: a memo, caution: none}\n"
 SPEC = """\
@@ -80,6 +81,24 @@ def test_a_limit_in_the_defaults_of_a_profile_stays(tmp_path: Path) -> None:
     assert [check.id for check in spec.checks] == [
         "impact_ratio/g/decision", "impact_ratio/h/decision",
     ]  # fmt: skip
+
+
+def test_faults_have_their_file_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One entry alone, in a profile; and a spec that is called as one of ours."""
+    told = refused(tmp_path, f"{ABOUT}metrics:\n  metric: impact_ratio\n  fail: '< 80'\n")
+    assert "ours.yaml:4:9: metrics[1].fail: parity itself" in told
+    monkeypatch.chdir(tmp_path)
+    path = Path("four-fifths.yaml")
+    path.write_text(SPEC.replace("ours.yaml", "four-fifths"))
+    own, *others = specs.load(path).checks
+    assert own.source.warn is not None
+    assert own.source.warn.text == SPEC.splitlines()[-1]
+    for check in others:
+        assert check.source == LimitQuotes()
+        assert check.place is not None
+        assert check.place.file == "profiles/four-fifths.yaml"
 
 
 def test_a_profile_extends_another(tmp_path: Path) -> None:
