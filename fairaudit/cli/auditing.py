@@ -31,6 +31,7 @@ from fairaudit.cli.output import (
     FILE_HELP,
     check_outputs,
     clear_outputs,
+    earlier_reports,
     print_report,
     write_reports,
 )
@@ -154,7 +155,12 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     with contextlib.ExitStack() as stack:
         watch = stack.enter_context(_time_phases(request)) if timings else None
         started = time.monotonic()
-        paths = check_outputs(format_name, output or [])
+        try:
+            paths = check_outputs(format_name, output or [])
+        except UsageError:
+            # There will be no new report: an earlier one must not pass for it.
+            _begin(request, earlier_reports(output or []), spec, data, baseline, tolerance, draws)
+            raise
         specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
         workers = stack.enter_context(_start_workers(jobs, specs, data))
         options = RunOptions(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from fairaudit.cli.app import Debug, Request, Settings, Timeout, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
-from fairaudit.errors import UsageError
+from fairaudit.errors import FairauditError, UsageError
 from fairaudit.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
 
 if TYPE_CHECKING:
@@ -109,12 +110,26 @@ def merge(
     from fairaudit.engine import find_files
 
     request: Request = context.obj
-    paths, _ = find_files(parts, Path())
+    try:
+        paths, _ = find_files(parts, Path())
+    except FairauditError:
+        # There will be no new sum: an earlier one must not pass for it.
+        _clear(output, lambda: _find_each(parts))
+        raise
     request.outputs = _clear(output, lambda: paths)
     if _is_round(output):
         _write_round(quantile_rounds_file.add(paths, repeated=repeated), output, request.outputs)
     else:
         _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
+
+
+def _find_each(parts: Iterable[str]) -> Iterator[Path]:
+    """The files of the parts that are there."""
+    from fairaudit.engine import find_files
+
+    for part in parts:
+        with contextlib.suppress(FairauditError):
+            yield from find_files([part], Path())[0]
 
 
 def _is_round(output: str) -> bool:

@@ -39,7 +39,7 @@ from fairaudit.verdict import AnyCheck, Check, Finding, ReversalCheck
 _SEARCHED = "not tested: a search picks the subgroup"
 _OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value of its own: see the reversals"
-_NO_QUESTION = {"place", "inference"}
+_NO_QUESTION = {"place", "source", "inference"}
 """Fields of a check that are no part of its question."""
 
 

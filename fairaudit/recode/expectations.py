@@ -78,12 +78,16 @@ def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """A notice where the filter refuses no row: it may not say what is meant."""
-    if spec.filter is None or counts.rows[counts.kept == 0].sum():
+    """Notices where the filter refuses no row, or cannot tell: it may not say what is meant."""
+    if spec.filter is None:
         return
-    undecided = counts.rows[counts.kept == -1].sum()
-    but = " but those that lack a value it needs" if undecided else ""
-    yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
+    undecided = int(counts.rows[counts.kept == -1].sum())
+    if not counts.rows[counts.kept == 0].sum():
+        but = " but those that lack a value it needs" if undecided else ""
+        yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
+    elif undecided:
+        what = f"{undecided:,} {'row lacks' if undecided == 1 else 'rows lack'} a value"
+        yield Notice(f"{what} that the filter needs: not counted", Subjects.ANYBODY)
 
 
 def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:

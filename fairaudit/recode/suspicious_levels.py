@@ -55,7 +55,8 @@ def lookalike(text: str) -> str:
 
 
 def _is_invisible(sign: str) -> bool:
-    return unicodedata.category(sign) == "Cf"
+    is_control = unicodedata.category(sign) in {"Cf", "Cc"} and not sign.isspace()
+    return is_control or "\ufe00" <= sign <= "\ufe0f"  # the latter choose among pictures of a sign
 
 
 def is_like_missing(text: str) -> bool:

@@ -141,6 +141,20 @@ def refuse_ids(column: ColumnProfile) -> None:
         raise UsageError(f"{what}: no groups of people", "name another column")
 
 
+def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
+    """Raises `UsageError` for a positive value, or a cut, that no outcome takes."""
+    named = [choices.columns[role] for role in OUTCOMES if role in choices.columns]
+    columns = [find_column(profile, name) for name in named]
+    known = {canonical(text) for column in columns for text in list_known(column)}
+    known |= set(map(canonical, choices.counts))
+    can_cut = any(map(is_number, columns))
+    for text in choices.positives:
+        if canonical(text) not in known and not (can_cut and _CUT.fullmatch(text)):
+            what = f"--positive {names.quoted(text)}: no outcome holds it"
+            there = [text for column in columns for text in list_known(column)]
+            raise UsageError(what, f"there is {', '.join(map(names.quoted, there[:10]))}")
+
+
 def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
     """The positive value of an outcome, or its cut; raises `UsageError` where it is not known."""
     known = {canonical(text): text for text in list_known(column)}

@@ -9,7 +9,13 @@ from fairaudit import names
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.provenance import today
 from fairaudit.recode.suspicious_levels import is_like_missing, is_like_unknown
-from fairaudit.scaffold.choices import OUTCOMES, Choices, find_column, find_positive
+from fairaudit.scaffold.choices import (
+    OUTCOMES,
+    Choices,
+    find_column,
+    find_positive,
+    refuse_unused_positives,
+)
 from fairaudit.scaffold.roles import (
     Candidate,
     Role,
@@ -35,6 +41,7 @@ def write_spec(
     profile: FileProfile, form: CsvFormat, choices: Choices, *, data: str, title: str
 ) -> str:
     """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
+    refuse_unused_positives(choices, profile)
     format_lines = [*_write_format(form)]
     if format_lines:
         format_lines.insert(0, "format:")

@@ -298,9 +298,12 @@ class Subgroups(_Described):
     top: Whole = 10
     """How many subgroups are listed for each rate. Example: `5`."""
     warn: _Limit = None
-    """A divergence from everybody else beyond this limit warns. Example: `"> 0.05"`."""
+    """A divergence from everybody, the subgroup itself included, beyond this limit warns.
+
+    Example: `"> 0.05"`.
+    """
     fail: _Limit = None
-    """A divergence from everybody else beyond this limit fails.
+    """A divergence from everybody, the subgroup itself included, beyond this limit fails.
 
     Example: `{above: 0.1, significant: true}`.
     """

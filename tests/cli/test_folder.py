@@ -18,6 +18,7 @@ import pytest
 import fairaudit
 from fairaudit import batch, cli, pipeline
 from fairaudit.cli import folder
+from fairaudit.cli.app import Request
 from fairaudit.cli.commands import command_line
 from fairaudit.errors import UsageError
 from fairaudit.frozen import replace
@@ -344,7 +345,7 @@ def test_what_is_no_folder_is_refused_before_anything_is_read(place: Path) -> No
         ("reports", "suffix"),
     ):
         with pytest.raises(UsageError, match=why):
-            command_line("run").main([*line, name], standalone_mode=False)
+            command_line("run").main([*line, name], standalone_mode=False, obj=Request())
 
 
 def test_a_folder_that_is_called_like_a_report_is_meant_only_with_a_slash(place: Path) -> None:

@@ -147,6 +147,18 @@ def test_a_positive_that_nobody_can_guess_is_asked() -> None:
     assert "--positive" in done.stderr
 
 
+@pytest.mark.parametrize("wrong", ["No", "maybe", ">=3"])
+def test_a_positive_that_no_outcome_holds_is_refused(wrong: str, tmp_path: Path) -> None:
+    file = tmp_path / "hired.csv"
+    file.write_text("g,hired\n" + "A,yes\nB,no\n" * 30)
+    for named in ([wrong], ["yes", wrong]):
+        options = [part for name in named for part in ("--positive", name)]
+        done = run("init", file, "--protected", "g", "--decision", "hired", *options)
+        assert done.returncode == 2
+        assert f"--positive '{wrong}': no outcome holds it" in done.stderr
+        assert "there is 'no', 'yes'" in done.stderr
+
+
 def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:
     file = tmp_path / "coded.csv"
     rows = [("A1", "yes")] * 60 + [("A2", "no")] * 60 + [("A3", "no")] * 3 + [("A4", "no")] * 2

@@ -59,7 +59,13 @@ def test_a_result_that_cannot_be_read_leaves_no_old_page(
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--tolerance", "1"], [_SPEC, "--only", "x"], [_SPEC, "--baseline", "x.json"]],
+    [
+        ["--tolerance", "1"],
+        [_SPEC, "--only", "x"],
+        [_SPEC, "--baseline", "x.json"],
+        [_SPEC, "-o", "x.no_format"],
+        [_SPEC, "-o", "no such folder/x.json"],
+    ],
     ids=str,
 )
 def test_a_command_that_asks_for_what_cannot_be_leaves_no_old_page(

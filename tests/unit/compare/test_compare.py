@@ -18,6 +18,7 @@ import jsonschema
 import polars as pl
 import pytest
 import stats_oracle
+import yaml
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -25,6 +26,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportions
 
 import fairaudit
 from fairaudit import codec
+from fairaudit import spec as specs
 from fairaudit.cli import run_line
 from fairaudit.codec import document_schemas
 from fairaudit.codec.document_schemas import Comparison
@@ -799,6 +801,21 @@ def test_who_is_set_aside_is_told_and_not_tested() -> None:
     one = rate(changes, "selection_rate", group="c")
     assert (one.standing_before, one.standing_after) == (Eligibility.SMALL, Eligibility.ELIGIBLE)
     assert (one.change.why, one.change.significance) == ("not compared: small", None)
+
+
+def test_a_check_that_is_written_elsewhere_is_the_same() -> None:
+    """Its line, its column, and blanks in it: the question stays, and that it fails now is told."""
+    text = yaml.safe_dump({"title": "t", "columns": COLUMNS}, sort_keys=False)
+    before, after = (
+        fairaudit.audit(specs.parse(text + tail), frame(rows))
+        for rows, tail in (
+            (MAY, "metrics:\n- {metric: selection_rate, fail: {below: 0.25}}\n"),
+            (JUNE, "# moved\nmetrics:\n  - {metric: selection_rate,  fail:  {below: 0.25}}\n"),
+        )
+    )
+    changes = compare(before, after)
+    assert not changes.otherwise
+    assert [one.is_worse for one in changes.checks] == [True] * len(after.findings)
 
 
 def test_checks_that_ask_otherwise_are_listed_and_not_compared() -> None:
