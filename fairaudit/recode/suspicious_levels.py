@@ -48,15 +48,15 @@ def lookalike(text: str) -> str:
     Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
     composes a letter.
     """
-    if not text.isascii():
+    if not (text.isascii() and text.isprintable()):
         signs = unicodedata.normalize("NFKC", text)
         text = "".join(sign for sign in signs if not _is_invisible(sign))
     return " ".join(canonical(text).casefold().split())
 
 
 def _is_invisible(sign: str) -> bool:
-    is_control = unicodedata.category(sign) in {"Cf", "Cc"} and not sign.isspace()
-    return is_control or "\ufe00" <= sign <= "\ufe0f"  # the latter choose among pictures of a sign
+    is_control = unicodedata.category(sign) == "Cf" or (sign < " " and not sign.isspace())
+    return is_control or "\ufe00" <= sign <= "\ufe0f"  # which choose among pictures of a sign
 
 
 def is_like_missing(text: str) -> bool:

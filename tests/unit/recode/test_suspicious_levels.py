@@ -342,7 +342,7 @@ def _audit_people(
     return result, [reason for reason in reasons if "look alike" in reason]
 
 
-@pytest.mark.parametrize("spelt", [("F", "f"), ("2", "2.0"), ("F", "F\ufe0f")])
+@pytest.mark.parametrize("spelt", [("F", "f"), ("2", "2.0"), ("F", "F\ufe0f"), ("F", "F\x01")])
 @pytest.mark.parametrize(
     "body",
     [
