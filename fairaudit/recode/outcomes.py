@@ -221,7 +221,7 @@ def _all_positive(outcome: Outcome, positive: set[str], rest: set[str]) -> list[
     if rest or len(positive) < 2:
         return []
     what = f"all values of {quoted(outcome.column.value)} are positive: {listing(sorted(positive))}"
-    hint = "name those that are; where truly all are, declare which would be `negative`"
+    hint = "name only the positive ones; if all of them are, declare what would be `negative`"
     return [outcome.positive[0].fault(f"{what}; {hint}")]
 
 

@@ -145,14 +145,15 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
     """Raises `UsageError` for a positive value, or a cut, that no outcome takes."""
     named = [choices.columns[role] for role in OUTCOMES if role in choices.columns]
     columns = [find_column(profile, name) for name in named]
-    known = {canonical(text) for column in columns for text in list_known(column)}
-    known |= set(map(canonical, choices.counts))
+    levels = [level for level in choices.counts if level != "total"]
+    levels += [level for column in columns for level in list_known(column)]
+    known = set(map(canonical, levels))
     can_cut = any(map(is_number, columns))
     for text in choices.positives:
         if canonical(text) not in known and not (can_cut and _CUT.fullmatch(text)):
             what = f"--positive {names.quoted(text)}: no outcome holds it"
-            there = [text for column in columns for text in list_known(column)]
-            raise UsageError(what, f"there is {', '.join(map(names.quoted, there[:10]))}")
+            listed = ", ".join(map(names.quoted, levels[:10]))
+            raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
 
 
 def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
