@@ -1,4 +1,4 @@
-"""Whether rows that `others: drop` leaves out, or people hidden in counts, leave a check open."""
+"""Whether rows that `drop` leaves out, or people hidden in counts, leave a check open."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ LEFT_OUT_DOUBT = NotEvaluated(
     blocks=True,
 )
 
+MISSING_DOUBT = NotEvaluated(
+    (),
+    (),
+    "with rows that lack only what it does not need, and that `missing: drop` leaves out, it would "
+    "be beyond the limit: say `aside`, which keeps them where that column is not needed",
+    blocks=True,
+)
+
 HIDDEN_DOUBT = NotEvaluated(
     (),
     (),
@@ -40,6 +48,7 @@ class LeftOutRows:
         self._tables = tables
         self._rule = spec.exclude_below
         self._wide: dict[frozenset[str], Tables] = {}
+        self._with_missing = tables.of_cube(rows.with_missing()) if rows.missing.any() else None
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
@@ -66,6 +75,18 @@ class LeftOutRows:
             for cube in self._rows.completions(check.by, needed)
         )
         return _could_cross(check, status, wide, completions)
+
+    def is_worse_with_missing(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether a check is beyond a limit with those who lack only what it does not need.
+
+        Scores and features are counted of all who have them, whatever else a row lacks.
+        """
+        if status not in NOT_FAILED or self._with_missing is None:
+            return False
+        if {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
+            return False
+        evaluation = evaluate_check(check, self._with_missing, exclusion)
+        return _crosses(check, evaluation, _open_limits(check, status))
 
 
 class HiddenPeople:
@@ -96,8 +117,8 @@ class HiddenPeople:
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
-        limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits if limit)
+        limits = _open_limits(check, status)
+        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
         return any(is_beyond is not False for is_beyond in bounded)
 
 
@@ -135,8 +156,7 @@ def _could_cross(
     `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
     for metrics without bounds, and groups that may only then be large enough.
     """
-    open_limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-    limits = [limit for limit in open_limits if limit is not None]
+    limits = _open_limits(check, status)
     bounded = [may_be_beyond(wide, limit) for limit in limits]
     if True in bounded:
         return True
@@ -144,6 +164,12 @@ def _could_cross(
     if None not in bounded and not minimum:
         return False
     return any(_crosses(check, completion, limits) for completion in completions)
+
+
+def _open_limits(check: Check, status: Status) -> list[Limit]:
+    """The limits that a check which does not fail is within."""
+    limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
+    return [limit for limit in limits if limit is not None]
 
 
 def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:

@@ -248,6 +248,7 @@ class _Cells(Frozen):
             why=np.where(counts.kept == -1, len(self.reasons), self.why),
             reasons=(*self.reasons, ("the filter", "cannot decide")),
             others=kept & by_value & ~as_missing,
+            missing=kept & as_missing & ~by_value,
             gather=partial(self._gather, ledger),
         )
 

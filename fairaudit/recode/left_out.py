@@ -50,7 +50,8 @@ class LeftOut(Frozen, eq=False):
 
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
-    leave by `others: drop` alone. `gather` makes a cube of some cells with such codes.
+    leave by `others: drop` alone, `missing` those that leave for missing values alone. `gather`
+    makes a cube of some cells with such codes.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -61,6 +62,7 @@ class LeftOut(Frozen, eq=False):
     why: Ints
     reasons: tuple[tuple[str, str], ...]
     others: Marks
+    missing: Marks
     gather: Callable[[Marks, Codes], Cube]
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
@@ -131,6 +133,10 @@ class LeftOut(Frozen, eq=False):
         """
         return self.gather(self._decided(needed) | self.others, self.codes)
 
+    def with_missing(self) -> Cube:
+        """The cube with those whom `missing: drop` leaves out, each in what is known of them."""
+        return self.gather(self.counted | self.missing, self.codes)
+
     def lacks(self, name: str) -> bool:
         """Whether somebody whom `others: drop` leaves out has no such outcome."""
         return bool((self.others & (self.codes[:, self._place(name)] == NO_LEVEL)).any())
@@ -198,6 +204,7 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
     for outcome in spec.outcomes:
         if outcome.others is OtherValues.DROP and outcome.binary and outcome.threshold is None:
             yield from _dropped_values(outcome, left_out, counts, spec)
+    yield from _dropped_as_missing(left_out, counts, spec)
     for attribute in spec.protected:
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
@@ -218,11 +225,7 @@ def _dropped_values(
     texts = [level or "" for level in raw.levels]
     values = _sort_levels(texts, raw.codes[gone], counts.rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
-    by = [
-        f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, gone))}"
-        for attribute in spec.protected
-    ]
-    sentence = "; ".join([f"rows with {listed}", *by])
+    sentence = _by_group(f"rows with {listed}", gone, left_out, counts, spec)
     yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
     for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):
         for text in declared:
@@ -235,6 +238,26 @@ def _dropped_values(
                     "what means the same",
                     Subjects.NOBODY,
                 )
+
+
+def _dropped_as_missing(left_out: LeftOut, counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """What `missing: drop` leaves out for lack of a value, and of which groups."""
+    for number, (column, reason) in enumerate(left_out.reasons):
+        gone = left_out.missing & (left_out.why == number)
+        if gone.any():
+            rows = int(counts.rows[gone].sum())
+            leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
+            what = f"{leave} the audit, since {quoted(column)} is {reason}"
+            yield Notice(_by_group(what, gone, left_out, counts, spec), Subjects.NEVER)
+
+
+def _by_group(what: str, marks: Marks, left_out: LeftOut, counts: Counts, spec: Spec) -> str:
+    """What leaves, and its rows by the levels of each protected attribute."""
+    by = [
+        f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, marks))}"
+        for attribute in spec.protected
+    ]
+    return "; ".join([what, *by])
 
 
 def _sort_levels(levels: Sequence[str], codes: Ints, rows: Ints) -> dict[str, int]:

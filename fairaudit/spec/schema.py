@@ -77,7 +77,8 @@ class MissingRules(Shape):
     strata: Literal["show", "group", "aside", "drop", "error"] = "show"
     """The same of a row without a level of a stratum. Example: `drop`."""
     label: Literal["aside", "drop", "error"] = "aside"
-    """What becomes of a row without a label: set aside and bounded, dropped, or an error.
+    """What becomes of a row without a label: set aside and bounded, dropped from all checks, or an
+    error.
 
     Example: `drop`.
     """

@@ -76,6 +76,42 @@ def test_a_few_rows_that_cannot_turn_the_check_leave_it_a_pass() -> None:
     assert "rows with 'withdrawn' (2); by g: a (1), b (1)" in found.notices[0]
 
 
+UNLABELLED = (
+    [("a", "yes", "1")] * 50 + [("a", "no", "1")] * 10 + [("b", "yes", "1")] * 58
+    + [("b", "no", "")] * 60
+)  # fmt: skip
+LABEL: dict[str, Any] = {"column": "y", "positive": 1, "negative": 0}
+
+
+@pytest.mark.parametrize(
+    ("policy", "metric", "status"),
+    [
+        ("drop", RATIO, Status.INCONCLUSIVE),  # 58/58 against 50/60; of all 58/118
+        ("drop", RATIO | {"undefined": "skip"}, Status.INCONCLUSIVE),
+        ("aside", RATIO, Status.FAIL),
+        ("drop", RATIO | {"fail": {"below": 0.58}}, Status.PASS),  # 58/118 of 50/60 are .5898
+        ("drop", {"metric": "equal_opportunity_difference", "fail": {"above": 0.5}}, Status.PASS),
+    ],
+)
+def test_decided_rows_dropped_for_another_column_leave_the_check_open(
+    policy: str, metric: dict[str, Any], status: Status
+) -> None:
+    columns = {"label": LABEL}
+    found = audited(UNLABELLED, "gdy", metric, columns=columns, missing={"label": policy})
+    assert only(found).status is status
+    told = "60 rows leave the audit, since 'y' is missing (label: drop); by g: b (60)"
+    assert (told in found.notices) == (policy == "drop")
+
+
+def test_rows_dropped_for_a_stratum_leave_checks_without_it_open() -> None:
+    columns = {"strata": ["y"]}
+    found = audited(UNLABELLED, "gdy", columns=columns, missing={"strata": "drop"})
+    assert only(found).status is Status.INCONCLUSIVE
+    given = {**RATIO, "given": "y"}
+    found = audited(UNLABELLED, "gdy", given, columns=columns, missing={"strata": "drop"})
+    assert only(found).status is Status.PASS
+
+
 def test_a_measure_of_scores_without_bounds_is_left_open() -> None:
     rows = [(g, y, s) for g in "ab" for y, s in (("1", "0.9"), ("0", "0.1"))] * 20
     label = {"column": "d", "positive": 1, "negative": 0, "others": "drop"}
