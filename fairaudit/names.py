@@ -1,4 +1,4 @@
-"""Escapes, quotes and shortens names from the data (levels, columns, files) for a sentence.
+"""Escapes, quotes and shortens a name from the data (a level, a column, a file), in any report.
 
 A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
 of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.

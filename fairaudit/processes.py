@@ -1,4 +1,4 @@
-"""Processes of `--jobs`: how many pay off where none are asked; results in the order of work."""
+"""Cores that may be used; processes of `--jobs`: how many pay off; results in the order of work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -27,9 +28,23 @@ _AHEAD = 4
 """So many results of each process may wait until they are wanted: no batch is in memory whole."""
 
 
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux tells a container the share of a core that it has, and of how much time."""
+
+
+def count_cores() -> int:
+    """The cores that this process may use, as it is bound to some, or its container has a quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        quota, period = (int(text) for text in _QUOTA.read_text("ascii").split())
+    except (OSError, ValueError):  # no container, or "max"
+        return cores or 1
+    return max(min(cores or 1, quota // period), 1)
+
+
 def choose_jobs(audits: int) -> int:
     """How many processes are worth their beginning: one for each core at most."""
-    return max(1, min(audits // _WORTH, os.cpu_count() or 1, _MOST))
+    return max(1, min(audits // _WORTH, count_cores(), _MOST))
 
 
 class Workers:

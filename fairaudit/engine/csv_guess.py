@@ -1,4 +1,4 @@
-"""Guesses how a CSV file is written: its separator, decimal sign, encoding, header or none."""
+"""For `fairaudit init`: guesses how a CSV file is written (separator, encoding, header or none)."""
 
 from __future__ import annotations
 

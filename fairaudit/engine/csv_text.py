@@ -1,4 +1,4 @@
-"""CSV reader (entry point): header, encoding, RFC 4180; runs the checks; errors of bad records."""
+"""CSV reader (entry point): header, separator, encoding, RFC 4180; runs the checks; bad records."""
 
 from __future__ import annotations
 

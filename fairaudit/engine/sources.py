@@ -28,6 +28,7 @@ from fairaudit.input_formats import InputFormat, find_compression, format_of, li
 from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
+from fairaudit.processes import count_cores
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
 from fairaudit.spec import CsvFormat
@@ -228,9 +229,9 @@ def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
 
 
 def thread_count() -> int:
-    """As many threads as Polars takes: the machine's, or as its variable says."""
+    """As many threads as Polars takes: one for each core, or as its variable says."""
     setting = os.environ.get(_THREADS, "")
-    return int(setting) if setting.isdecimal() and int(setting) else os.cpu_count() or 1
+    return int(setting) if setting.isdecimal() and int(setting) else count_cores()
 
 
 class SharedWork(ABC, Generic[Job]):

@@ -1,4 +1,4 @@
-"""Catalogue of metrics: records in display order; lookup by id, alias; what unknown names mean."""
+"""Catalogue of metrics: records in display order; lookup by id, alias; nearest to unknown names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Suspicious levels (spelling variants, words for missing, totals): finds them; notices."""
+"""Levels that are equal (`1`, `1.0`), look alike, or seem to be missing or totals; notices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Escapes and shortens text for Markdown, in CommonMark and on GitHub.
+"""Escapes text for Markdown, as CommonMark and GitHub read it; caps a whole cell or statement.
 
 What Markdown itself would read is escaped. What GitHub makes of the text afterwards no escape
 stops (mentions, issues, emoji, links): it is broken by a sign of no width. Those signs, like the

@@ -1,4 +1,4 @@
-"""Values in a spec (numbers, limits, metric names): parsing, short forms, refusals, JSON Schema."""
+"""Values in a spec (numbers, limits, metric names): parsing, short forms, errors, JSON Schema."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
             *spec.notices,
             *(_cut_notice(outcome, cut_of[outcome.name]) for outcome in spec.outcomes
               if outcome.name in cut_of),
-            *_bin_notices(spec, bins),
+            *_bin_notices(spec, cuts),
         ),
     )  # fmt: skip
     faults = [fault for column in derived.protected for fault in reference_faults(column)]
@@ -103,13 +103,16 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
     return derived
 
 
-def _bin_notices(spec: Spec, bins: Mapping[str, tuple[Decimal, ...]]) -> Iterator[Notice]:
-    """Which quantiles make fewer bins than they should."""
+def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Which quantiles make fewer bins with people than they should."""
     for column in _binnable(spec):
-        if column.quantiles and len(bins[column.name]) + 1 < column.quantiles:
+        found = {cuts[column.column.value, share] for share in _shares(column)}
+        number = len(found) + all(cut.below for cut in found)
+        if column.quantiles and number < column.quantiles:
+            bins = "1 bin" if number == 1 else f"{number} bins"
             yield Notice(
                 f"{column.name}: {column.quantiles} quantiles of {column.column.value} make only "
-                f"{len(bins[column.name]) + 1} bins: cuts that are equal are joined",
+                f"{bins} with people: too many have the same number",
                 Subjects.NOBODY,
             )
 

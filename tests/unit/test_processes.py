@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from fairaudit import processes
 from fairaudit.errors import FairauditError, UsageError
-from fairaudit.processes import THIS_PROCESS, Workers, choose_jobs
+from fairaudit.processes import THIS_PROCESS, Workers, choose_jobs, count_cores
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +58,40 @@ def test_items_are_taken_as_their_values_are_wanted() -> None:
     assert len(taken) < 20
 
 
+@pytest.mark.parametrize(
+    ("quota", "cores"),
+    [
+        ("max 100000", 8),
+        ("250000 100000", 2),
+        ("1600000 100000", 8),
+        ("50000 100000", 1),
+        ("?", 8),
+        (None, 8),
+    ],
+)
+def test_a_container_has_the_cores_of_its_quota(
+    quota: str | None, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if quota is not None:
+        (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(processes, "_QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*range(8)}, raising=False)
+    assert count_cores() == cores
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bind no process so")
+def test_a_process_has_the_cores_that_it_is_bound_to() -> None:
+    code = "import os; os.sched_setaffinity(0, {0}); from fairaudit import processes as p; "
+    code += "print(p.count_cores())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+
+
 def test_few_audits_are_not_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(processes, "count_cores", lambda: 4)
     assert [choose_jobs(audits) for audits in (0, 1, 31, 32, 64, 10_000)] == [1, 1, 1, 2, 4, 4]
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(processes, "count_cores", lambda: 64)
     assert choose_jobs(10_000) == 8
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert choose_jobs(10_000) == 1
 
 
 def _process(_item: int) -> int:
