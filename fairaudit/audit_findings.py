@@ -20,7 +20,6 @@ from fairaudit.uncounted_people import (
     HIDDEN_DOUBT,
     LEFT_OUT_DOUBT,
     MISSING_DOUBT,
-    NOT_FAILED,
     HiddenPeople,
     LeftOutRows,
 )
@@ -30,7 +29,6 @@ from fairaudit.verdict import (
     Finding,
     NotEvaluated,
     ReversalCheck,
-    Status,
     SubgroupCheck,
     judge,
     judge_reversals,
@@ -71,7 +69,7 @@ class Judge:
     def find(self, check: AnyCheck, definition: str) -> Finding:
         """The finding of a check under the waivers that hold, and beside the baseline."""
         if isinstance(check, ReversalCheck):
-            finding = self._leave_open(judge_reversals(check, self._searches.reversals))
+            finding = self._leave_scan_open(judge_reversals(check, self._searches.reversals))
         elif isinstance(check, SubgroupCheck):
             finding = self._judge_subgroups(check)
         else:
@@ -124,22 +122,14 @@ class Judge:
             doubts.append(HIDDEN_DOUBT)
         return judge(check, evaluation, evidence, missing, doubts) if doubts else finding
 
-    def _leave_open(self, finding: Finding) -> Finding:
-        """The finding of a scan, which cannot pass where some of the people are hidden."""
-        if self._hidden is None or finding.status not in NOT_FAILED:
-            return finding
-        return replace(
-            finding,
-            status=Status.INCONCLUSIVE,
-            why="; ".join(filter(None, (finding.why, HIDDEN_DOUBT.reason))),
-            not_evaluated=(*finding.not_evaluated, HIDDEN_DOUBT),
-        )
+    def _leave_scan_open(self, finding: Finding) -> Finding:
+        return finding if self._hidden is None else self._hidden.leave_scan_open(finding)
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
         assert self._searches.subgroups is not None
         finding = judge_subgroups(check, self._searches.subgroups)
         assert finding is not None
-        return self._leave_open(finding)
+        return self._leave_scan_open(finding)
 
     def _judge_without(self, check: AnyCheck, exclusion: Exclusion) -> Finding | None:
         """The finding of a check without what is excluded; None where nothing else is judged."""
@@ -149,7 +139,7 @@ class Judge:
             assert self._searches.subgroups is not None
             groups = [breach.group for breach in exclusion.values]
             finding = judge_subgroups(check, self._searches.subgroups, groups)
-            return finding and self._leave_open(finding)
+            return finding and self._leave_scan_open(finding)
         evaluation = evaluate_check(check, self._tables, exclusion)
         remaining = waiving.exclude_values(evaluation, exclusion)
         if remaining is None:

@@ -1,4 +1,4 @@
-"""Files of counts (`.counts`, Parquet): writing, reading and adding them up.
+"""Files of counts (`.counts`, Parquet): writing, reading, adding up; plans that none may hold.
 
 `docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
 """

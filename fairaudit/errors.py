@@ -1,4 +1,4 @@
-"""The errors: hint, exit code; a crash in words; near names (`did_you_mean`); `--fail-on`.
+"""Errors: hint, exit codes (worst first), a fault's line, caret; crash; near names; `--fail-on`.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

@@ -1,4 +1,4 @@
-"""Escapes, quotes and shortens a name from the data (a level, a column, a file), in any report.
+"""Escapes, quotes, shortens names from the data (levels, columns, files), in any report; lists.
 
 A name is data: it may hold a line break, an escape of a terminal, a sign that turns the direction
 of writing, ten thousand letters, or words of our own. Here it becomes one line that prints.
@@ -7,7 +7,7 @@ of writing, ten thousand letters, or words of our own. Here it becomes one line 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from unicodedata import bidirectional, category, combining, east_asian_width
@@ -17,6 +17,7 @@ MOST = 60
 _MOST_COPIED = 200
 """So many columns a name may take that is copied, so that it is cut late."""
 
+_MOST_LISTED = 10
 _MOST_MARKS = 4
 """So many accents may stand on one letter; more hide the lines above and below."""
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
@@ -199,3 +200,10 @@ def _escape(sign: str) -> str:
     if code < 0x100:  # two hexadecimal digits hold it
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # as do four
+
+
+def listing(texts: Sequence[str]) -> str:
+    """Some names in quotes, at most ten of them."""
+    shown = ", ".join(quoted(text) for text in texts[:_MOST_LISTED])
+    more = len(texts) - _MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,4 +1,4 @@
-"""Provenance of a result: files, settings, hash of the cube, fingerprint, `SOURCE_DATE_EPOCH`."""
+"""Provenance of a result: files, settings, SHA-256 of the cube; `SOURCE_DATE_EPOCH`; today."""
 
 from __future__ import annotations
 

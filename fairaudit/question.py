@@ -1,4 +1,4 @@
-"""`RunOptions`: what is asked beside a spec, with defaults; `Question`: it, checks by `--only`."""
+"""`RunOptions`, defaults; `Question`: its data, checks by `--only`, `--timeout`, missing draws."""
 
 from __future__ import annotations
 

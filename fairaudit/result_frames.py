@@ -1,4 +1,4 @@
-"""Rows of a result as data frames: Polars, pandas or Arrow."""
+"""Rows of a result as Polars, pandas, Arrow frames; columns: report/index, report/group_export."""
 
 from __future__ import annotations
 

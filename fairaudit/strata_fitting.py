@@ -1,4 +1,4 @@
-"""Fits the models of strata (propensity, k-means) that a spec names; notices on fits."""
+"""Fits models of strata (propensity, k-means): of which level, most people; notices on fits."""
 
 from __future__ import annotations
 

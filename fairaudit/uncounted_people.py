@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairaudit.cube import Cube, ExcludeBelow, Group, LostGroup
+from fairaudit.cube import Cube, ExcludeBelow, Group
 from fairaudit.evidence.missing_bounds import may_be_beyond
-from fairaudit.metrics import Eligibility, Evaluation, Requirement, describe_groups
-from fairaudit.recode.left_out import LeftOut
+from fairaudit.frozen import replace
+from fairaudit.metrics import Evaluation, Requirement, describe_groups
+from fairaudit.recode.left_out import LeftOut, LostGroup
 from fairaudit.spec import Spec
 from fairaudit.tables import Tables, evaluate_check
-from fairaudit.verdict import Check, Limit, NotEvaluated, Status, collect_entries
+from fairaudit.verdict import Check, Finding, Limit, NotEvaluated, Status, collect_entries
 from fairaudit.waivers import Exclusion
 
 NOT_FAILED = {Status.PASS, Status.WARN}
@@ -121,6 +122,18 @@ class HiddenPeople:
         bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
         return any(is_beyond is not False for is_beyond in bounded)
 
+    @staticmethod
+    def leave_scan_open(finding: Finding) -> Finding:
+        """The finding of a scan, which cannot pass where some of the people are hidden."""
+        if finding.status not in NOT_FAILED:
+            return finding
+        return replace(
+            finding,
+            status=Status.INCONCLUSIVE,
+            why="; ".join(filter(None, (finding.why, HIDDEN_DOUBT.reason))),
+            not_evaluated=(*finding.not_evaluated, HIDDEN_DOUBT),
+        )
+
 
 def _list_gone(
     check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
@@ -131,17 +144,13 @@ def _list_gone(
     """
     missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
     for lost in gone:
-        standing = None
-        if rule is not None and lost.share < rule.share:
-            standing = Eligibility.EXCLUDED
-        elif check.terms.minimum.size is not None and lost.people < check.terms.minimum.size:
-            standing = Eligibility.SMALL
-        else:
+        standing = lost.standing(check.terms.minimum.size, rule)
+        if standing is None:
             open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
-            continue
-        missing.append(
-            NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
-        )
+        else:
+            missing.append(
+                NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
+            )
     for (stratum, why), groups in open_by.items():
         reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
         missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]

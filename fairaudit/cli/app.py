@@ -1,4 +1,4 @@
-"""The Typer application, and the options that commands share (`--verbose`, `--full`)."""
+"""The Typer application; shared options: `--set`, `--timeout`, `--color`, `--verbose`, `--full`."""
 
 from __future__ import annotations
 

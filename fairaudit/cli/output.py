@@ -1,4 +1,4 @@
-"""`-o`, `--format`: allowed outputs (in folders that are there), what is deleted first, writing."""
+"""`-o`, `--format`, `-q`: allowed outputs (folder must exist), what is deleted first, writing."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from fairaudit.cube.cells import Cube
 from fairaudit.cube.exclusion import (
     ExcludeBelow,
     ExcludedGroups,
-    LostGroup,
     ShareOf,
     find_excluded,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "Grouping",
     "Ints",
     "KeyColumn",
-    "LostGroup",
     "Marks",
     "Role",
     "RowTable",

@@ -51,25 +51,6 @@ class ExcludedGroups(Frozen):
     everybody: int
 
 
-class LostGroup(Frozen):
-    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
-
-    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
-    people whose group is known.
-    """
-
-    group: Group
-    stratum: Group
-    people: int
-    share: float
-    why: str
-
-    def is_too_small(self, least: int | None, rule: ExcludeBelow | None) -> bool:
-        """Whether the spec would not compare such a group in any case."""
-        is_small = least is not None and self.people < least
-        return is_small or (rule is not None and self.share < rule.share)
-
-
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
     """The groups that are less than a share of the people in a grouping.
 

@@ -1,4 +1,4 @@
-"""Tables of databases: SQL of a plan, its result as counts; most combinations; words for errors.
+"""Tables of databases: SQL of a plan, its counts; most combinations; `--timeout`; error words.
 
 `GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
 So what leaves a database is a row for each combination of values, with how many rows it stands for,

@@ -1,4 +1,4 @@
-"""Finds the data files that paths, folders and globs name, and how reports name them."""
+"""Finds data files by paths, folders, globs; refuses other addresses (`https://`); their names."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from fairaudit.engine.partial_counts import (
     PartialCounts,
     ScoreHistograms,
     check_people,
+    check_weights,
 )
 from fairaudit.engine.sources import CheckedFile
 from fairaudit.errors import DataError
-from fairaudit.fixed_point import MOST_PEOPLE
 from fairaudit.histogram import Bins
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_CELLS, Key, Plan, SumName
@@ -72,10 +72,7 @@ def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | Non
     if not plan.weight:
         return None
     weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
-    weight = weights.weight
-    if sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
-        what = "the weights add up to more than 64 bits hold"
-        raise DataError(what, "check the weight column, or divide all weights by the same number")
+    check_weights(weights)
     return weights
 
 

@@ -1,4 +1,4 @@
-"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, and fetched to files.
+"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, fetched; notice on unread files.
 
 Who may read them is told by the environment and the store's own chain, never by an address; the
 words of a store's errors are not repeated, since they may quote what it was asked with.

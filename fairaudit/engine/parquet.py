@@ -1,4 +1,4 @@
-"""Parquet metadata: the footer and page headers, validated before anything reads the file.
+"""Parquet footer and page headers, checked first: damaged, encrypted, too large row groups.
 
 Readers take sizes and counts at their word: of a flipped bit they allocate more memory than there
 is, or throw where nobody catches, and the whole command dies. So the footer is read here first, and

@@ -37,6 +37,13 @@ def check_people(people: int) -> None:
         raise DataError("the counts add up to more than 64 bits hold", "check the count column")
 
 
+def check_weights(weights: RawWeights) -> None:
+    """Raises `DataError` where weights add up to more than 64 bits hold."""
+    if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
+        what = "the weights add up to more than 64 bits hold"
+        raise DataError(what, "check the weight column, or divide all weights by the same number")
+
+
 class Measures(Frozen):
     """What the cells of some files add up to, [C]; weights where the plan has any."""
 

@@ -1,4 +1,4 @@
-"""Polars route: parses numeric columns; refuses values that are no number, weight or count.
+"""Polars route: numbers; refuses what is no number, weight, count, date; types of levels.
 
 CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
 """

@@ -1,4 +1,4 @@
-"""Opens and checks the files of a pass; unpacks gzip, zstd; temporary copies of data; threads.
+"""Opens, checks files of a pass; unpacks gzip, zstd; copies of data; threads; out of memory.
 
 All of it in the memory, and by the threads, that there are.
 """

@@ -1,4 +1,4 @@
-"""Evidence for averages over strata: sparse strata, their intervals; Mantel–Haenszel tests.
+"""Evidence for averages over strata: sparse strata, intervals; Mantel-Haenszel, most groups.
 
 In many strata of few people, such as matched sets, the interval of each stratum says next to
 nothing, and adding up what they leave open is far too wide on one side. Variances that add up over

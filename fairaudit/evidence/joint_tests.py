@@ -1,4 +1,4 @@
-"""Joint tests that all groups are alike, by χ² or Welch's F; α split between them and pairs.
+"""Joint tests that all groups are alike: χ², Welch's F, permutations of few groups; α split.
 
 Where all groups are large one joint test serves: χ², G or Welch's F. Beside a few people it does
 not: they would be drowned in it, or drown the others. There the large groups are tested together,

@@ -1,4 +1,4 @@
-"""Reasons why a value has no interval, or no test: few people or clusters, no variation, bias."""
+"""Reasons why a value has no interval, or test: few people or clusters, no variation; wording."""
 
 from __future__ import annotations
 

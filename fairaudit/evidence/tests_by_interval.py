@@ -1,4 +1,4 @@
-"""Tests by inverting an interval: p is the level at which parity leaves it.
+"""Tests by inverting an interval: p where parity leaves it; most groups beside an extreme.
 
 So a number without a test of its own, such as an average over strata, has an interval and a test
 that are both about the printed number.

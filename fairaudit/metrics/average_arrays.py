@@ -1,4 +1,4 @@
-"""Averages over strata on arrays: what a stratum weighs by each rule (`uniform`, `middle`, …).
+"""Averages over strata on arrays: weights by rule (`uniform`, `middle`, …); clustered variance.
 
 Weights count people in the rate's own denominator (negatives for a false positive rate), and only
 in strata where both sides have somebody: there the comparison can be made at all.

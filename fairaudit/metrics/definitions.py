@@ -1,4 +1,4 @@
-"""`CatalogueEntry`, the words of a metric; its family; `Requirement`: what it needs of a spec."""
+"""`CatalogueEntry`, words of a metric; family; `Requirement`: what it needs; `BIASED_BY_CHANCE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ε computed: the largest log-ratio of outcome probabilities, its interval, credible region Θ.
+"""ε computed: largest log-ratio, its interval, credible region Θ; default pseudo-count.
 
 Foulds & Pan, An Intersectional Definition of Fairness, arXiv:1807.08362. ε is taken over every
 outcome and every pair of groups, so it is the largest spread of ln P(y | group) over outcomes.

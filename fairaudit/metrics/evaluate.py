@@ -1,4 +1,4 @@
-"""`evaluate`: computes a metric on a group table; at a threshold; one outcome less another.
+"""`evaluate`: a metric on a group table: spreads; at a threshold; one outcome less another.
 
 Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
 and `w` are their indices. `Evaluation` says what each holds.

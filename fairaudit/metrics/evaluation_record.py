@@ -1,4 +1,4 @@
-"""`Evaluation`, the result of `evaluate`; counts of the reference; ratios of signed numbers."""
+"""`Evaluation`: fields; counts of the reference; ratios of signed numbers; errors by bins."""
 
 from __future__ import annotations
 

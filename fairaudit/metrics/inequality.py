@@ -1,4 +1,4 @@
-"""Catalogue: inequality of benefit: generalized entropy (default `alpha`), Theil, Atkinson.
+"""Catalogue: inequality of benefit: entropy (default `alpha`), Theil, Atkinson; fewest people.
 
 The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 where the positive is a
 burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.

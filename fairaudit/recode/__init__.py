@@ -26,7 +26,7 @@ from fairaudit.cube import (
     Sum,
     distinct_rows,
 )
-from fairaudit.errors import NothingToAudit, SpecError
+from fairaudit.errors import SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.ledger import Ledger, LedgerLine
 from fairaudit.notice import Notice
@@ -35,6 +35,7 @@ from fairaudit.recode.axes import DROP, Axis, Problems, cluster_codes
 from fairaudit.recode.expectations import (
     find_absent_levels,
     notice_odd_rows,
+    refuse_all_dropped,
     refuse_missing,
     refuse_nothing,
     refuse_unexpected,
@@ -223,12 +224,7 @@ class _Cells(Frozen):
         """The cells that stay; raises `NothingToAudit` where nobody is in them."""
         ledger = self._ledger()
         if not self.stays.any() or not self.counts.people[self.stays].sum():
-            raise NothingToAudit(
-                f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
-                f"{sum(line.rows for line in ledger.dropped):,} dropped",
-                "check the filter, and `missing:` in the spec",
-                uncounted="no row is left to audit",
-            )
+            refuse_all_dropped(ledger)
         return self._gather(ledger, self.stays, self._codes())
 
     def left_out(self, ledger: Ledger) -> LeftOut | None:

@@ -1,19 +1,20 @@
-"""Refuses data by `expect`, by `missing: error`, without rows; notices on an idle `filter`."""
+"""Refuses data by `expect`, `missing: error`, without rows; notices on `filter`, hidden people."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
 import numpy as np
 
 from fairaudit.counts import Counts
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Fault, NothingToAudit, Seek, did_you_mean, suggest_known
-from fairaudit.names import quoted
+from fairaudit.ledger import Ledger
+from fairaudit.names import listing, quoted
 from fairaudit.notice import Notice
 from fairaudit.recode.axes import Axis
-from fairaudit.recode.suspicious_levels import listing
 from fairaudit.spec import Expected, MissingPolicy, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
@@ -39,6 +40,16 @@ def refuse_nothing(counts: Counts) -> None:
             "check the data, and the filter in the spec" if filters else "check the data",
             uncounted="no row is left to audit",
         )
+
+
+def refuse_all_dropped(ledger: Ledger) -> NoReturn:
+    """Raises `NothingToAudit`: the spec drops all that the filter keeps."""
+    raise NothingToAudit(
+        f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
+        f"{sum(line.rows for line in ledger.dropped):,} dropped",
+        "check the filter, and `missing:` in the spec",
+        uncounted="no row is left to audit",
+    )
 
 
 def find_absent_levels(

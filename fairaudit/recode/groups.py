@@ -1,4 +1,4 @@
-"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`; sorts into bins; refuses bad."""
+"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`, rules, bins; absent references."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, R
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError, Fault, Seek, did_you_mean, suggest_known
 from fairaudit.frozen import Frozen
-from fairaudit.names import quoted
+from fairaudit.names import listing, quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import MOST_LEVELS, Edge
 from fairaudit.raw_keys import RawKey
@@ -19,7 +19,6 @@ from fairaudit.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.recode.suspicious_levels import (
     canonical,
     join_alike,
-    listing,
     notice_oddities,
     notice_totals,
 )

@@ -14,10 +14,11 @@ from fairaudit.cube import (
     NO_LEVEL,
     UNKNOWN,
     Cube,
+    ExcludeBelow,
+    Group,
     Grouping,
     Ints,
     KeyColumn,
-    LostGroup,
     Marks,
     add_up,
     distinct_rows,
@@ -25,10 +26,10 @@ from fairaudit.cube import (
 )
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen
-from fairaudit.metrics import describe_group
-from fairaudit.names import quoted
+from fairaudit.metrics import Eligibility, describe_group
+from fairaudit.names import listing, quoted
 from fairaudit.notice import Notice
-from fairaudit.recode.suspicious_levels import is_value, listing, lookalike
+from fairaudit.recode.suspicious_levels import is_value, lookalike
 from fairaudit.spec import OtherValues, Outcome, Spec
 
 Codes = NDArray[np.int32]
@@ -43,6 +44,26 @@ _MOST_GROUPS = 8
 """Of so many groups, those with the most people left out, completions are tried."""
 
 _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
+
+
+class LostGroup(Frozen):
+    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+
+    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
+    people whose group is known.
+    """
+
+    group: Group
+    stratum: Group
+    people: int
+    share: float
+    why: str
+
+    def standing(self, least: int | None, rule: ExcludeBelow | None) -> Eligibility | None:
+        """Why the spec would not compare such a group in any case; None where it would."""
+        if rule is not None and self.share < rule.share:
+            return Eligibility.EXCLUDED
+        return Eligibility.SMALL if least is not None and self.people < least else None
 
 
 class LeftOut(Frozen, eq=False):
@@ -209,7 +230,7 @@ def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Ite
         for gone in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
             # Beside a check that it does not leave open, it would tell that it is small.
-            few = gone.is_too_small(spec.minimum.size, spec.exclude_below)
+            few = gone.standing(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
 

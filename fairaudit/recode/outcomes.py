@@ -11,7 +11,7 @@ from fairaudit.cube import NO_LEVEL, KeyColumn, Role
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import Fault, did_you_mean, list_known
 from fairaudit.frozen import Frozen
-from fairaudit.names import quoted
+from fairaudit.names import listing, quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import MISSING
 from fairaudit.plan_builder import is_positive
@@ -20,7 +20,6 @@ from fairaudit.recode.suspicious_levels import (
     canonical,
     is_like_missing,
     is_value,
-    listing,
     lookalike,
 )
 from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text

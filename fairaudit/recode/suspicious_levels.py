@@ -11,7 +11,7 @@ from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 from fairaudit.cube import Cube
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.frozen import Frozen
-from fairaudit.names import quoted
+from fairaudit.names import listing, quoted
 from fairaudit.notice import Notice
 from fairaudit.spec import Missing, Protected
 
@@ -83,12 +83,6 @@ def is_value(text: str) -> bool:
         return Decimal(text.strip()).is_finite()
     except InvalidOperation:
         return False
-
-
-def listing(levels: Sequence[str]) -> str:
-    """Some levels in quotes, at most ten of them."""
-    shown = ", ".join(quoted(level) for level in levels[:10])
-    return f"{shown} and {len(levels) - 10} more" if len(levels) > 10 else shown
 
 
 def join_alike(

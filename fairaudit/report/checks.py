@@ -1,13 +1,14 @@
-"""A check in words: title, status, place, groups; which finding comes first everywhere; tallies."""
+"""A check, an audit in words: verdict, title, status, groups; which is first; tallies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import Place
 from fairaudit.evidence import ComparisonPart
-from fairaudit.frozen import replace
+from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Comparison, Disparity
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
@@ -53,6 +54,37 @@ def verdict_cell(result: AuditResult) -> Cell:
         return Cell(result.verdict.upper(), _VERDICT_TONES[result.verdict])
     remark = numbers.counted(warned, "warning") if warned else f"{result.not_cleared} not cleared"
     return Cell(f"{result.verdict.upper()}, {remark}", Tone.WARN)
+
+
+class AuditHeadline(Frozen):
+    """The first lines of a report: the verdict on what, how many checks came out how, of whom."""
+
+    verdict: Cell
+    title: str
+    counts: str
+    rows: str
+
+
+def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadline:
+    """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
+    origin, verdict = result.provenance, result.verdict
+    title = names.line(origin.title) or names.copied(origin.spec_path)
+    title += "" if data is None else f", {names.copied(Path(data).name)}"
+    counts = outcome(result) if result.findings else "nothing was judged: no limit is set"
+    if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
+        counts = f"passed with waivers: {counts}"
+    return AuditHeadline(verdict_cell(result), title, counts, _rows(result))
+
+
+def _rows(result: AuditResult) -> str:
+    """How many rows were counted of those read, and of how many people."""
+    counted = result.ledger.counted
+    text = f"{numbers.whole(counted)} rows"
+    if result.provenance.rows is not None:
+        text = f"{numbers.whole(counted)} of {numbers.counted(result.provenance.rows, 'row')}"
+    if result.ledger.people != counted:
+        text += f", {numbers.whole(result.ledger.people)} people"
+    return text
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:

@@ -15,6 +15,7 @@ from fairaudit.frozen import Frozen
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,
+    checks,
     first_screen,
     numbers,
     remarks,
@@ -26,7 +27,6 @@ from fairaudit.report.diagnostics import (
     TONES,
     Diagnostic,
     Level,
-    audit_headline,
     diagnose,
     limit_place,
 )
@@ -51,7 +51,7 @@ CommentBlock: TypeAlias = Block | Code
 
 def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ...]:
     """The verdict, a row for each check that is not passed, and the numbers of the worst."""
-    headline = audit_headline(result, data)
+    headline = checks.audit_headline(result, data)
     every = diagnose(result)
     rows = [row for row in every if row.level is not Level.PASS]
     table = [_table(rows)] if rows else []

@@ -1,4 +1,4 @@
-"""Prose report (entry point): order of sections; checks, waivers, definitions."""
+"""Prose report (entry point): order; checks, what is not covered, waivers, definitions, closing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fairaudit.report.blocks import (
     Tone,
     inert,
 )
-from fairaudit.report.diagnostics import Explanation, audit_headline, explanations_of
+from fairaudit.report.diagnostics import Explanation, explanations_of
 from fairaudit.result import AuditResult, Definition, LatticeEntry
 from fairaudit.verdict import Finding, Status
 from fairaudit.waivers import WaiverState
@@ -80,7 +80,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 def _verdict(
     result: AuditResult, explanations: Mapping[str, Explanation], most: int | None, data: str | None
 ) -> Iterator[Block]:
-    headline = audit_headline(result, data)
+    headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield Entries([(headline.verdict, f"{headline.counts}. {headline.rows}.")])
     open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]

@@ -1,4 +1,4 @@
-"""Labelled lines of a check on the first screen: `means`, `who`, `sure`, `people`, `note`."""
+"""Short lines of a check (first screen): `means`, `who`, `sure`, `people`, `also`, `note`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""`Diagnostic`: level (`error`, `note`; not SARIF's), picture; headline; text of `AuditFailed`."""
+"""`Diagnostic`: a check's words, level (`error`, `note`; not SARIF's), picture; `AuditFailed`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from enum import StrEnum
-from pathlib import Path
 
 from fairaudit import names
 from fairaudit.errors import Place, Quote
@@ -20,10 +19,10 @@ from fairaudit.report import (
     metric_titles,
     numbers,
 )
-from fairaudit.report.blocks import Cell, Figure, Tone
+from fairaudit.report.blocks import Figure, Tone
 from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import limit_rules, rate_interval
-from fairaudit.result import AuditResult, FailOn, RateRow, Verdict
+from fairaudit.result import AuditResult, FailOn, RateRow
 from fairaudit.verdict import Check, Finding, Status
 
 
@@ -119,37 +118,6 @@ class Diagnostic(Frozen):
         values = [f"{row.label} {row.text}".rstrip() for row in picture.rows]
         rules = [rule.label for rule in picture.rules if rule.label]
         return Figure(self.headline, f"{', '.join([*values, *rules])}.", picture)
-
-
-class AuditHeadline(Frozen):
-    """The first lines of a report: the verdict on what, how many checks came out how, of whom."""
-
-    verdict: Cell
-    title: str
-    counts: str
-    rows: str
-
-
-def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadline:
-    """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
-    origin, verdict = result.provenance, result.verdict
-    title = names.line(origin.title) or names.copied(origin.spec_path)
-    title += "" if data is None else f", {names.copied(Path(data).name)}"
-    counts = checks.outcome(result) if result.findings else "nothing was judged: no limit is set"
-    if verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
-        counts = f"passed with waivers: {counts}"
-    return AuditHeadline(checks.verdict_cell(result), title, counts, _rows(result))
-
-
-def _rows(result: AuditResult) -> str:
-    """How many rows were counted of those read, and of how many people."""
-    counted = result.ledger.counted
-    text = f"{numbers.whole(counted)} rows"
-    if result.provenance.rows is not None:
-        text = f"{numbers.whole(counted)} of {numbers.counted(result.provenance.rows, 'row')}"
-    if result.ledger.people != counted:
-        text += f", {numbers.whole(result.ledger.people)} people"
-    return text
 
 
 def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:

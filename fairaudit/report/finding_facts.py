@@ -1,4 +1,4 @@
-"""Labelled lines of a check in long reports: `value`, `test`, `missing`, `few`; `not cleared`."""
+"""Further lines of long reports: `value`, `test`, `missing`, `few`, `left out`; `not cleared`."""
 
 from __future__ import annotations
 

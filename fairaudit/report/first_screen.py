@@ -15,6 +15,7 @@ from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,
     baseline,
+    checks,
     diagnostics,
     finding_facts,
     numbers,
@@ -54,7 +55,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
 
 
 def _head(result: AuditResult, data: str | None) -> Iterator[Line]:
-    head = diagnostics.audit_headline(result, data)
+    head = checks.audit_headline(result, data)
     indent = 6
     yield line(head.verdict, "  ", Cell(head.title, Tone.STRONG), indent=indent)
     yield line(" " * indent, f"{head.counts}; {head.rows}", indent=indent)

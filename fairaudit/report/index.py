@@ -1,4 +1,4 @@
-"""Lists of many audits for programs: `index.json`, `summary.csv`, `checks.csv`.
+"""Lists of audits: `index.json`, `summary.csv`, `checks.csv`; columns of `result.checks()`, too.
 
 The reports themselves lie beside, a file for each audit: 200 of them in one document would be tens
 of megabytes to read for a single verdict.

@@ -1,4 +1,4 @@
-"""Prose report: the section on every subset of attributes (the lattice)."""
+"""Prose report: every subset of attributes (the lattice): tables, pictures, how to read ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats numbers, per cent, points, p-values, stars, intervals, groups; `suppressed`."""
+"""Formats numbers, per cent, points, p, stars, intervals, groups; `and 3 more`; `suppressed`."""
 
 from __future__ import annotations
 

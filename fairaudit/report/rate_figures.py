@@ -1,4 +1,4 @@
-"""Pictures of rates: each group with its interval, reference and limits."""
+"""Pictures of rates: intervals, reference, limits; in tables, too: why a group is not compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Simpson's reversal in one sentence, with its intervals and tests."""
+"""A Simpson's reversal in one sentence: label of its kind, intervals, tests, `not established`."""
 
 from __future__ import annotations
 

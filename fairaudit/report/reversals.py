@@ -1,4 +1,4 @@
-"""Prose report: the section on Simpson's reversals, with proof by strata and slopes."""
+"""Prose report: section on Simpson's reversals: how many told, drawn; proof by strata, slopes."""
 
 from __future__ import annotations
 

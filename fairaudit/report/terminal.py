@@ -1,4 +1,4 @@
-"""Format `terminal` (entry point): rich prints the blocks, and colours of statuses."""
+"""Format `terminal` (entry point): page widths, tables on narrow pages, colours of statuses."""
 
 from __future__ import annotations
 

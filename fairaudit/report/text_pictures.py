@@ -1,4 +1,4 @@
-"""Terminal text: pictures in characters: groups with intervals beside limits."""
+"""Terminal text: pictures in characters: most groups drawn, intervals beside limits, legend."""
 
 from __future__ import annotations
 

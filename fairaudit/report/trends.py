@@ -1,4 +1,4 @@
-"""A check over many files: how often each status, and its values in order."""
+"""A check over many files: how often each status, values in order; its own most lines, pictures."""
 
 from __future__ import annotations
 

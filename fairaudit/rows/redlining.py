@@ -1,4 +1,4 @@
-"""Prediction of the group from features (redlining): folds, seed, trees and logistic regression.
+"""Prediction of the group from features (redlining): folds, seed, models; interval `INFLATION`.
 
 Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying and removing
 disparate impact, KDD 2015:259, doi:10.1145/2783258.2783311.

@@ -1,4 +1,4 @@
-"""First spec: its text, commented YAML; proposed bins, metrics and limits."""
+"""First spec: commented YAML; proposed bins, metrics, limits; the columns listed at the prompt."""
 
 from __future__ import annotations
 

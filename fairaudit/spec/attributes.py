@@ -1,4 +1,4 @@
-"""Reads attributes, strata: `levels`, `labels`, `merge`, `bins`, `over` (closed on the right)."""
+"""Reads attributes, strata: `levels`, `labels`, `merge`, `bins`, `over`, `quantiles`, `combine`."""
 
 from __future__ import annotations
 

@@ -32,10 +32,7 @@ from fairaudit.spec.shape import change_fields, written_fields
 from fairaudit.spec.text import (
     Document,
     Draft,
-    Path,
     Text,
-    fill_in_environment,
-    find_unmarked_variables,
 )
 from fairaudit.spec.waivers import read_waivers
 
@@ -74,7 +71,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
     return Spec(
         path=draft.document.name,
         sha256=sha256,
-        title=_fill_in(draft, ("title",), shape.title or ""),
+        title=draft.fill_in(("title",), shape.title or ""),
         context=shape.context,
         data=tuple(_data(draft, shape)),
         protected=columns.protected,
@@ -154,20 +151,10 @@ def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text
 def _data(draft: Draft, shape: schema.AuditSpec) -> Iterator[str]:
     """The paths of the data, with a fault for each text that can be none."""
     for number, written in enumerate(shape.data or ()):
-        path = _fill_in(draft, ("data", number), written)
+        path = draft.fill_in(("data", number), written)
         if not can_be_named(path):
             draft.fault(("data", number), f"this is no path: {NO_PATH}")
         yield path
-
-
-def _fill_in(draft: Draft, path: Path, written: str) -> str:
-    """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty."""
-    text, unset = fill_in_environment(written)
-    for name in unset:
-        draft.fault(path, f"the environment variable {name} is not set, or is empty")
-    for name in find_unmarked_variables(written):
-        draft.fault(path, f"a variable of the environment is written ${{env.{name}}}")
-    return text
 
 
 def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Expected:

@@ -1,4 +1,4 @@
-"""Reads `metrics`: `warn`, `fail` as checks, ids of checks; refused limits, notices on limits."""
+"""Reads `metrics`: checks by `warn`, `fail`; ids, default `by`; refused limits, notices on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
-from fairaudit.spec.metric_needs import read_outcome, refuse_unmet
+from fairaudit.spec.metric_needs import read_outcome, refuse_reference, refuse_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
@@ -34,7 +34,6 @@ from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.text import Draft, Path, written
 from fairaudit.verdict import About, Check, Limit
 
-_FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
 """The comparison of the two groups farthest apart, by that of each group with its reference."""
 
 
@@ -266,7 +265,7 @@ def _make_checks(
             continue
         reference = context.resolve(request.terms.reference, by)
         if request.terms.reference is not None and reference is None:
-            _refuse_reference(entry, by)
+            refuse_reference(entry, by)
             continue
         strata: tuple[Grouping, ...] = ((),)
         if shape.given is not None:
@@ -299,29 +298,6 @@ def _about(entry: Entry) -> About:
     shape, record = entry.shape, find_metric(entry.shape.metric)
     is_alias = record is not None and record.id != shape.metric
     return replace(shape.about, name=shape.name or (shape.metric if is_alias else ""))
-
-
-def _refuse_reference(entry: Entry, by: Grouping) -> None:
-    name = " and ".join(by)
-    if entry.shape.reference is not None:
-        message = f"this reference names no group of {name}: write {{attribute: level, …}}"
-        entry.fault("reference", message)
-        return
-    protected = entry.context.columns.protected
-    undeclared = {column.name for column in protected if column.reference is None}
-    missing = next(column for column in by if column in undeclared)
-    compare = entry.shape.compare
-    ways = [
-        f"declare `reference:` in columns.protected.{missing}",
-        "say `reference: rest` (largest, highest, overall …) here",
-    ]
-    if compare in _FARTHEST:
-        ways.insert(0, f"say `compare: {_FARTHEST[compare]}` for the two groups farthest apart")
-    what = f"`{compare}`" if compare in _FARTHEST else entry.shape.metric
-    entry.fault(
-        "compare" if compare in _FARTHEST else "metric",
-        f"{what} needs a reference for {name}: {', '.join(ways[:-1])}, or {ways[-1]}",
-    )
 
 
 def _refuse_duplicates(draft: Draft, checks: Sequence[Check]) -> None:

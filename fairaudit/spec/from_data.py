@@ -1,4 +1,4 @@
-"""What a spec takes from the data: quantiles (bins, top shares, medians) and fitted strata.
+"""What a spec takes from data: quantiles (bins, top shares, medians), notices on them; models.
 
 The q-quantile is the smallest value with so large a share of the people at or below it. `top: 3%`
 is strictly above the 97 % one, so it never selects more. Bins by quantiles begin at them.

@@ -1,9 +1,10 @@
-"""What a metric needs and the spec lacks: a label, a score, classes; its outcome by default."""
+"""What a metric needs and a spec lacks: label, score, classes, reference; `weight`; its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairaudit.arrays import Grouping
 from fairaudit.errors import suggest_known
 from fairaudit.metrics import Disparity, Metric, Requirement
 from fairaudit.metrics.means_and_errors import FirstOf
@@ -13,6 +14,7 @@ from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.metric_lookup import MACRO, Entry
 
 _OF_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+_FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
 _CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
@@ -33,6 +35,30 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:
         entry.fault("metric", f"{metric.id} looks within strata: say `given:`")
+
+
+def refuse_reference(entry: Entry, by: Grouping) -> None:
+    """Adds the fault of a metric that compares with a reference, of which there is none."""
+    name = " and ".join(by)
+    if entry.shape.reference is not None:
+        message = f"this reference names no group of {name}: write {{attribute: level, …}}"
+        entry.fault("reference", message)
+        return
+    protected = entry.context.columns.protected
+    undeclared = {column.name for column in protected if column.reference is None}
+    missing = next(column for column in by if column in undeclared)
+    compare = entry.shape.compare
+    ways = [
+        f"declare `reference:` in columns.protected.{missing}",
+        "say `reference: rest` (largest, highest, overall …) here",
+    ]
+    if compare in _FARTHEST:
+        ways.insert(0, f"say `compare: {_FARTHEST[compare]}` for the two groups farthest apart")
+    what = f"`{compare}`" if compare in _FARTHEST else entry.shape.metric
+    entry.fault(
+        "compare" if compare in _FARTHEST else "metric",
+        f"{what} needs a reference for {name}: {', '.join(ways[:-1])}, or {ways[-1]}",
+    )
 
 
 def adds_up(entry: Entry, of: str) -> bool:

@@ -1,4 +1,4 @@
-"""Expands an entry that names a preset into one entry for each of its measures."""
+"""Expands presets into entries; leaves out measures that the data has nothing for; its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that cannot be combined: with `suppress_below`, `describe`, `weight`, `cluster`."""
+"""Keys refused beside `suppress_below`, `describe`, `weight`, `cluster`; most limits there."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
     if threshold < LEAST_THRESHOLD:
         least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
         draft.fault(where, least)
+    if shape.subgroups is not None:
+        message = (
+            "subgroups are thousands of tables, and a count that is suppressed would follow from "
+            "their differences: leave out `subgroups` or `suppress_below`"
+        )
+        draft.fault(("subgroups",), message)
     if shape.simpson.search:
         message = (
             "`search` counts by columns whose small counts `suppress_below` does not hide: "
@@ -73,6 +79,9 @@ def refuse_weight(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> No
             f"the numbers of a weighted sample ({number}) are not added up yet: leave out "
             "the weight, or the numbers",
         )
+    if shape.subgroups is not None and shape.columns.weight is not None:
+        message = "subgroups of a weighted sample are not looked for yet: leave out one of the two"
+        draft.fault(("subgroups",), message)
 
 
 def refuse_cluster(draft: Draft, shape: schema.AuditSpec) -> None:

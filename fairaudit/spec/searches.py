@@ -1,4 +1,4 @@
-"""Reads `simpson` and `subgroups` of a spec: columns, rates, largest `depth`, limits."""
+"""Reads `simpson`, `subgroups`: columns, rates, most strata, most `together`, dropped rows."""
 
 from __future__ import annotations
 
@@ -191,17 +191,8 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
 
 
 def _search_faults(context: Context) -> Iterator[tuple[Path, str]]:
-    """What cannot be asked together with a search for subgroups, and why."""
+    """What drops rows that a search for subgroups over features would count, and why not."""
     shape, outcomes = context.shape, context.outcomes
-    if context.is_weighted:
-        message = "subgroups of a weighted sample are not looked for yet: leave out one of the two"
-        yield ("subgroups",), message
-    if shape.suppress_below is not None:
-        message = (
-            "subgroups are thousands of tables, and a count that is suppressed would follow from "
-            "their differences: leave out `subgroups` or `suppress_below`"
-        )
-        yield ("subgroups",), message
     if not context.columns.features:
         return
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())

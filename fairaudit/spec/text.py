@@ -1,4 +1,4 @@
-"""Parses YAML into texts with places: most keys, depth, refused tags, `${env.NAME}`.
+"""Parses YAML into texts with places: key twice, most keys, depth, refused tags, `${env.NAME}`.
 
 Scalars stay text, whatever YAML would make of them: `NO`, `012`, `1e3` and dates need no quotes.
 """
@@ -159,6 +159,15 @@ class Draft(Frozen):
     def texts(self, path: Path, values: Iterable[str] | None) -> tuple[Text, ...]:
         """The texts of a list that stands at a path."""
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
+
+    def fill_in(self, path: Path, written: str) -> str:
+        """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty."""
+        text, unset = fill_in_environment(written)
+        for name in unset:
+            self.fault(path, f"the environment variable {name} is not set, or is empty")
+        for name in find_unmarked_variables(written):
+            self.fault(path, f"a variable of the environment is written ${{env.{name}}}")
+        return text
 
 
 def fill_in_environment(text: str) -> tuple[str, list[str]]:

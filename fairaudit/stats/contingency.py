@@ -1,4 +1,4 @@
-"""Tests of tables: z, Fisher, χ², G, McNemar; `LEAST_EXPECTED` (5, also of intervals).
+"""Tests of tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5; of intervals).
 
 As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
 p-value: it is NaN.

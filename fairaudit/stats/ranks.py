@@ -1,4 +1,4 @@
-"""Rank statistics from histograms: DeLong, Mann-Whitney, average precision.
+"""Rank statistics of histograms: DeLong, least variance; Mann-Whitney; average precision.
 
 Histograms are [Z strata, B bins, G groups], the bins ascending; those in one bin are tied. A side
 without anybody makes the answer NaN.

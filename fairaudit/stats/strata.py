@@ -1,4 +1,4 @@
-"""Statistics over strata: Mantel-Haenszel, Breslow-Day, Gail-Simon.
+"""Statistics over strata: Mantel-Haenszel, Breslow-Day, Gail-Simon; sparse averages (Sato).
 
 In each stratum `a` of `n` stand against `c` of `m`; strata lie on axis 0. A stratum with an empty
 side, or where all have the same outcome, tells nothing about odds and counts for nothing.

@@ -1,4 +1,4 @@
-"""Notices on checks: limits that cannot hold together, groups too small to show a gap."""
+"""Notices on checks: limits that cannot hold together, small groups, ε gaps that change sign."""
 
 from __future__ import annotations
 

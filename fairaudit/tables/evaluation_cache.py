@@ -1,4 +1,4 @@
-"""`Tables`: the tables of groups of an audit and the evaluations on them, each made once."""
+"""`Tables`: group tables and evaluations, each made once; declared groups that nobody is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the lattice: worst value of each metric in every subset of attributes, titles; ε."""
+"""Rows of the lattice: worst value in every subset, titles; ε; rates searched for appearances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices on data, models, clusters, searches, in order (add here); of dropped rows: recode."""
+"""Notices on data, tiny strata, medians, models, searches, in order (add here); drops: recode."""
 
 from __future__ import annotations
 

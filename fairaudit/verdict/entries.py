@@ -1,4 +1,4 @@
-"""Values that a check judges, one by one; why one is undefined and leaves the check undecided."""
+"""Values that a check judges; what leaves it open: undefined, off support, small groups."""
 
 from __future__ import annotations
 

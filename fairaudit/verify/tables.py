@@ -1,4 +1,4 @@
-"""Verification: reads a published table: columns guessed by name, numbers with their digits."""
+"""Verification: reads a published table (largest size): columns guessed by name, digits."""
 
 from __future__ import annotations
 

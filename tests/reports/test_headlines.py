@@ -16,7 +16,8 @@ from fairaudit import audit, codec
 from fairaudit.report import checks, content, numbers, remarks
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Heading
-from fairaudit.report.diagnostics import Diagnostic, Level, audit_headline, diagnose
+from fairaudit.report.checks import audit_headline
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.result import AuditResult
 
 SPECS = "audit_specs"

@@ -23,7 +23,7 @@ from conftest import SPECS
 import fairaudit
 from fairaudit import batch, counts_file, pipeline, strata_fitting
 from fairaudit.cli import files, output, streams
-from fairaudit.engine import csv_text, frames, kernel, merging, row_profiles, rows
+from fairaudit.engine import csv_text, frames, kernel, merging, partial_counts, row_profiles, rows
 from fairaudit.engine import filter as filters
 from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.question import NO_OPTIONS, Question
@@ -179,7 +179,7 @@ def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "MOST_PEOPLE", 3)
+    monkeypatch.setattr(partial_counts, "MOST_PEOPLE", 3)
     weighted = told({"columns": {**COLUMNS, "weight": "n"}})
     assert "the weights add up to more than 64 bits hold" in weighted
     monkeypatch.undo()

@@ -13,25 +13,19 @@ from itertools import count
 import jinja2
 from markupsafe import Markup
 
-from fairaudit.report import numbers, palette, summary
-from fairaudit.report.blocks import Block, Document, Entries, Facts, Tone
+from fairaudit.report import palette, summary
+from fairaudit.report.blocks import Block, Document, Entries
 from fairaudit.report.html import escaping, plots
 from fairaudit.report.html.front import Front, front
-from fairaudit.report.html.outline import Outline, outlined
+from fairaudit.report.html.outline import Outline, is_long, is_quiet, is_short, outlined
 from fairaudit.result import Answer, AuditResult
 from fairaudit.version import __version__
 
-_SHORT = 120
-"""So many signs stand in half of a page without making it hard to read."""
-
-
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, whose ids may not be alike."""
-_LETTERS = 22
-"""So many letters of a name have room below an axis."""
 _PLOTS = (
     "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
-    "panels", "row_scale", "shade", "shape",
+    "panels", "row_scale", "shade", "shape", "short_name",
 )  # fmt: skip
 """The functions that the macros of pictures call."""
 
@@ -104,12 +98,11 @@ def _environment() -> jinja2.Environment:
         plain=escaping.plain,
         titled=escaping.titled,
         linked=escaping.linked,
-        is_quiet=_is_quiet,
-        is_short=_is_short,
-        is_long=_is_long,
+        is_quiet=is_quiet,
+        is_short=is_short,
+        is_long=is_long,
         kind_of=lambda picture: type(picture).__name__.lower(),
         is_finite=math.isfinite,
-        short_name=_short_name,
         **{name: getattr(plots, name) for name in _PLOTS},
     )
     environment.globals["shapes"] = plots.SHAPES
@@ -125,24 +118,3 @@ def _style(template: str) -> str:
 def _hash(text: str) -> str:
     """What a content security policy allows a style or a script by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-def _short_name(name: str) -> str:
-    """A name below an axis: of a long one the middle is left out."""
-    return escaping.plain(numbers.short(name, _LETTERS))
-
-
-def _is_quiet(block: Entries) -> bool:
-    """Whether all statements are remarks, which stand back behind findings."""
-    return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
-
-
-def _is_long(block: Facts) -> bool:
-    """Whether facts are definitions, of which a reader opens one."""
-    long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
-    return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
-
-
-def _is_short(block: Facts) -> bool:
-    """Whether facts are so short that two of them stand beside each other."""
-    return all(len(words) <= _SHORT for _, words in block.pairs)

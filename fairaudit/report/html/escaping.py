@@ -1,4 +1,4 @@
-"""Page: escapes texts, shows invisible signs, isolates the direction of writing."""
+"""Page: escapes texts, cuts overlong words, links addresses, isolates the direction of writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page: its top: verdict, deciding picture, all checks, subsets."""
+"""Page: its top: verdict, deciding picture, checks (most unfolded, most drawn), subsets, gaps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from fairaudit.frozen import Frozen, replace
 from fairaudit.report import checks, lattice, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
 from fairaudit.report.diagnostics import (
-    AuditHeadline,
     Diagnostic,
     Level,
-    audit_headline,
     by_label,
     diagnose,
 )
@@ -94,7 +92,7 @@ class Front(Frozen):
     the widest ones of a spec without limits.
     """
 
-    headline: AuditHeadline
+    headline: checks.AuditHeadline
     lead: CheckLine | None
     picture: Place[Figure] | None
     shown: Sequence[CheckLine]
@@ -123,7 +121,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     folds.append(Fold(f"{len(passed)} passed", passed))
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     return Front(
-        audit_headline(result, data),
+        checks.audit_headline(result, data),
         lead,
         _picture(lead, opened or passed, outline, prefix),
         opened[:_SHOWN],

@@ -18,6 +18,7 @@ from fairaudit.report.blocks import (
     Heading,
     Paragraph,
     Table,
+    Tone,
 )
 
 _FEW_TABLES = 3
@@ -31,6 +32,9 @@ _MOST_ROWS = 1_000
 _MOST_IN_ALL = 3_000
 _MOST_ENTRIES = 400
 """So many statements below each other."""
+
+_SHORT = 120
+"""So many signs stand in half of a page without making it hard to read."""
 
 Kind = TypeVar("Kind", bound=Block)
 
@@ -201,3 +205,19 @@ def _rows(table: Table, page: _Page, *, is_bare: bool, is_folded: bool) -> Rows:
     place = Place(table, page.name(f"table {table.caption}"), page.label(f"Table: {table.caption}"))
     omitted = len(table.rows) - len(kept)
     return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)
+
+
+def is_quiet(block: Entries) -> bool:
+    """Whether all statements are remarks, which stand back behind findings."""
+    return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
+
+
+def is_long(block: Facts) -> bool:
+    """Whether facts are definitions, of which a reader opens one."""
+    long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
+    return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
+
+
+def is_short(block: Facts) -> bool:
+    """Whether facts are so short that two of them stand beside each other."""
+    return all(len(words) <= _SHORT for _, words in block.pairs)
