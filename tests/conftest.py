@@ -42,7 +42,7 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 
 collect_ignore = ["published/transcripts"]  # run by hand, with packages that are no test dependency
 
-QUICK, ALL = 8, 30
+QUICK, ALL = 10, 35
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 

@@ -63,6 +63,7 @@ def check_report(folder: Path, data: str = "all.counts") -> None:
     assert "20,000 rows" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 def test_make_counts_the_files_side_by_side_and_again_what_changed(folder: Path) -> None:
     (folder / "Makefile").write_text(read_recipe("# make -j"))

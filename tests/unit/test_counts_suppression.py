@@ -161,6 +161,7 @@ def expand(path: Path) -> list[Row]:
     ]
 
 
+@pytest.mark.long
 def test_nothing_passes_that_hidden_people_could_make_fail(tmp_path: Path) -> None:
     passed = left_open = 0
     for seed in range(12):
