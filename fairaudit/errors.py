@@ -22,6 +22,9 @@ from fairaudit.frozen import Frozen
 from fairaudit.memory import ran_out
 from fairaudit.names import quoted
 
+_NEAR = 0.65
+"""Words as near as that may be meant for one another: `branch` is not for `race`."""
+
 
 class Place(Frozen):
     """A spot in a text file; line and column count from 1."""
@@ -210,7 +213,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.strip().casefold(), name)
-    near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=_NEAR)
     if not near:
         return ""
     return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"

@@ -18,7 +18,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.table_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import NO_GROUP, ReferencePolicy
+from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolicy
 from fairaudit.names import describe_group
 
 
@@ -83,6 +83,10 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.group_values is not None and np.isnan(evaluation.group_values.value[z, w]):
         why = undefined_reason(evaluation.group_values)
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
+    missing = _without_value(evaluation, z, w)
+    if missing and evaluation.group_values is not None:  # an extreme one is chosen from all
+        why = f"{undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
+        return f"{_what(evaluation)}: which is the {name} is not known, {why}"
     if evaluation.reference_values is not None and np.isnan(
         evaluation.reference_values.value[z, w]
     ):
@@ -201,7 +205,7 @@ def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
         empty = evaluation.takes_part[z] & np.isnan(evaluation.group_values.value[z])
     else:
         return []
-    if not evaluation.spread:
+    if not evaluation.spread and evaluation.terms.policy not in EXTREME_REFERENCES:
         empty = empty & (np.arange(len(empty)) == w)
     return [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
 

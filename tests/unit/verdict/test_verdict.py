@@ -181,6 +181,19 @@ def test_a_group_without_anybody_to_judge_makes_the_check_inconclusive(audit_csv
     assert "true_positive_rate: nobody to count in group=c" in finding.why
 
 
+def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit) -> None:
+    text = "group,label,y,n\na,1,1,10\na,0,0,10\nb,1,0,10\nb,0,1,10\nc,0,1,10\n"
+    metric = {"metric": "true_positive_rate", "compare": "ratio", "reference": "highest"}
+    spec = {
+        "columns": {**SPEC["columns"], "label": {"column": "label", "positive": 1}},
+        "metrics": [{**metric, "fail": {"below": 0.8}}],
+    }
+    finding = only(audit_csv(text, spec))
+    assert finding.status is Status.INCONCLUSIVE
+    unknown = "which is the highest is not known, nobody to count in group=c"
+    assert finding.why.startswith(f"true_positive_rate: {unknown}; ")
+
+
 def test_given_judges_every_stratum_and_names_it(audit_csv: Audit) -> None:
     rows = ["group,site,y,n"]
     rows += ["a,x,1,50", "a,x,0,50", "b,x,1,50", "b,x,0,50"]
