@@ -83,9 +83,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.group_values is not None and np.isnan(evaluation.group_values.value[z, w]):
         why = undefined_reason(evaluation.group_values)
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
-    missing = _without_value(evaluation, z, w)
-    if missing and evaluation.group_values is not None:  # an extreme one is chosen from all
-        why = f"{undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
+    if evaluation.terms.policy in EXTREME_REFERENCES and (why := _why_unknown(evaluation)[z]):
         return f"{_what(evaluation)}: which is the {name} is not known, {why}"
     if evaluation.reference_values is not None and np.isnan(
         evaluation.reference_values.value[z, w]
@@ -105,6 +103,18 @@ def _count_participants(evaluation: Evaluation) -> list[int]:
     """How many groups take part in each stratum."""
     counts: list[int] = evaluation.takes_part.sum(axis=1).tolist()
     return counts
+
+
+@memoize
+def _why_unknown(evaluation: Evaluation) -> list[str]:
+    """Why some of those who take part have no value, in each stratum; empty where all have one."""
+    values = evaluation.group_values
+    if values is None:
+        return [""] * len(evaluation.takes_part)
+    lacking = evaluation.takes_part & np.isnan(values.value)
+    groups = [[evaluation.table.groups[g] for g in np.flatnonzero(row)] for row in lacking]
+    why = undefined_reason(values)
+    return [f"{why} in {describe_groups(missing)}" if missing else "" for missing in groups]
 
 
 def _asks_odds_of_no_share(evaluation: Evaluation, z: int, w: int) -> bool:
@@ -205,7 +215,7 @@ def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
         empty = evaluation.takes_part[z] & np.isnan(evaluation.group_values.value[z])
     else:
         return []
-    if not evaluation.spread and evaluation.terms.policy not in EXTREME_REFERENCES:
+    if not evaluation.spread:
         empty = empty & (np.arange(len(empty)) == w)
     return [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
 
