@@ -54,9 +54,12 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         shrink = 1 + square / size
         low = np.minimum(np.maximum((middle - reach) / shrink, 0.0), share)
         high = np.maximum(np.minimum((middle + reach) / shrink, 1.0), share)
+        always = np.isinf(z)
+        if not np.any(always):
+            return low, high
         # What never misses is everything.
-        known, always = ~np.isnan(share * size), np.isinf(z)
-    return np.where(known & always, 0.0, low), np.where(known & always, 1.0, high)
+        everything = ~np.isnan(share * size) & always
+    return np.where(everything, 0.0, low), np.where(everything, 1.0, high)
 
 
 def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
