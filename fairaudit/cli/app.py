@@ -1,4 +1,4 @@
-"""The Typer application; shared options: `--set`, `--timeout`, `--color`, `--verbose`, `--full`."""
+"""The Typer application; what commands share: `FAIRAUDIT_FORMAT`; `--set`, `--color`, `--full`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,10 @@ _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
     Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
     Correction.NONE: ("none", np.asarray),
 }
-"""To add a correction, add its name and its function here."""
+"""To add a correction, add it to `Correction`, and its name and function here.
+
+None adjusts a p-value by more than Bonferroni: `Correction.bound` takes that for granted.
+"""
 
 
 class RatioInterval(StrEnum):

@@ -1,4 +1,4 @@
-"""Prose report: provenance, profiles, ledger of rows, people in the data; the command to repeat."""
+"""Prose report: provenance, profiles, suppression, ledger of rows, people in the data; command."""
 
 from __future__ import annotations
 
