@@ -103,6 +103,10 @@ def _call(arguments: list[str], request: Request) -> int:
 def _as_ours(error: BaseException, request: Request) -> FairauditError:
     """An error as one of ours; Polars' panics are no `Exception`."""
     if isinstance(error, typer.TyperException):
+        if request.command == "run":
+            from fairaudit.cli.auditing import clear_earlier
+
+            clear_earlier(request)
         return UsageError(error.format_message(), request.help)
     return FairauditError.crashed(error)
 

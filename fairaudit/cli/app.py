@@ -73,6 +73,7 @@ class Request(Struct):
     arguments: tuple[str, ...] = ()
     data: str | None = None
     baseline: str | None = None
+    draws: str | None = None
     format_name: str = "terminal"
     written: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()

@@ -158,8 +158,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
         try:
             paths = check_outputs(format_name, output or [])
         except UsageError:
-            # There will be no new report: an earlier one must not pass for it.
-            _begin(request, earlier_reports(output or []), spec, data, baseline, tolerance, draws)
+            clear_earlier(request)
             raise
         specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
         workers = stack.enter_context(_start_workers(jobs, specs, data))
@@ -188,6 +187,14 @@ def _time_phases(request: Request) -> Stopwatch:
     from fairaudit.cli.timings import Stopwatch
 
     return Stopwatch(request.began)
+
+
+def clear_earlier(request: Request) -> None:
+    """Clears the outputs of a line that is refused: no earlier report may pass for a new one."""
+    specs = [Path(name) for name in request.arguments] or None
+    with contextlib.suppress(UsageError):
+        reports = earlier_reports(request.written)
+        _begin(request, reports, specs, request.data, request.baseline, None, request.draws)
 
 
 def _begin(

@@ -112,6 +112,7 @@ def read_request(words: Sequence[str]) -> Request:
         arguments=tuple(word for word in (*arguments, *rest) if not word.startswith("-")),
         data=options.get("data"),
         baseline=options.get("baseline"),
+        draws=options.get("draws"),
         format_name=options.get("format_name") or _format_of_environment(name),
         written=tuple(_listed(options.get("output"))),
         repeated=tuple(_list_repeated(order)),

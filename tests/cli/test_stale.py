@@ -61,6 +61,8 @@ def test_a_result_that_cannot_be_read_leaves_no_old_page(
     "wrong",
     [
         ["--tolerance", "1"],
+        ["--fail-on", "bogus"],
+        ["--no-such-option"],
         [_SPEC, "--only", "x"],
         [_SPEC, "--baseline", "x.json"],
         [_SPEC, "-o", "x.no_format"],
@@ -73,6 +75,14 @@ def test_a_command_that_asks_for_what_cannot_be_leaves_no_old_page(
 ) -> None:
     assert cli.run_line(["run", _SPEC, *wrong, "-q", "-o", str(old)]) == 2
     assert _OLD not in old.read_text(encoding="utf-8")
+
+
+def test_a_line_that_cannot_be_read_clears_no_input(results: Path) -> None:
+    good = results / "good.json"
+    before = good.read_bytes()
+    line = ["run", _SPEC, "--baseline", str(good), "-o", str(good), "--no-such-option"]
+    assert cli.run_line(line) == 2
+    assert good.read_bytes() == before
 
 
 @pytest.mark.parametrize("panic", [ZeroDivisionError, BaseException])
