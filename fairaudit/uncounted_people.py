@@ -27,8 +27,8 @@ LEFT_OUT_DOUBT = NotEvaluated(
 MISSING_DOUBT = NotEvaluated(
     (),
     (),
-    "with rows that lack only what it does not need, and that `missing: drop` leaves out, it would "
-    "be beyond the limit: say `aside`, which keeps them where that column is not needed",
+    "rows that `missing: drop` leaves out have all that this check needs, and with them it is "
+    "beyond the limit: say `aside`, which keeps rows wherever that column is not needed",
     blocks=True,
 )
 
