@@ -19,7 +19,6 @@ from fairaudit.tables import Searches, Tables, evaluate_check
 from fairaudit.uncounted_people import (
     HIDDEN_DOUBT,
     LEFT_OUT_DOUBT,
-    MISSING_DOUBT,
     HiddenPeople,
     LeftOutRows,
 )
@@ -114,10 +113,6 @@ class Judge:
         doubts = []
         if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
             doubts.append(LEFT_OUT_DOUBT)
-        if self._left_out and self._left_out.is_worse_with_missing(
-            check, finding.status, exclusion
-        ):
-            doubts.append(MISSING_DOUBT)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return judge(check, evaluation, evidence, missing, doubts) if doubts else finding

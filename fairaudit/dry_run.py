@@ -87,7 +87,7 @@ def _preview_spec(question: Question) -> DryRun:
 def _preview_counts(question: Question, counts: Counts) -> DryRun:
     """What the counts tell; of a report to publish, what that publishes."""
     recoded = Recoded.of(question, counts)
-    result, spec = conclude(question, counts, recoded), recoded.spec
+    result, spec = conclude(question, counts, recoded, is_preview=True), recoded.spec
     own = {*spec.notices, *counts.notices, *recoded.cubes.notices}
     levels = {
         axis.key.name: tuple(_publish_levels(axis, counts, spec, result))

@@ -40,12 +40,14 @@ from fairaudit.question import DataLike, Question, RunOptions, SpecLike, get_or_
 from fairaudit.recode import Cubes, recode
 from fairaudit.result import AuditResult, FailOn, ResultOrError
 from fairaudit.spec import (
+    MissingPolicy,
     Spec,
     apply_cuts,
     apply_models,
 )
 from fairaudit.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.tables.notices import write_notices
+from fairaudit.uncounted_people import find_idle_roles, hold_against
 from fairaudit.verdict import Finding
 
 Value = TypeVar("Value")
@@ -354,18 +356,25 @@ class Recoded(Frozen):
         return cls(spec, cubes, Tables(cubes, spec, draws=question.draws))
 
 
-def conclude(question: Question, counts: Counts, recoded: Recoded | None = None) -> AuditResult:
+def conclude(
+    question: Question,
+    counts: Counts,
+    recoded: Recoded | None = None,
+    *,
+    is_preview: bool = False,
+) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, what may be published.
 
     No data is read: the counts may come from any pass for the question's plan, or from several,
-    added up. Raises `UsageError` for counts that do not hold what the question asks.
+    added up. Raises `UsageError` for counts that do not hold what the question asks. A preview
+    tells what checks look at, and judges none by rows that are dropped.
     """
     recoded = recoded or Recoded.of(question, counts)
     spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
     searches = search(spec, cubes, tables)
-    hidden = sum(cells.people for cells in counts.hidden)
-    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today(), hidden)
-    findings = tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
+    findings = _find(question, counts, recoded, searches)
+    if not is_preview:
+        findings = _hold_against_dropped(question, counts, recoded, findings)
     result = _report(question, spec, counts, cubes, tables, searches, findings)
     if spec.suppress_below is None:
         return result
@@ -374,6 +383,45 @@ def conclude(question: Question, counts: Counts, recoded: Recoded | None = None)
     return suppress.suppress(
         result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
     )
+
+
+def _find(
+    question: Question, counts: Counts, recoded: Recoded, searches: Searches
+) -> tuple[Finding, ...]:
+    """The findings of all checks of a question."""
+    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
+    hidden = sum(cells.people for cells in counts.hidden)
+    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today(), hidden)
+    return tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
+
+
+def _hold_against_dropped(
+    question: Question, counts: Counts, recoded: Recoded, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """The findings beside those with rows that are dropped for what a check does not need.
+
+    Of a report to publish none is: which side of a limit they are on would tell how many they are.
+    """
+    left_out, spec = recoded.cubes.left_out, question.spec
+    if left_out is None or not left_out.roles or spec.suppress_below is not None:
+        return findings
+    models = [outcome.name for outcome in spec.predictions]
+    with_rows: dict[frozenset[str], dict[str, Finding]] = {}
+    held = []
+    for finding in findings:
+        idle = find_idle_roles(finding.check, left_out.roles, models)
+        if idle and idle not in with_rows:
+            aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
+            kept = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
+            cells = Recoded.of(kept, counts)
+            searches = search(cells.spec, cells.cubes, cells.tables)
+            with_rows[idle] = {
+                other.check.id: other for other in _find(kept, counts, cells, searches)
+            }
+        held.append(
+            hold_against(finding, with_rows[idle][finding.check.id], idle) if idle else finding
+        )
+    return tuple(held)
 
 
 def _report(

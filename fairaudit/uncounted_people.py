@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from fairaudit.cube import Cube, ExcludeBelow, Group
 from fairaudit.evidence.missing_bounds import may_be_beyond
 from fairaudit.frozen import replace
-from fairaudit.metrics import Evaluation, Requirement, describe_groups
+from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
 from fairaudit.recode.left_out import LeftOut, LostGroup
 from fairaudit.spec import Spec
 from fairaudit.tables import Tables, evaluate_check
-from fairaudit.verdict import Check, Finding, Limit, NotEvaluated, Status, collect_entries
-from fairaudit.waivers import Exclusion
+from fairaudit.verdict import (
+    AnyCheck,
+    Check,
+    Finding,
+    Limit,
+    NotEvaluated,
+    Status,
+    collect_entries,
+    worst_status,
+)
+from fairaudit.waivers import Exclusion, exclude_values
 
-NOT_FAILED = {Status.PASS, Status.WARN}
+NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
 LEFT_OUT_DOUBT = NotEvaluated(
     (),
     (),
     "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
     "is `positive` and `negative`, or leave them out by name in `filter`",
-    blocks=True,
-)
-
-MISSING_DOUBT = NotEvaluated(
-    (),
-    (),
-    "rows that `missing: drop` leaves out have all that this check needs, and with them it is "
-    "beyond the limit: say `aside`, which keeps rows wherever that column is not needed",
     blocks=True,
 )
 
@@ -41,6 +42,17 @@ HIDDEN_DOUBT = NotEvaluated(
 )
 
 
+_OPEN = {
+    Status.WARN: "warn",
+    Status.INCONCLUSIVE: "be inconclusive",
+    Status.FAIL: "fail",
+}
+"""What a check would do that is worse with rows that are left out."""
+_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+_PREDICTION = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.NUMBER}
+_SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
+
+
 class LeftOutRows:
     """Those whom the data has and the cube does not, as checks ask for them."""
 
@@ -49,7 +61,6 @@ class LeftOutRows:
         self._tables = tables
         self._rule = spec.exclude_below
         self._wide: dict[frozenset[str], Tables] = {}
-        self._with_missing = tables.of_cube(rows.with_missing()) if rows.missing.any() else None
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
@@ -70,24 +81,16 @@ class LeftOutRows:
             return True  # of whom is left out no features were read
         if needed not in self._wide:
             self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
-        wide = evaluate_check(check, self._wide[needed], exclusion)
+
+        def evaluate(tables: Tables) -> Evaluation | None:
+            return exclude_values(evaluate_check(check, tables, exclusion), exclusion)
+
+        wide = evaluate(self._wide[needed])
         completions = (
-            evaluate_check(check, self._tables.of_cube(cube), exclusion)
+            evaluate(self._tables.of_cube(cube))
             for cube in self._rows.completions(check.by, needed)
         )
-        return _could_cross(check, status, wide, completions)
-
-    def is_worse_with_missing(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
-        """Whether a check is beyond a limit with those who lack only what it does not need.
-
-        Scores and features are counted of all who have them, whatever else a row lacks.
-        """
-        if status not in NOT_FAILED or self._with_missing is None:
-            return False
-        if {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
-            return False
-        evaluation = evaluate_check(check, self._with_missing, exclusion)
-        return _crosses(check, evaluation, _open_limits(check, status))
+        return wide is not None and _could_cross(check, status, wide, filter(None, completions))
 
 
 class HiddenPeople:
@@ -184,3 +187,43 @@ def _open_limits(check: Check, status: Status) -> list[Limit]:
 def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
     entries, _ = collect_entries(check, evaluation)
     return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)
+
+
+def find_idle_roles(
+    check: AnyCheck, roles: Collection[str], models: Sequence[str]
+) -> frozenset[str]:
+    """The roles among those given whose columns a check needs nothing of.
+
+    Of several `models` a row may lack one that the check does not look at.
+    """
+    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
+    assert metric is not None
+    needs, of_label = metric.requirements, check.of == "label"
+    needed = {
+        "label": of_label or bool(needs & _LABEL),
+        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION),
+        "score": bool(needs & _SCORE),
+    }
+    return frozenset(role for role in roles if not needed.get(role))
+
+
+def hold_against(finding: Finding, kept: Finding, roles: Iterable[str]) -> Finding:
+    """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
+
+    They lack a column of the `roles`, of which the check needs none: what would warn warns, and
+    what would fail, or be open, is open.
+    """
+    if kept.status not in _OPEN or worst_status(finding.status, kept.status) is finding.status:
+        return finding
+    rules = ", ".join(f"{role}: drop" for role in sorted(roles))
+    reason = (
+        f"with the rows that `missing: {{{rules}}}` leaves out it would {_OPEN[kept.status]}: it "
+        "needs nothing that they lack, and `aside` in place of `drop` counts them"
+    )
+    is_open = kept.status is not Status.WARN
+    return replace(
+        finding,
+        status=Status.INCONCLUSIVE if is_open else Status.WARN,
+        why="; ".join(filter(None, (finding.why, reason))),
+        not_evaluated=(*finding.not_evaluated, NotEvaluated((), (), reason, blocks=is_open)),
+    )

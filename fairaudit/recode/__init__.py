@@ -192,6 +192,7 @@ class _Cells(Frozen):
     """Raw cells by their audited columns: which stay, and why others leave.
 
     `why` is the number of a reason, a column with its rule, or -1; a row leaves for its first.
+    `by_missing` are the reasons that are missing values.
     """
 
     counts: Counts
@@ -199,6 +200,7 @@ class _Cells(Frozen):
     stays: Marks
     why: Ints
     reasons: tuple[tuple[str, str], ...]
+    by_missing: frozenset[int]
     added: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Ints | None = None
 
@@ -207,6 +209,7 @@ class _Cells(Frozen):
         """The cells with what becomes of them, without what is added up in them."""
         stays = counts.kept == 1
         why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
+        by_missing = set[int]()
         for axis in axes:
             as_missing = f"missing ({axis.rule}: {axis.policy.value})"
             for marks, reason in (
@@ -216,9 +219,11 @@ class _Cells(Frozen):
                 gone = stays & marks
                 if gone.any():
                     why[gone] = len(reasons)
+                    if reason == as_missing:
+                        by_missing.add(len(reasons))
                     reasons.append((axis.column, reason))
                     stays = stays & ~gone
-        return cls(counts, axes, stays, why, tuple(reasons))
+        return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
 
     def cube(self) -> Cube:
         """The cells that stay; raises `NothingToAudit` where nobody is in them."""
@@ -244,7 +249,10 @@ class _Cells(Frozen):
             why=np.where(counts.kept == -1, len(self.reasons), self.why),
             reasons=(*self.reasons, ("the filter", "cannot decide")),
             others=kept & by_value & ~as_missing,
-            missing=kept & as_missing & ~by_value,
+            missing=np.isin(self.why, [*self.by_missing]),
+            roles=frozenset(
+                axis.rule for axis in self.axes if (kept & axis.leaves_as_missing).any()
+            ),
             gather=partial(self._gather, ledger),
         )
 

@@ -71,8 +71,8 @@ class LeftOut(Frozen, eq=False):
 
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
-    leave by `others: drop` alone, `missing` those that leave for missing values alone. `gather`
-    makes a cube of some cells with such codes.
+    leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
+    the `roles`. `gather` makes a cube of some cells with such codes.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -84,6 +84,7 @@ class LeftOut(Frozen, eq=False):
     reasons: tuple[tuple[str, str], ...]
     others: Marks
     missing: Marks
+    roles: frozenset[str]
     gather: Callable[[Marks, Codes], Cube]
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
@@ -153,10 +154,6 @@ class LeftOut(Frozen, eq=False):
         Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
         """
         return self.gather(self._decided(needed) | self.others, self.codes)
-
-    def with_missing(self) -> Cube:
-        """The cube with those whom `missing: drop` leaves out, each in what is known of them."""
-        return self.gather(self.counted | self.missing, self.codes)
 
     def lacks(self, name: str) -> bool:
         """Whether somebody whom `others: drop` leaves out has no such outcome."""

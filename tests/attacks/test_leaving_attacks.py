@@ -12,11 +12,15 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from conftest import examples
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fairaudit
 from fairaudit.report import checks
@@ -101,6 +105,164 @@ def test_decided_rows_dropped_for_another_column_leave_the_check_open(
     assert only(found).status is status
     told = "60 rows leave the audit, since 'y' is missing (label: drop); by g: b (60)"
     assert (told in found.notices) == (policy == "drop")
+
+
+FEATURED = {"score": "s", "features": {"numeric": ["x"]}}
+SCORED = (
+    [("a", "yes", "1", ".9", "1")] * 50 + [("a", "no", "1", ".7", "2")] * 10
+    + [("b", "yes", "1", ".9", "1")] * 58 + [("b", "no", "", ".1", "1")] * 60
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"metric": "mean_score", "fail": {"below": 0.6}},  # of b (58 * .9 + 60 * .1) / 118
+        {**RATIO, "at": 0.5},  # 58/118 against 60/60
+        {"metric": "score_parity_gap", "fail": {"above": 0.3}},
+        {"metric": "twin_test", "reference": "a", "fail": {"outside": [-0.3, 0.3]}},
+    ],
+    ids=str,
+)
+def test_scores_and_features_of_dropped_rows_leave_a_check_open(metric: dict[str, Any]) -> None:
+    columns = {"label": LABEL, **FEATURED}
+    statuses = [
+        only(audited(SCORED, "gdysx", metric, columns=columns, missing={"label": policy})).status
+        for policy in ("drop", "aside")
+    ]
+    assert statuses == [Status.INCONCLUSIVE, Status.FAIL]
+
+
+def test_what_both_rules_leave_out_is_told_and_leaves_a_check_open() -> None:
+    rows = [*UNLABELLED[:118], *[("b", "No ", "")] * 60]
+    columns = {"label": LABEL, **dropping()}
+    found = audited(rows, "gdy", columns=columns, missing={"label": "drop"})
+    assert only(found).status is Status.INCONCLUSIVE
+    told = "60 rows leave the audit, since 'y' is missing (label: drop); by g: b (60)"
+    assert told in found.notices
+
+
+def test_gates_on_searches_are_left_open_by_dropped_rows() -> None:
+    even = [(g, d, "1") for g in "ab" for d in ("yes", "no")] * 100
+    rows = [*even, *[("b", "no", "")] * 300]
+    for policy, status in (("drop", Status.INCONCLUSIVE), ("aside", Status.FAIL)):
+        search = {"over": ["g"], "min_size": 50, "fail": {"above": 0.1}}
+        found = audited(
+            rows, "gdy", "selection_rate", columns={"label": LABEL}, missing={"label": policy},
+            subgroups=search,
+        )  # fmt: skip
+        assert only(found).status is status
+
+
+def test_a_check_that_skips_what_is_undefined_is_left_open_by_dropped_rows() -> None:
+    rows = [("a", "no", "1"), ("b", "no", "1")] * 30 + [("a", "yes", ""), ("b", "no", "")] * 60
+    skipping = {**RATIO, "undefined": "skip"}
+    columns = {"label": LABEL}
+    found = audited(rows, "gdy", skipping, columns=columns, missing={"label": "drop"})
+    assert only(found).status is Status.INCONCLUSIVE  # with them 0/90 against 60/90
+    found = audited(rows[:60], "gdy", skipping, columns=columns, missing={"label": "drop"})
+    assert only(found).status is Status.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("limit", "more", "status"),
+    [
+        # One denial more of 40 is no significant difference, and one selected more none at all.
+        ({"fail": {"below": 0.8, "significant": True}}, ("b", "yes", ""), Status.WARN),
+        ({"fail": {"below": 0.8, "significant": True}}, ("b", "no", ""), Status.WARN),
+        # 30/40 against 23/40 warns with and without it; what can only warn does not fail.
+        ({"warn": {"below": 0.8}}, ("b", "no", ""), Status.WARN),
+        # 22/40 would be .733.
+        ({"fail": {"below": 0.76}}, ("b", "no", ""), Status.INCONCLUSIVE),
+        ({"warn": {"below": 0.76}}, ("b", "no", ""), Status.WARN),
+        ({"fail": {"below": 0.7}}, ("b", "no", ""), Status.PASS),
+    ],
+)
+def test_dropped_rows_make_no_check_worse_than_they_would(
+    limit: dict[str, Any], more: Row, status: Status
+) -> None:
+    rows: list[Row] = [("a", "yes", "1")] * 30 + [("a", "no", "1")] * 10
+    rows += [("b", "yes", "1")] * 23 + [("b", "no", "1")] * 17 + [more]
+    metric = {"metric": "demographic_parity_ratio", **limit}
+    found = audited(rows, "gdy", metric, columns={"label": LABEL}, missing={"label": "drop"})
+    assert only(found).status is status
+
+
+def test_a_waiver_and_a_baseline_hold_beside_dropped_rows(tmp_path: Path) -> None:
+    rows = [("a", "yes", "1")] * 40 + [("b", "yes", "1"), ("b", "no", "1")] * 20
+    spec = {
+        "columns": {"protected": ["g"], "decision": DECISION, "label": LABEL},
+        "metrics": [{"metric": "selection_rate", "by": "g", "fail": {"below": 0.6}}],
+        "missing": {"label": "drop"},
+    }
+
+    def found(more: Sequence[Row], **options: Any) -> Status:
+        texts = [[one or None for one in row] for row in (*rows, *more)]
+        frame = pl.DataFrame(texts, schema=["g", "d", "y"], orient="row")
+        return only(fairaudit.audit({**spec, **waivers}, frame, **options)).status
+
+    waivers: dict[str, Any] = {}
+    frame = pl.DataFrame(rows, schema=["g", "d", "y"], orient="row")
+    before = fairaudit.audit(spec, frame)
+    denied = [("b", "no", "")] * 30  # 20/70 in place of 20/40
+    assert found([], baseline=before) is Status.WARN
+    assert found(denied, baseline=before) is Status.INCONCLUSIVE
+    waiver = {"check": "selection_rate/g/decision", "group": {"g": "b"}, "reason": "known"}
+    waiver |= {"approved_by": "the board", "expires": "2099-01-01"}
+    path = tmp_path / "waivers.yaml"
+    path.write_text(json.dumps([waiver]), "utf-8")
+    waivers["waivers"] = str(path)
+    assert found(denied) is found([]) is Status.WAIVED
+
+
+def test_what_a_check_needs_and_a_row_lacks_stays_out_of_its_weights_too() -> None:
+    rows = [(g, "yes", "1", z) for g in "ab" for z in "xy"] * 20
+    rows += [("b", "no", "1", "x")] * 20 + [("a", "no", "", "x")] * 400
+    average = {
+        "metric": "true_positive_rate", "compare": "difference", "reference": "a", "given": "z",
+        "average": "reference_people", "fail": {"outside": [-0.3, 0.3]},
+    }  # fmt: skip
+    columns = {"label": LABEL, "strata": ["z"]}
+    for policy, status in (("drop", Status.PASS), ("aside", Status.FAIL)):
+        found = audited(
+            rows, "gdyz", average, columns=columns, missing={"label": policy}, simpson=False
+        )
+        assert only(found).status is status
+
+
+@given(
+    numbers=st.lists(st.integers(0, 12), min_size=8, max_size=8),
+    limit=st.sampled_from([0.5, 0.8, 0.9]),
+    kind=st.sampled_from(["fail", "warn"]),
+)
+@examples(150)
+def test_dropped_rows_are_judged_as_a_sheet_of_paper_does(
+    numbers: list[int], limit: float, kind: str
+) -> None:
+    places = [(g, d, y) for g in "ab" for d in ("yes", "no") for y in ("1", "")]
+    rows = [place for place, n in zip(places, numbers, strict=True) for _ in range(n)]
+    labelled = [row for row in rows if row[2]]
+    if {row[0] for row in labelled} != {"a", "b"}:
+        return
+
+    def ratio(rows: Sequence[Row]) -> Fraction | None:
+        of = {g: [row[1] == "yes" for row in rows if row[0] == g] for g in "ab"}
+        rates = sorted(Fraction(sum(each), len(each)) for each in of.values())
+        return rates[0] / rates[1] if rates[1] else None
+
+    metric = {"metric": "demographic_parity_ratio", kind: {"below": limit}}
+    found = audited(rows, "gdy", metric, columns={"label": LABEL}, missing={"label": "drop"})
+    told, seen, whole = only(found).status, ratio(labelled), ratio(rows)
+    worse = Status.FAIL if kind == "fail" else Status.WARN
+    if seen is None:
+        expected = Status.INCONCLUSIVE
+    elif seen < Fraction(str(limit)):
+        expected = worse
+    elif whole is not None and whole < Fraction(str(limit)):
+        expected = Status.INCONCLUSIVE if kind == "fail" else Status.WARN
+    else:
+        expected = Status.PASS
+    assert told is expected
 
 
 def test_rows_dropped_for_a_stratum_leave_checks_without_it_open() -> None:
