@@ -181,10 +181,11 @@ def test_a_check_that_skips_what_is_undefined_is_left_open_by_dropped_rows() -> 
 def test_dropped_rows_make_no_check_worse_than_they_would(
     limit: dict[str, Any], more: Row, status: Status
 ) -> None:
-    rows: list[Row] = [("a", "yes", "1")] * 30 + [("a", "no", "1")] * 10
-    rows += [("b", "yes", "1")] * 23 + [("b", "no", "1")] * 17 + [more]
+    rows = [("a", "yes", "1")] * 30 + [("a", "no", "1")] * 10
+    rows += [("b", "yes", "1")] * 23 + [("b", "no", "1")] * 17
     metric = {"metric": "demographic_parity_ratio", **limit}
-    found = audited(rows, "gdy", metric, columns={"label": LABEL}, missing={"label": "drop"})
+    columns = {"label": LABEL}
+    found = audited([*rows, more], "gdy", metric, columns=columns, missing={"label": "drop"})
     assert only(found).status is status
 
 
