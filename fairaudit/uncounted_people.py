@@ -75,7 +75,7 @@ class LeftOutRows:
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
         against = {check.against} if check.against else set[str]()
         needed = frozenset({check.of} | against | label)
-        if Requirement.SCORE in requirements and label and self._rows.lacks("label"):
+        if requirements & _SCORE and self._rows.lacks_label():
             return True  # histograms know nobody without a label, so no bounds do
         if Requirement.FEATURES in requirements:
             return True  # of whom is left out no features were read

@@ -20,6 +20,7 @@ from fairaudit.cube import (
     Ints,
     KeyColumn,
     Marks,
+    Role,
     add_up,
     distinct_rows,
     name_groups,
@@ -155,9 +156,11 @@ class LeftOut(Frozen, eq=False):
         """
         return self.gather(self._decided(needed) | self.others, self.codes)
 
-    def lacks(self, name: str) -> bool:
-        """Whether somebody whom `others: drop` leaves out has no such outcome."""
-        return bool((self.others & (self.codes[:, self._place(name)] == NO_LEVEL)).any())
+    def lacks_label(self) -> bool:
+        """Whether somebody whom `others: drop` leaves out has no label, where there is one."""
+        labels = [key.name for key in self.keys if key.role is Role.LABEL]
+        codes = [self.codes[:, self._place(name)] for name in labels]
+        return any(bool((self.others & (column == NO_LEVEL)).any()) for column in codes)
 
     def _decided(self, needed: Collection[str]) -> Marks:
         known = [self.codes[:, self._place(name)] != NO_LEVEL for name in self._classed(needed)]

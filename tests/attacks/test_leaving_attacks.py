@@ -133,6 +133,18 @@ def test_scores_and_features_of_dropped_rows_leave_a_check_open(metric: dict[str
     assert statuses == [Status.INCONCLUSIVE, Status.FAIL]
 
 
+def test_scores_of_rows_without_a_class_leave_a_check_open_that_needs_no_label() -> None:
+    classes = {".9": "1", ".7": "0", ".1": "later"}
+    rows = [(g, d, classes[s], s, x) for g, d, _, s, x in SCORED]
+    label = {**LABEL, "others": "drop"}
+    columns = {"label": label, "score": "s"}
+    found = audited(rows, "gdysx", {**RATIO, "at": 0.5}, columns=columns)
+    assert only(found).status is Status.INCONCLUSIVE  # with them 58/118 against 60/60
+    assert only(audited(rows[:118], "gdysx", {**RATIO, "at": 0.5}, columns=columns)).status is (
+        Status.PASS
+    )
+
+
 def test_what_both_rules_leave_out_is_told_and_leaves_a_check_open() -> None:
     rows = [*UNLABELLED[:118], *[("b", "No ", "")] * 60]
     columns = {"label": LABEL, **dropping()}
