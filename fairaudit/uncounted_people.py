@@ -75,7 +75,7 @@ class LeftOutRows:
         label = {"label"} if Requirement.LABEL in requirements else set[str]()
         against = {check.against} if check.against else set[str]()
         needed = frozenset({check.of} | against | label)
-        if requirements & _SCORE and self._rows.lacks_label():
+        if _needs_score(check) and self._rows.lacks_label():
             return True  # histograms know nobody without a label, so no bounds do
         if Requirement.FEATURES in requirements:
             return True  # of whom is left out no features were read
@@ -198,13 +198,18 @@ def find_idle_roles(
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
-    needs, of_label = metric.requirements, check.of == "label"
+    needs, is_cut = metric.requirements, isinstance(check, Check) and check.terms.at is not None
     needed = {
-        "label": of_label or bool(needs & _LABEL),
-        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION),
-        "score": bool(needs & _SCORE),
+        "label": check.of == "label" or bool(needs & _LABEL),
+        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION) and not is_cut,
+        "score": isinstance(check, Check) and _needs_score(check),
     }
     return frozenset(role for role in roles if not needed.get(role))
+
+
+def _needs_score(check: Check) -> bool:
+    """Whether a check looks at the score: by its metric, or by a threshold."""
+    return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
 
 
 def hold_against(finding: Finding, kept: Finding, roles: Iterable[str]) -> Finding:
