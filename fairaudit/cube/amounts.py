@@ -42,9 +42,10 @@ class Sum(Frozen):
         Only where the total would pass 62 bits are last digits rounded away; where whole numbers
         pass them, such as squares of large weights, they stay Python's integers.
         """
-        values = list(exact)
-        while scale > 1 and all(value % 10 == 0 for value in values):
-            values, scale = [value // 10 for value in values], scale // 10
+        common, power = math.gcd(*exact), 1
+        while scale > 1 and common % (10 * power) == 0:
+            power, scale = 10 * power, scale // 10
+        values = [value // power for value in exact]
         while scale > 1 and sum(values) >= _SAFE:
             values, scale = [(value + 5) // 10 for value in values], scale // 10
         fits = sum(values) < _SAFE
