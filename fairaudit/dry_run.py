@@ -302,7 +302,7 @@ def _describe_code(axis: Axis, code: int) -> str:
     if code < 0 and not axis.missing[axis.codes == code].all():
         return "left out"
     if code < 0:
-        return f"missing ({axis.rule}: {axis.policy.value})"
+        return f"missing ({axis.written_rule}: {axis.policy.value})"
     if code in key.unknown:
         return "never compared"
     if key.positive is None:

@@ -406,21 +406,23 @@ def _hold_against_dropped(
     if left_out is None or not left_out.roles or spec.suppress_below is not None:
         return findings
     models = [outcome.name for outcome in spec.predictions]
-    with_rows: dict[frozenset[str], dict[str, Finding]] = {}
+    judged_with: dict[frozenset[str], dict[str, Finding]] = {}
     held = []
     for finding in findings:
         idle = find_idle_roles(finding.check, left_out.roles, models)
-        if idle and idle not in with_rows:
+        if not idle:
+            held.append(finding)
+            continue
+        if idle not in judged_with:
             aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
-            kept = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
-            cells = Recoded.of(kept, counts)
+            keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
+            cells = Recoded.of(keeping, counts)
             searches = search(cells.spec, cells.cubes, cells.tables)
-            with_rows[idle] = {
-                other.check.id: other for other in _find(kept, counts, cells, searches)
+            judged_with[idle] = {
+                kept.check.id: kept for kept in _find(keeping, counts, cells, searches)
             }
-        held.append(
-            hold_against(finding, with_rows[idle][finding.check.id], idle) if idle else finding
-        )
+        rules = [left_out.roles[role] for role in sorted(idle)]
+        held.append(hold_against(finding, judged_with[idle][finding.check.id], rules))
     return tuple(held)
 
 

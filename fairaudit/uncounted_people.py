@@ -41,8 +41,7 @@ HIDDEN_DOUBT = NotEvaluated(
     blocks=True,
 )
 
-
-_OPEN = {
+_WORSE = {
     Status.WARN: "warn",
     Status.INCONCLUSIVE: "be inconclusive",
     Status.FAIL: "fail",
@@ -212,18 +211,19 @@ def _needs_score(check: Check) -> bool:
     return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
 
 
-def hold_against(finding: Finding, kept: Finding, roles: Iterable[str]) -> Finding:
+def hold_against(finding: Finding, kept: Finding, rules: Iterable[str]) -> Finding:
     """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
 
-    They lack a column of the `roles`, of which the check needs none: what would warn warns, and
+    These `rules` drop them for columns of which the check needs none: what would warn warns, and
     what would fail, or be open, is open.
     """
-    if kept.status not in _OPEN or worst_status(finding.status, kept.status) is finding.status:
+    if kept.status not in _WORSE or worst_status(finding.status, kept.status) is finding.status:
         return finding
-    rules = ", ".join(f"{role}: drop" for role in sorted(roles))
+    dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
-        f"with the rows that `missing: {{{rules}}}` leaves out it would {_OPEN[kept.status]}: it "
-        "needs nothing that they lack, and `aside` in place of `drop` counts them"
+        f"with the rows that `missing: {{{dropping}}}` leaves out it would "
+        f"{_WORSE[kept.status]}: it needs nothing that they lack, and `aside` in place of `drop` "
+        "counts them"
     )
     is_open = kept.status is not Status.WARN
     return replace(

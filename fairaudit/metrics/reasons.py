@@ -84,7 +84,7 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
         why = undefined_reason(evaluation.group_values)
         return f"{_what(evaluation)}: {why} in {describe_group(evaluation.table.groups[w])}"
     if evaluation.terms.policy in EXTREME_REFERENCES and (why := _why_unknown(evaluation)[z]):
-        return f"{_what(evaluation)}: which is the {name} is not known, {why}"
+        return f"{_what(evaluation)}: the {name} is unknown ({why})"
     if evaluation.reference_values is not None and np.isnan(
         evaluation.reference_values.value[z, w]
     ):

@@ -211,7 +211,7 @@ class _Cells(Frozen):
         why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
         by_missing = set[int]()
         for axis in axes:
-            as_missing = f"missing ({axis.rule}: {axis.policy.value})"
+            as_missing = f"missing ({axis.written_rule}: {axis.policy.value})"
             for marks, reason in (
                 (axis.leaves_as_missing, as_missing),
                 (axis.leaves_by_value, OTHERS_DROPPED),
@@ -250,9 +250,11 @@ class _Cells(Frozen):
             reasons=(*self.reasons, ("the filter", "cannot decide")),
             others=kept & by_value & ~as_missing,
             missing=np.isin(self.why, [*self.by_missing]),
-            roles=frozenset(
-                axis.rule for axis in self.axes if (kept & axis.leaves_as_missing).any()
-            ),
+            roles={
+                axis.rule: axis.written_rule
+                for axis in self.axes
+                if (kept & axis.leaves_as_missing).any()
+            },
             gather=partial(self._gather, ledger),
         )
 

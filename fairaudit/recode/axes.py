@@ -40,6 +40,12 @@ class Axis(Struct):
     joined: Ints | None = None
 
     @property
+    def written_rule(self) -> str:
+        """The key of `missing` that says what becomes of it; a decision has its own."""
+        is_decision = self.rule == "prediction" and self.key.name == "decision"
+        return "decision" if is_decision else self.rule
+
+    @property
     def leaves_as_missing(self) -> Marks:
         """The cells that leave the audit because their value is missing."""
         return np.asarray(self.missing & (self.codes == DROP))

@@ -146,8 +146,7 @@ def refuse_missing(axis: Axis, counts: Counts) -> None:
     missing = (counts.kept == 1) & axis.missing
     rows = int(counts.rows[missing].sum())
     if rows:
-        is_decision = axis.rule == "prediction" and axis.key.name == "decision"
-        rule = "decision" if is_decision else axis.rule
+        rule = axis.written_rule
         role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
         what = f"no value in the {role} {quoted(axis.column)}"
         raise DataError(

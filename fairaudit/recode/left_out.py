@@ -73,7 +73,8 @@ class LeftOut(Frozen, eq=False):
     `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
     number of the reason (a column and a rule) for which a cell leaves; `others` are those that
     leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
-    the `roles`. `gather` makes a cube of some cells with such codes.
+    the `roles`, each with the key of `missing` that drops them. `gather` makes a cube of some cells
+    with such codes.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -85,7 +86,7 @@ class LeftOut(Frozen, eq=False):
     reasons: tuple[tuple[str, str], ...]
     others: Marks
     missing: Marks
-    roles: frozenset[str]
+    roles: Mapping[str, str]
     gather: Callable[[Marks, Codes], Cube]
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:

@@ -106,8 +106,8 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
 def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
     """Which quantiles make fewer bins with people than they should."""
     for column in _binnable(spec):
-        found = {cuts[column.column.value, share] for share in _shares(column)}
-        number = len(found) + all(cut.below for cut in found)
+        edges = {cuts[column.column.value, share] for share in _shares(column)}
+        number = len(edges) + all(edge.below for edge in edges)
         if column.quantiles and number < column.quantiles:
             bins = "1 bin" if number == 1 else f"{number} bins"
             yield Notice(

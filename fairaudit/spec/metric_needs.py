@@ -50,7 +50,7 @@ def refuse_reference(entry: Entry, by: Grouping) -> None:
     compare = entry.shape.compare
     ways = [
         f"declare `reference:` in columns.protected.{missing}",
-        "say `reference: rest` (largest, highest, overall …) here",
+        "say `reference: rest` here (or largest, highest, overall …)",
     ]
     if compare in _FARTHEST:
         ways.insert(0, f"say `compare: {_FARTHEST[compare]}` for the two groups farthest apart")

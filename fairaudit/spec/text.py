@@ -166,7 +166,7 @@ class Draft(Frozen):
         for name in unset:
             self.fault(path, f"the environment variable {name} is not set, or is empty")
         for name in find_unmarked_variables(written):
-            self.fault(path, f"a variable of the environment is written ${{env.{name}}}")
+            self.fault(path, f"write the environment variable {name} as ${{env.{name}}}")
         return text
 
 

@@ -145,6 +145,15 @@ def test_scores_of_rows_without_a_class_leave_a_check_open_that_needs_no_label()
     )
 
 
+def test_a_notice_names_the_key_that_drops_a_decision() -> None:
+    rows = [("a", "yes"), ("a", "no"), ("b", "yes"), ("b", "no"), ("b", "")]
+    found = audited(rows, "gd", missing={"decision": "drop"})
+    assert (
+        "1 row leaves the audit, since 'd' is missing (decision: drop); by g: b (1)"
+        in found.notices
+    )
+
+
 def test_what_both_rules_leave_out_is_told_and_leaves_a_check_open() -> None:
     rows = [*UNLABELLED[:118], *[("b", "No ", "")] * 60]
     columns = {"label": LABEL, **dropping()}

@@ -135,7 +135,7 @@ def test_what_leaves_the_audit_is_told(tmp_path: Path) -> None:
     classes = levels_of(document(spec), "decision")
     assert classes["left out"]["sources"] == ["withdrawn"]
     assert classes["left out"]["n"] == 3
-    assert classes["missing (prediction: aside)"]["n"] == 1
+    assert classes["missing (decision: aside)"]["n"] == 1
 
 
 def test_the_gap_is_that_of_the_smallest_group(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_while_one_value_is_unknown_so_is_which_is_the_highest(audit_csv: Audit)
     }
     finding = only(audit_csv(text, spec))
     assert finding.status is Status.INCONCLUSIVE
-    unknown = "which is the highest is not known, nobody to count in group=c"
+    unknown = "the highest is unknown (nobody to count in group=c)"
     assert finding.why.startswith(f"true_positive_rate: {unknown}; ")
 
 
