@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from fairaudit import memory
 from fairaudit.errors import FairauditError
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def _live_with_parent() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(1_000_000, 50, 50)
+    memory.keep_freed()
     parent = parent_process()
     assert parent is not None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import inputs
+from fairaudit import inputs, memory
 from fairaudit.cli import folder
 from fairaudit.cli.app import (
     FORMAT_VARIABLE,
@@ -152,6 +152,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit.question import RunOptions
 
     request: Request = context.obj
+    memory.keep_freed()
     with contextlib.ExitStack() as stack:
         watch = stack.enter_context(_time_phases(request)) if timings else None
         started = time.monotonic()

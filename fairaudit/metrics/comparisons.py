@@ -73,13 +73,13 @@ def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Frac
     (a, n), (c, m) = group, reference
     if not n or not m:
         return None
-    plus, share = Fraction(a + c, n + m), Fraction(m, n + m)
-    difference = Fraction(c, m) - Fraction(a, n)
-    if not 0 < plus < 1:
+    hits, misses = a + c, n + m - a - c
+    if not hits or not misses:
         return None
-    sides = (plus / share, (1 - plus) / (1 - share))
-    other_sides = (plus / (1 - share), (1 - plus) / share)
-    return difference / min(sides if difference > 0 else other_sides)
+    # All that `normalized` divides, times nm.
+    difference = c * n - a * m
+    most = (hits * n, misses * m) if difference > 0 else (hits * m, misses * n)
+    return Fraction(difference, min(most))
 
 
 def divergence(sides: Sides) -> Floats:

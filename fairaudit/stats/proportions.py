@@ -238,7 +238,8 @@ def _koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, z: float | Floats)
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The logarithm of the upper bound, by secants that halving rescues; all arrays of one axis."""
-    data = np.stack([p, n, q, m, z])
+    x, y = p * n, q * m
+    data = np.stack([p, n, q, m, z, n + y, x + m, n - x, m - y, 2 * (x + y)])
     start = mover.upper_ratio(p, p + wilson_reach(1 - p, n, z), q, q - wilson_reach(q, m, z))
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)
@@ -248,16 +249,19 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     for _ in range(_SECANTS):
         gap = now - before
         step = -value * gap / (value - was)
-        step = np.clip(np.where(np.isfinite(step), step, 0.0), -2.0, 2.0)
+        step[~np.isfinite(step)] = 0.0
+        step = np.minimum(np.maximum(step, -2.0), 2.0)
         before, was, now = now, value, now + step
-        value = _excess(now, data)
         # Across the kink where both shares are 1 a far secant is steep, and its step small.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
-        root[open_pairs[done]] = now[done]
-        if done.all():
-            return root
-        open_pairs, data = open_pairs[~done], data[:, ~done]
-        before, was, now, value = before[~done], was[~done], now[~done], value[~done]
+        if done.any():
+            root[open_pairs[done]] = now[done]
+            left = ~done
+            open_pairs, data = open_pairs[left], data[:, left]
+            before, was, now = before[left], was[left], now[left]
+            if not open_pairs.size:
+                return root
+        value = _excess(now, data)
     low, high = np.full(open_pairs.size, -745.0), np.full(open_pairs.size, 709.0)
     estimate = np.log(data[0] / data[2])
     low = np.maximum(low, estimate)
@@ -270,14 +274,16 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
 
 
 def _excess(log_ratio: Floats, data: Floats) -> Floats:
-    """How far the score statistic at a ratio lies above -z; it falls as the ratio grows."""
-    p, n, q, m, z = data
+    """How far the score statistic at a ratio lies above -z; it falls as the ratio grows.
+
+    `data` has for each pair p, n, q, m and z, and what `_root` has made of them once.
+    """
+    p, n, q, m, z, reached, second, missed, other_missed, hits = data
     ratio = np.exp(log_ratio)
-    x, y = p * n, q * m
-    first, second = ratio * (n + y), x + m
+    first = ratio * reached
     # b² - 4ac of the restricted estimate, with nothing left that cancels.
-    root = np.sqrt(np.square(first - second) + 4 * ratio * (n - x) * (m - y))
-    under = np.minimum(2 * (x + y) / (first + second + root), 1.0)
+    root = np.sqrt(np.square(first - second) + 4 * ratio * missed * other_missed)
+    under = np.minimum(hits / (first + second + root), 1.0)
     over = np.minimum(ratio * under, 1.0)
     variance = over * (1 - over) / n + ratio * ratio * under * (1 - under) / m
     return np.asarray((p - ratio * q) / np.sqrt(variance) + z)
