@@ -11,11 +11,9 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats, Ints
-from fairaudit.engine.dictionary_codes import make_coder
 from fairaudit.engine.native_pages import (
     DamagedPage,
     dictionary_page,
@@ -152,25 +150,24 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
 def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
     """The intervals of a number that is cut, as codes; the last one is of what is missing."""
     assert key.edges is not None
-    number, chunks, kind, plain_kind = stored
-    if plain_kind not in _NUMBERS:
+    number, chunks, _, plain_kind = stored
+    if plain_kind not in _NUMBERS or plan.missing_numbers(key.column):
         raise NotServed
-    coder = make_coder(key, pa.type_for_alias(kind), plan)
-    entries = _dictionaries(reading, chunks, MOST_TERMS)
-    dictionaries = [
-        coder.codes(_as_arrow(_numbers(content, count, stored))).astype(np.int64)
-        for content, count in entries
-    ]
     single = np.float32 if plain_kind == FLOAT else np.float64
     cuts = [float(single(edge.value)) for edge in key.edges]
     edges = [
         math.nextafter(cut, math.inf) if edge.beyond else cut
         for cut, edge in zip(cuts, key.edges, strict=True)
     ]
-    levels = {level: place for place, level in enumerate(coder.levels)}
-    missing = levels[MISSING]
-    places = np.arange(len(levels))
     ends = np.array(edges, dtype=np.float64)
+    missing = len(edges) + 1
+    dictionaries = []
+    for content, count in _dictionaries(reading, chunks, MOST_TERMS):
+        entries = _numbers(content, count, stored).astype(np.float64)
+        passed = np.searchsorted(ends, entries, side="right")
+        dictionaries.append(np.where(np.isnan(entries), missing, passed))
+    levels = {level: place for place, level in enumerate((*range(missing), MISSING))}
+    places = np.arange(len(levels))
     return KeyLevels(number, levels, dictionaries, plain_kind, places, missing, edges=ends)
 
 
@@ -276,12 +273,6 @@ def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
         if not limits.min <= found.min() <= found.max() <= limits.max:
             raise NotServed
     return found
-
-
-def _as_arrow(entries: NDArray[Any]) -> pa.Array:
-    """Numbers as an Arrow array; `pa.array` would load pandas for it."""
-    kind = pa.from_numpy_dtype(entries.dtype)
-    return pa.Array.from_buffers(kind, len(entries), [None, pa.py_buffer(entries)])
 
 
 def _texts(content: bytes, count: int) -> list[str]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from types import ModuleType
 from typing import Any, TypeAlias
 
-import pyarrow as pa
+import cramjam
+import numpy as np
 
 from fairaudit.engine.parquet import Chunk, Header, read_at
 from fairaudit.engine.partial_counts import NotServed
 from fairaudit.engine.sources import has_known_flags
 
 Buffer: TypeAlias = Any
-"""Bytes by whatever holds them: a buffer of Arrow, a view, `bytes`."""
+"""Bytes by whatever holds them: an array, a view, `bytes`."""
 
 Pages: TypeAlias = tuple[bytes, bytes, Buffer]
 """The pages of a chunk: its bytes, where each page stands, and what the packed ones hold."""
@@ -79,7 +80,7 @@ def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
         raise NotServed
     if chunk.codec == _ZSTD:
         # Its frames may follow each other, and a call is dear.
-        return content, table, _by_arrow("zstd", packed, size) if size else b""
+        return content, table, _fill(cramjam.zstd.decompress_into, packed, size)
     return content, table, b"".join(_unpack_each(chunk.codec, table, packed))
 
 
@@ -103,19 +104,22 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
     if codec == _GZIP:
         return _inflated(body, size)
     if codec == _ZSTD:
-        return _by_arrow("zstd", body, size)
-    if codec != _SNAPPY:
-        raise NotServed
-    if _snappy_size(body) != size:
-        raise DamagedPage  # of fewer bytes Arrow would leave the rest as it found them
-    return _by_arrow("snappy", body, size)
+        return _fill(cramjam.zstd.decompress_into, body, size)
+    if codec == _SNAPPY:
+        return _fill(cramjam.snappy.decompress_raw_into, body, size)
+    raise NotServed
 
 
-def _by_arrow(codec: str, body: Buffer, size: int) -> Buffer:
+def _fill(unpack_into: Callable[[Buffer, Buffer], int], body: Buffer, size: int) -> Buffer:
+    """Packed bytes, unpacked: as many as their header says."""
+    content = np.empty(size, dtype=np.uint8)
     try:
-        return pa.decompress(body, size, codec=codec)
-    except (pa.ArrowException, OSError) as error:
+        filled = unpack_into(body, content)
+    except cramjam.DecompressionError as error:
         raise DamagedPage from error
+    if filled != size:
+        raise DamagedPage
+    return content
 
 
 def _inflated(body: memoryview, size: int) -> bytes:
@@ -133,13 +137,3 @@ def _inflated(body: memoryview, size: int) -> bytes:
     if len(content) != size or not inflating.eof:
         raise DamagedPage
     return content
-
-
-def _snappy_size(body: memoryview) -> int:
-    """How many bytes a Snappy block says that it holds; -1 where it says nothing."""
-    size = 0
-    for place, byte in enumerate(body[:5]):
-        size |= (byte & 127) << (7 * place)
-        if byte < 128:
-            return size
-    return -1

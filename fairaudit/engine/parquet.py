@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 from fairaudit.engine import kernel, thrift
+from fairaudit.engine.parquet_types import Columns, name_types
 from fairaudit.engine.thrift import Struct, Value
 from fairaudit.errors import DataError
 from fairaudit.frozen import Frozen
@@ -99,10 +100,14 @@ class RowGroup(Frozen):
 
 
 class Layout(Frozen):
-    """What the footer of a file says, and nothing in it contradicts."""
+    """What the footer of a file says, and nothing in it contradicts.
+
+    `columns` are None where Arrow has to be asked for their types.
+    """
 
     rows: int
     groups: tuple[RowGroup, ...]
+    columns: Columns | None
 
 
 class Header(NamedTuple):
@@ -211,12 +216,14 @@ def _is_encrypted(footer: Struct) -> bool:
 
 
 def _layout(footer: Struct, end: int) -> Layout:
-    leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
+    elements = [_struct(entry) for entry in _list(footer.get(2))]
+    leaves = _leaves(elements)
     groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
     rows = _int(footer.get(3), _LARGEST)
     if rows != sum(group.rows for group in groups):
         raise _Damaged
-    return Layout(rows, groups)
+    metadata = [_struct(entry) for entry in _list(footer.get(5, []))]
+    return Layout(rows, groups, name_types(elements, metadata))
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:

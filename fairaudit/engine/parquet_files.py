@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.parquet import check_pages, read_layout
+from fairaudit.engine.parquet_types import Columns
 from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
@@ -34,9 +35,25 @@ _BATCH = 65_536
 
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
     """The file with what its footer says; refuses a damaged one."""
+    layout = read_layout(file.path, file.file.path)
+    columns = _ask_arrow(file) if layout.columns is None else layout.columns
+    types = dict(columns)
+    above = _read_partitions(find_origin(file.path))
+    # What a file holds itself is what counts.
+    partitions = {name: text for name, text in above.items() if name not in types}
+    return replace(
+        file,
+        header=(*(name for name, _ in columns), *partitions),
+        layout=layout,
+        types=types | dict.fromkeys(partitions, "string"),
+        partitions=partitions,
+    )
+
+
+def _ask_arrow(file: SourceFile) -> Columns:
+    """The columns of a file and their types as Arrow sees them."""
     import pyarrow as pa
 
-    layout = read_layout(file.path, file.file.path)
     try:
         schema = _read_schema(file.path)
     except pa.ArrowNotImplementedError as error:
@@ -47,21 +64,11 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         why = "not a Parquet file, or damaged or truncated"
         raise DataError.unreadable(file.file.path, why) from error
-    types = {column.name: str(column.type) for column in schema}
-    above = _read_partitions(find_origin(file.path))
-    # What a file holds itself is what counts.
-    partitions = {name: text for name, text in above.items() if name not in types}
-    return replace(
-        file,
-        header=(*schema.names, *partitions),
-        layout=layout,
-        types=types | dict.fromkeys(partitions, "string"),
-        partitions=partitions,
-    )
+    return tuple((column.name, str(column.type)) for column in schema)
 
 
 def _read_schema(path: Path) -> pa.Schema:
-    """The columns of a file as Arrow sees them."""
+    """The schema of a file."""
     try:
         # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
         from pyarrow._parquet import ParquetReader
