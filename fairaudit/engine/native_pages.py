@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
@@ -29,7 +29,14 @@ _PLACE = Struct("10q")
 MOST_BYTES = 2**28
 """What a column of a row group may take unpacked: lengths in headers may lie."""
 
-_UNCOMPRESSED, _SNAPPY, _GZIP, _ZSTD = 0, 1, 2, 6
+_UNCOMPRESSED, _GZIP, _ZSTD = 0, 2, 6
+_UNPACKERS = {
+    1: cramjam.snappy.decompress_raw_into,
+    4: cramjam.brotli.decompress_into,
+    _ZSTD: cramjam.zstd.decompress_into,
+    7: cramjam.lz4.decompress_block_into,
+}
+"""What unpacks the pages of a codec into an array."""
 
 
 class DamagedPage(Exception):
@@ -80,7 +87,7 @@ def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
         raise NotServed
     if chunk.codec == _ZSTD:
         # Its frames may follow each other, and a call is dear.
-        return content, table, _fill(cramjam.zstd.decompress_into, packed, size)
+        return content, table, _fill(_ZSTD, packed, size) if size else b""
     return content, table, b"".join(_unpack_each(chunk.codec, table, packed))
 
 
@@ -103,18 +110,16 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
         return b""
     if codec == _GZIP:
         return _inflated(body, size)
-    if codec == _ZSTD:
-        return _fill(cramjam.zstd.decompress_into, body, size)
-    if codec == _SNAPPY:
-        return _fill(cramjam.snappy.decompress_raw_into, body, size)
-    raise NotServed
+    if codec not in _UNPACKERS:
+        raise NotServed
+    return _fill(codec, body, size)
 
 
-def _fill(unpack_into: Callable[[Buffer, Buffer], int], body: Buffer, size: int) -> Buffer:
+def _fill(codec: int, body: Buffer, size: int) -> Buffer:
     """Packed bytes, unpacked: as many as their header says."""
-    content = np.empty(size, dtype=np.uint8)
+    content: Buffer = np.empty(size, dtype=np.uint8)
     try:
-        filled = unpack_into(body, content)
+        filled = _UNPACKERS[codec](body, content)
     except cramjam.DecompressionError as error:
         raise DamagedPage from error
     if filled != size:

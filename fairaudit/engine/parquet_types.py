@@ -114,8 +114,8 @@ def _name_logical(physical: int, logical: object) -> str | None:
         return kind if fits else None
     if key == _DECIMAL:
         scale, digits = more.get(1), more.get(2)
-        is_short = isinstance(digits, int) and 0 < digits <= _MOST_DIGITS
-        return f"decimal128({digits}, {scale})" if is_short else None
+        if isinstance(scale, int) and isinstance(digits, int) and 0 < digits <= _MOST_DIGITS:
+            return f"decimal128({digits}, {scale})"
     if key == _TIMESTAMP and physical == _INT64:
         unit = more.get(2)
         if isinstance(unit, dict) and len(unit) == 1 and {*unit} <= {1, 2, 3}:
