@@ -247,6 +247,9 @@ class SharedWork(ABC, Generic[Job]):
 
     def run(self) -> None:
         """Does all jobs; raises what stopped a thread."""
+        if self._threads <= 1:  # a thread takes longer to begin than a job to be done
+            self.run_thread()
+            return
         from concurrent.futures import ThreadPoolExecutor
 
         pool = ThreadPoolExecutor(self._threads)
