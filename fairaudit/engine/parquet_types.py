@@ -9,7 +9,7 @@ https://github.com/apache/arrow/blob/main/format/Schema.fbs
 from __future__ import annotations
 
 import base64
-import struct as packed
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -47,7 +47,7 @@ _SAID_BETTER = frozenset({5, 9, 10})
 """What it says of decimals and times: the newer way says that, too, and more."""
 
 _STRING, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER = 1, 5, 6, 8, 10
-"""The newer way to say more."""
+"""What the newer way says."""
 
 _MOST_DIGITS = 38
 _UNITS = ("s", "ms", "us", "ns")
@@ -77,17 +77,16 @@ def name_types(schema: Sequence[Struct], metadata: Sequence[Struct]) -> Columns 
         fields = _read_fields(base64.b64decode(written[0], validate=True))
         pairs = zip(stored, fields, strict=True)
         return tuple((name, _agree(name, kind, field)) for (name, kind), field in pairs)
-    except (_Unknown, packed.error, ValueError, IndexError):
-        return None
+    except (_Unknown, struct.error, ValueError, TypeError, IndexError):
+        return None  # or damaged, as Arrow will say
 
 
 def _name_stored(element: Struct) -> tuple[str, str]:
     """The name of a column, and its type as Parquet tells it."""
     name, physical, converted, logical = (element.get(key) for key in (4, 1, 6, 10))
-    if not isinstance(name, bytes) or not isinstance(physical, int) or 5 in element:
-        raise _Unknown  # a column of columns
-    if element.get(3) == 2:
-        raise _Unknown  # a list
+    is_list, is_struct = element.get(3) == 2, 5 in element
+    if is_list or is_struct or not isinstance(name, bytes) or not isinstance(physical, int):
+        raise _Unknown
     older = None if converted is None else _CONVERTED.get((physical, converted))  # type: ignore[arg-type]
     if logical is None:
         kind = _PLAIN.get(physical) if converted is None else older
@@ -204,17 +203,17 @@ class _Table(NamedTuple):
     def _number(self, form: str, place: int) -> int:
         if place < 0:
             raise _Unknown
-        (number,) = packed.unpack_from(form, self.data, place)
+        (number,) = struct.unpack_from(form, self.data, place)
         return int(number)
 
 
 def _read_fields(message: bytes) -> list[_Field]:
     """The columns of Arrow's schema, from a message as its streams have it."""
-    marker, size = packed.unpack_from("<iI", message)
+    marker, size = struct.unpack_from("<iI", message)
     if marker != -1 or 8 + size > len(message):
         raise _Unknown
     body = message[8 : 8 + size]
-    (root,) = packed.unpack_from("<I", body)
+    (root,) = struct.unpack_from("<I", body)
     header = _Table(body, root)
     schema = header.table(2)
     if header.number(1, "<B") != 1 or schema.number(0, "<h"):

@@ -164,6 +164,8 @@ def test_what_both_ways_to_say_more_contradict_is_left_to_arrow() -> None:
         {10: {}},
         {10: {1: {}, 6: {}}},
         {6: 99},
+        {6: []},
+        {10: {10: {1: [], 2: True}}},
         {3: 2},
         {5: 0},
     ):
