@@ -140,11 +140,7 @@ class CutsRound(Frozen):
             what = f"a quantile of {column!r} is not where the round before saw it"
             raise DataError(what, "the data changed: begin with the first round, -o part.cuts")
         if found is None:
-            raise DataError(
-                f"no row has a number in the column {column!r}, so there is no share of them to "
-                "cut",
-                "check the column, and the filter in the spec",
-            )
+            raise refuse_no_numbers(column)
         low, high, cut = found
         if low < high:
             raise UsageError(
@@ -168,3 +164,9 @@ def list_quantiles(plan: Plan, quantiles: Sequence[Quantile]) -> tuple[Quantile,
     """The quantiles that a spec names, and the medians of its scores."""
     medians = ((column, Fraction(1, 2)) for column in plan.medians)
     return tuple(dict.fromkeys((*quantiles, *medians)))
+
+
+def refuse_no_numbers(column: str) -> DataError:
+    """The error of a column in which nobody has a number that could be cut."""
+    what = f"no row has a number in the column {column!r}, so there is no share of them to cut"
+    return DataError(what, "check the column, and the filter in the spec")

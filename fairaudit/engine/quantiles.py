@@ -24,10 +24,10 @@ from fairaudit.engine.polars_numbers import Batch, Numbers, own
 from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import SourceFile
-from fairaudit.errors import DataError, NothingToAudit
+from fairaudit.errors import NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
-from fairaudit.quantile_rounds import PartsOfSpan, Span
+from fairaudit.quantile_rounds import PartsOfSpan, Span, refuse_no_numbers
 from fairaudit.spec import Cut
 
 _FEW = 2**20
@@ -51,10 +51,7 @@ def cuts(
     if not values.rows:
         raise NothingToAudit("no row is left to audit", "check the data, and the filter")
     if not values.people:
-        raise DataError(
-            f"no row has a number in the column {column!r}, so there is no share of them to cut",
-            "check the column, and the filter in the spec",
-        )
+        raise refuse_no_numbers(column)
     for share in shares:
         value = values.quantile(share)
         below, equal = values.around(value)
