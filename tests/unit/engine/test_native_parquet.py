@@ -52,6 +52,11 @@ TYPES = {
     "a": [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())],
 }
 CODECS = ["none", "snappy", "gzip", "zstd", "lz4", "brotli"]
+ENCODINGS = [
+    {"a": "PLAIN", "b": "PLAIN", "c": "PLAIN"},
+    {"a": "DELTA_LENGTH_BYTE_ARRAY", "b": "DELTA_BINARY_PACKED", "c": "RLE"},
+    {"a": "DELTA_BYTE_ARRAY", "b": "BYTE_STREAM_SPLIT", "c": "PLAIN"},
+]
 TEXTS = ["x", "y", "zz", "", "ä", "a longer text than the others"]
 
 
@@ -108,7 +113,7 @@ def generated_rows(draw: st.DrawFn, *, nulls: bool = True) -> list[dict[str, Any
     rows=generated_rows(),
     text=st.sampled_from(TYPES["a"]),
     number=st.sampled_from(TYPES["b"]),
-    coded=st.sampled_from([True, True, False, ["a", "y"]]),
+    coded=st.sampled_from([True, True, False, ["a", "y"], *ENCODINGS]),
     group=st.sampled_from([7, 64, 250, 1000]),
     page=st.sampled_from([1, 100, 2**20]),
     batch=st.sampled_from([1, 8, 77]),
@@ -121,7 +126,7 @@ def test_counts_equal_those_of_the_rows_and_of_the_lazy_route(
     rows: list[dict[str, Any]],
     text: pa.DataType,
     number: pa.DataType,
-    coded: bool | list[str],
+    coded: bool | list[str] | dict[str, str],
     group: int,
     page: int,
     batch: int,
@@ -130,13 +135,14 @@ def test_counts_equal_those_of_the_rows_and_of_the_lazy_route(
     codec: str,
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "rows.parquet"
+    path, encodings = tmp_path / "rows.parquet", coded if isinstance(coded, dict) else None
     write(
         path,
         rows,
         {"a": text, "b": number},
         row_group_size=group,
-        use_dictionary=coded,
+        use_dictionary=False if encodings else coded,
+        column_encoding=encodings,
         dictionary_pagesize_limit=dictionary,
         data_page_size=page,
         write_batch_size=batch,

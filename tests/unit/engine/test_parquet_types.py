@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from fairaudit.engine import thrift
 from fairaudit.engine.parquet_types import Columns, name_types
+from fairaudit.engine.thrift import Struct, Value
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 INTEGERS += [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
@@ -151,14 +152,12 @@ def test_a_schema_that_is_none_is_left_to_arrow(metadata: Any, tmp_path: Path) -
 
 def test_what_both_ways_to_say_more_contradict_is_left_to_arrow() -> None:
     """INT_8 by the older way, a text by the newer one, and such."""
-    root = {4: b"root", 5: 1}
-    column = {1: 2, 3: 1, 4: b"a"}
-    integer = {10: {10: {1: 64, 2: True}}}
-    assert name_types([root, column], []) == (("a", "int64"),)
-    assert name_types([root, column | integer], []) == (("a", "int64"),)
-    for more in (
+    root: Struct = {4: b"root", 5: 1}
+    column: dict[int, Value] = {1: 2, 3: 1, 4: b"a"}
+    integer: dict[int, Value] = {10: {10: {1: 64, 2: True}}}
+    contradictions: list[dict[int, Value]] = [
         {6: 15},
-        {6: 14} | integer,
+        integer | {6: 14},
         {10: {10: {1: 8, 2: True}}},
         {10: {1: {}}},
         {10: {}},
@@ -168,5 +167,8 @@ def test_what_both_ways_to_say_more_contradict_is_left_to_arrow() -> None:
         {10: {10: {1: [], 2: True}}},
         {3: 2},
         {5: 0},
-    ):
+    ]
+    assert name_types([root, column], []) == (("a", "int64"),)
+    assert name_types([root, column | integer], []) == (("a", "int64"),)
+    for more in contradictions:
         assert name_types([root, column | more], []) is None, more
