@@ -86,14 +86,12 @@ def keep_freed() -> None:
     glibc gives it back to the system at once, which clears all that it hands out anew: a tenth of
     the time that fifty thousand cells take to judge. Other C libraries go on as they do.
     """
-    if sys.platform != "linux":
-        return
-    import ctypes  # NumPy loads it, too
+    with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
+        import ctypes
 
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_TRIM_THRESHOLD, _KEPT)
-        mallopt(_MMAP_THRESHOLD, _LARGE)
+        library = ctypes.CDLL(None)
+        library.mallopt(_TRIM_THRESHOLD, _KEPT)
+        library.mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 def ran_out(error: BaseException) -> bool:

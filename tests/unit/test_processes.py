@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,3 +101,24 @@ def _process(_item: int) -> int:
 
 def _refuse(what: str) -> None:
     raise UsageError(what, "look")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library keeps or not")
+def test_memory_that_is_freed_is_kept() -> None:
+    """Pages that are given back to the system are touched anew: it counts each."""
+    code = (
+        "import resource, sys; import numpy as np; from fairaudit import memory\n"
+        "if sys.argv[1] == 'kept': memory.keep_freed()\n"
+        "def work(): [np.ones(2**20) for _ in range(6)]\n"
+        "touched = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "work(); before = touched(); [work() for _ in range(9)]; print(touched() - before)"
+    )
+    kept, given_back = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", code, way], capture_output=True, check=True
+            ).stdout
+        )
+        for way in ("kept", "given back")
+    )
+    assert kept < given_back / 10
