@@ -37,6 +37,7 @@ from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
 from fairaudit.frozen import Frozen
 from fairaudit.json_marks import Member, Unreadable
+from fairaudit.memoize import memoize
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.inference import Inference
@@ -110,13 +111,12 @@ class Appearances(Frozen):
 
 
 class _SubsetGroups(Frozen, eq=False):
-    """The groups of one subset [G]: codes of their levels [G, K], and each beside everybody else.
+    """The groups of one subset [G], each beside everybody else.
 
     `gap` is their difference, `wide` where it exceeds `LEAST_GAP`, `p` its test, `exact` by Fisher.
     """
 
     table: GroupTable
-    codes: NDArray[np.int32]
     people: PooledGroups
     others: PooledGroups
     takes_part: Marks
@@ -185,7 +185,6 @@ def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...
 
 def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
     """Every subset in which anybody is known, with each group beside everybody else."""
-    numbers: dict[str, dict[str, int]] = {}
     subsets = {}
     for by, counts in searched.tables.items():
         evaluation = evaluate(searched.rate, counts, searched.terms)
@@ -197,7 +196,6 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
         p, exact = compare_shares(people.sample, others.sample, searched.terms.inference)
         subsets[by] = _SubsetGroups(
             table=table,
-            codes=_number_levels(table, numbers),
             people=people,
             others=others,
             takes_part=evaluation.takes_part[0],
@@ -207,15 +205,6 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
             exact=exact,
         )
     return subsets
-
-
-def _number_levels(table: GroupTable, numbers: dict[str, dict[str, int]]) -> NDArray[np.int32]:
-    """A number for each level, the same in every table, [G, K]."""
-    columns = []
-    for column, name in enumerate(table.by):
-        known = numbers.setdefault(name, {})
-        columns.append([known.setdefault(group[column][1], len(known)) for group in table.groups])
-    return np.array(columns, dtype=np.int32).T.reshape(len(table.groups), len(table.by))
 
 
 def _test_subset(
@@ -231,19 +220,17 @@ def _test_subset(
         if not parents:
             continue
         testable = subset.takes_part & ~np.isnan(subset.p)
-        everybody = np.arange(len(subset.p))
-        for names in parents:
-            index = _find_places(subset, by, everybody, (names, subsets[names]))
-            testable &= subsets[names].people.under[index] > subset.people.under
+        for parent in parents:
+            index = _find_parents(subset.table, parent.table)
+            testable &= parent.people.under[index] > subset.people.under
         tested = np.flatnonzero(testable)
         # Of the others only their number matters: none of them can come before these.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
         p, silent = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
         p[wide], silent[wide] = subset.p[wide], True
         child, side = subset.people.at(wide), np.sign(subset.gap[wide])
-        for names in parents if len(wide) else ():
-            parent = subsets[names]
-            index = _find_places(subset, by, wide, (names, parent))
+        for parent in parents if len(wide) else ():
+            index = _find_parents(subset.table, parent.table)[wide]
             rest = parent.people.at(index).without(child)
             p_rest, _ = compare_shares(child.sample, rest.sample, inference)
             p[wide] = np.maximum(p[wide], p_rest)
@@ -254,22 +241,37 @@ def _test_subset(
             yield _TestedGroups(searched, subsets, by, tested, p[tested], silent[tested])
 
 
-def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[Grouping]:
+def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[_SubsetGroups]:
     """The non-empty proper subsets of a grouping, small ones first."""
     sizes = range(1, len(by))
-    return [names for size in sizes for names in combinations(by, size) if names in subsets]
+    every = (names for size in sizes for names in combinations(by, size))
+    return [subsets[names] for names in every if names in subsets]
 
 
-def _find_places(
-    subset: _SubsetGroups, by: Grouping, groups: Ints, other: tuple[Grouping, _SubsetGroups]
-) -> Ints:
-    """The index of the parent of each of the groups, by some of their attributes."""
-    names, parent = other
-    own = subset.codes[groups][:, [by.index(name) for name in names]]
-    _, number = distinct_rows(np.concatenate([parent.codes, own]))
+@memoize
+def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
+    """The index of the parent of each group, by some of its attributes; the same for all rates."""
+    codes, numbers = _number_levels(table)
+    codes_of_parents, numbers_of_parents = _number_levels(parents)
+    columns = []
+    for column, known in zip(map(table.by.index, parents.by), numbers_of_parents, strict=True):
+        renumbered = np.array([known[level] for level in numbers[column]], dtype=np.int32)
+        columns.append(renumbered[codes[:, column]])
+    _, number = distinct_rows(np.concatenate([codes_of_parents, np.stack(columns, axis=1)]))
     place = np.zeros(number.max(initial=0) + 1, dtype=np.int64)
-    place[number[: len(parent.codes)]] = np.arange(len(parent.codes))
-    return place[number[len(parent.codes) :]]
+    place[number[: len(codes_of_parents)]] = np.arange(len(codes_of_parents))
+    return place[number[len(codes_of_parents) :]]
+
+
+@memoize
+def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str, int]]]:
+    """A number for each level of a column: those of the groups, [G, K], and which is whose."""
+    codes = np.empty((len(table.groups), len(table.by)), dtype=np.int32)
+    numbers: list[dict[str, int]] = [{} for _ in table.by]
+    for column, known in enumerate(numbers):
+        levels = (group[column][1] for group in table.groups)
+        codes[:, column] = [known.setdefault(level, len(known)) for level in levels]
+    return codes, numbers
 
 
 def _show_gap(parent: _SubsetGroups, index: Ints, side: Floats, alpha: float) -> Marks:
@@ -291,8 +293,8 @@ def _describe_appearance(
     beside = subset.apart(group, inference)
     assert beside is not None  # nobody is tested without
     parents = tuple(
-        _describe_parent(subset, group, groups.by, (names, groups.subsets[names]), inference)
-        for names in _list_parents(groups.by, groups.subsets)
+        _describe_parent(subset, group, parent, inference)
+        for parent in _list_parents(groups.by, groups.subsets)
     )
     tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
@@ -325,17 +327,11 @@ def _is_worse_off(rate: Rate, difference: float, *, favourable: bool | None) -> 
 
 
 def _describe_parent(
-    subset: _SubsetGroups,
-    group: int,
-    by: Grouping,
-    parent_of: tuple[Grouping, _SubsetGroups],
-    inference: Inference,
+    subset: _SubsetGroups, group: int, parent: _SubsetGroups, inference: Inference
 ) -> Parent:
     """A group that one group is part of: beside everybody else, and its rest beside that group."""
-    _, parent = parent_of
-    own = np.array([group])
-    index = int(_find_places(subset, by, own, parent_of)[0])
-    child = subset.people.at(own)
+    index = int(_find_parents(subset.table, parent.table)[group])
+    child = subset.people.at(np.array([group]))
     rest = parent.people.at(np.array([index])).without(child)
     p, exact = compare_shares(child.sample, rest.sample, inference)
     return Parent(

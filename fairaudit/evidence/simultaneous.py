@@ -88,10 +88,13 @@ def _find_among(
     level = _per_pair(among, alpha, parts)
     if is_ratio and values.binomial:
         alone = (among.sum(axis=1) == 2) & (parts == 1)
-        strata = zip(values.value, values.effective_n, among, level.tolist(), alone, strict=True)
+        low_bounds, high_bounds, few = _find_tail_bounds(values, *level.tolist())
         low, high = _columns([
-            multiplicity.smallest_ratio(*stratum, alone=bool(is_alone))
-            for *stratum, is_alone in strata
+            multiplicity.smallest_ratios(
+                values.value[z, None], values.effective_n[z], among[z], float(level[z]),
+                (low_bounds[z, None], high_bounds[z, None], few[z, None]), alone=bool(alone[z]),
+            )[0]
+            for z in range(len(among))
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
     if is_ratio:
@@ -114,12 +117,18 @@ def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: in
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
-    low, high, _ = proportions.tail_bounds(values.value, values.effective_n, alpha)
+    low, high, _ = _find_tail_bounds(values, *alpha[:, 0].tolist())
     alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
     if not alone.any():
         return low, high
     ends = values.ends(alpha)
     return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
+
+
+@memoize
+def _find_tail_bounds(values: GroupValues, *levels: float) -> tuple[Floats, Floats, Marks]:
+    """The bounds of every share, at the level of its stratum: of differences, and of ratios."""
+    return proportions.tail_bounds(values.value, values.effective_n, np.array(levels)[:, None])
 
 
 def _name_difference(values: GroupValues) -> str:

@@ -7,11 +7,11 @@ that are both about the printed number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
+from fairaudit.arrays import Floats
 from fairaudit.evidence.clustered_inference import is_clustered
 from fairaudit.evidence.records import TestKey, Tests
 from fairaudit.evidence.value_intervals import find_intervals
@@ -25,12 +25,6 @@ from fairaudit.stats.proportions import wilson_reach
 _MOST_EXTREME = 100
 """Of more groups none is tested against an extreme one: each needs a search of its own."""
 
-_Margin: TypeAlias = Callable[[Floats], Floats]
-_MarginAt: TypeAlias = Callable[[Ints], _Margin]
-"""The margin of some values, by their places among all."""
-
-_FIRST = 2.0
-"""The z to begin with."""
 _NEAR = 1e-12
 _ROUNDING = 2e-16
 _FARTHEST = 37.5
@@ -51,8 +45,9 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     if len(judged) > _MOST_EXTREME:
         return Tests.none(evaluation, f"no test of over {_MOST_EXTREME} groups to an extreme one")
     distance = evaluation.value - ideal
+    find_margin = _find_share_margin(evaluation, distance)
 
-    def find_margin(z: Floats) -> Floats:
+    def margin(z: Floats) -> Floats:
         """How far parity lies outside the interval of that z; negative inside."""
         alpha = _shape_alpha(evaluation, np.asarray(distributions.normal_two_sided(z)))
         if to_extreme:
@@ -66,31 +61,16 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    margin_at = _find_share_margin(evaluation, distance)
-    if margin_at is None:
-        margin_at = _find_whole_margin(find_margin, distance)
-    z = _find_root(margin_at, np.abs(distance))
+    z = _find_root(find_margin or margin, np.abs(distance))
     # Where parity is the value itself no interval is without it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
     return Tests(p, ("its interval",), key=_find_interval_key(evaluation), joint=to_extreme)
 
 
-def _find_whole_margin(find_margin: _Margin, distance: Floats) -> _MarginAt:
-    """A margin that is found for all values at once; of those that are settled it is not asked."""
-    whole = np.full(distance.size, _FIRST)
-
-    def margin_at(places: Ints) -> _Margin:
-        def margin(z: Floats) -> Floats:
-            whole[places] = z
-            return find_margin(whole.reshape(distance.shape)).reshape(-1)[places]
-
-        return margin
-
-    return margin_at
-
-
-def _find_share_margin(evaluation: Evaluation, distance: Floats) -> _MarginAt | None:
+def _find_share_margin(
+    evaluation: Evaluation, distance: Floats
+) -> Callable[[Floats], Floats] | None:
     """The same margin of a mean of differences of shares, at a tenth of the time.
 
     Each side adds the square of its distance to Wilson's bound on the side of parity. None where
@@ -114,34 +94,28 @@ def _find_share_margin(evaluation: Evaluation, distance: Floats) -> _MarginAt | 
     share, size = (
         np.stack(arrays) for arrays in zip(*(side.sample for side in sides), strict=True)
     )
-    share = np.where(is_above, share, 1 - share).reshape(len(sides), -1)
-    size, apart = size.reshape(len(sides), -1), np.abs(distance).reshape(-1)
+    share = np.where(is_above, share, 1 - share)
 
-    def margin_at(places: Ints) -> _Margin:
-        shares, sizes, distances = share[:, places], size[:, places], apart[places]
+    def margin(z: Floats) -> Floats:
+        reach = wilson_reach(share, size, z)
+        return np.asarray(np.abs(distance) - np.sqrt(np.square(reach).sum(axis=0)) / len(parts))
 
-        def margin(z: Floats) -> Floats:
-            reach = wilson_reach(shares, sizes, z)
-            return np.asarray(distances - np.sqrt(np.square(reach).sum(axis=0)) / len(parts))
-
-        return margin
-
-    return margin_at
+    return margin
 
 
-def _find_root(margin_at: _MarginAt, distance: Floats) -> Floats:
+def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     """The z at which the margin, `distance` at 0 and falling, is 0: by secants and halving."""
-    root = np.full(distance.size, _FIRST)
-    places = np.flatnonzero(distance >= _NEAR)  # neither parity itself, nor undefined
-    margin, z, at_low = margin_at(places), root[places], distance.reshape(-1)[places]
-    low, high, at_high = np.zeros_like(z), np.full_like(z, _FARTHEST), np.full_like(z, np.nan)
-    was_outside = np.zeros(z.shape, dtype=bool)
-    for step in range(_STEPS if places.size else 0):
+    low, at_low = np.zeros_like(distance), np.array(distance)
+    high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
+    z = np.full_like(distance, 2.0)
+    was_outside = np.zeros(distance.shape, dtype=bool)
+    settled = ~(distance >= _NEAR)  # parity itself, and what is undefined
+    for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
         # Ends that are cut off at parity are 0 from there on, and never below.
-        is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance.reshape(-1)[places], _ROUNDING))
-        settled = is_root & ((here != 0) | (at_high < 0))
+        is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
+        settled |= is_root & ((here != 0) | (at_high < 0))
         # An end that stays a second time counts half, so that it moves, too (Illinois).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)
         at_high = np.where(outside, at_high * stayed, here)
@@ -152,15 +126,10 @@ def _find_root(margin_at: _MarginAt, distance: Floats) -> Floats:
         # Ends that are cut off at parity, or infinite, tell no slope.
         usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
         middle = np.where(np.isnan(at_high), np.minimum(2 * z, _FARTHEST), (low + high) / 2)
-        root[places] = z = np.where(settled, z, np.where(usable, secant, middle))
+        z = np.where(settled, z, np.where(usable, secant, middle))
         if not (~settled & (high - low > _CLOSE * np.maximum(high, 1.0))).any():
             break
-        if settled.any():
-            left = ~settled
-            places, z, was_outside = places[left], z[left], was_outside[left]
-            low, high, at_low, at_high = (array[left] for array in (low, high, at_low, at_high))
-            margin = margin_at(places)
-    return root.reshape(distance.shape)
+    return z
 
 
 def _find_interval_key(evaluation: Evaluation) -> TestKey:

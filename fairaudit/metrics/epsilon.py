@@ -16,7 +16,7 @@ from fairaudit.cube import Floats, Ints, Marks
 from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes
 from fairaudit.metrics.table_metrics import TableValue
 from fairaudit.metrics.terms import Parameters
-from fairaudit.stats import multiplicity
+from fairaudit.stats import multiplicity, proportions
 
 JEFFREYS = 0.5
 
@@ -141,8 +141,9 @@ def interval_of_epsilon(
                 for share in shares[z]
             ]
         else:
+            bounds = proportions.tail_bounds(shares[z], sizes[z], pair_level)
             ends = multiplicity.smallest_ratios(
-                shares[z], sizes[z], among, pair_level, alone=single_pair
+                shares[z], sizes[z], among, pair_level, bounds, alone=single_pair
             )
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.

@@ -165,26 +165,26 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
     return float(lowest.max()), float(highest.max())
 
 
-def smallest_ratio(
-    share: Floats, size: Floats, among: Marks, alpha: float, *, alone: bool = False
-) -> tuple[float, float]:
+def smallest_ratios(
+    shares: Floats,
+    size: Floats,
+    among: Marks,
+    alpha: float,
+    bounds: tuple[Floats, Floats, Marks],
+    *,
+    alone: bool = False,
+) -> list[tuple[float, float]]:
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
-    Each at `alpha`, by Koopman's interval; where hits or misses are few, by MOVER of exact ones,
+    Those of several shares, [Y, G], are searched for together. Each at `alpha`, by Koopman's
+    interval; where hits or misses are few, by MOVER of the `bounds` that `tail_bounds` gives,
     unless the pair stands `alone`. NaN where a share that counts is not known.
     """
-    return smallest_ratios(share[None], size, among, alpha, alone=alone)[0]
-
-
-def smallest_ratios(
-    shares: Floats, size: Floats, among: Marks, alpha: float, *, alone: bool = False
-) -> list[tuple[float, float]]:
-    """The smallest ends of the ratios of several shares, [Y, G], searched for together."""
     members = np.flatnonzero(among)
     if len(members) < 2:
         return [(np.nan, np.nan)] * len(shares)
     shares, n = shares[:, members], size[members]
-    low, high, few = proportions.tail_bounds(shares, n, alpha)
+    low, high, few = (side[:, members] for side in bounds)
     by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1) & (not alone)
     ends = [(np.nan, np.nan)] * len(shares)
     for y in np.flatnonzero(by_ends).tolist():

@@ -402,7 +402,8 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
         sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
         low, high = mover.ratio(*sides)
     among = np.ones(k, dtype=np.bool_)
-    found = multiplicity.smallest_ratio(share, size, among, alpha)
+    of_each = proportions.tail_bounds(share[None], size, alpha)
+    (found,) = multiplicity.smallest_ratios(share[None], size, among, alpha, of_each)
     assert found == pytest.approx((low.min(), high.min()), rel=1e-7)
     ratio = multiplicity.ratio_to_extreme(share, size, among, alpha, lowest=False)
     for g in range(k):
