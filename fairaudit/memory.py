@@ -33,6 +33,7 @@ _LITTLE = 200_000_000
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """What `mallopt` of glibc calls how much may lie free, and what is given back at once."""
 _KEPT, _LARGE = 2**28, 2**25
+"""So many bytes may lie free; a larger allocation than that is given back at once."""
 
 _WORDS = re.compile(
     r"cannot allocate|out of memory|failed to map segment|memory allocation|new thread"
@@ -86,6 +87,7 @@ def keep_freed() -> None:
     glibc gives it back to the system at once, which clears all that it hands out anew: a tenth of
     the time that fifty thousand cells take to judge. Other C libraries go on as they do.
     """
+    # Windows takes no None, musl has no `mallopt`.
     with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
         import ctypes
 

@@ -221,9 +221,8 @@ def hold_against(finding: Finding, kept: Finding, rules: Iterable[str]) -> Findi
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
-        f"with the rows that `missing: {{{dropping}}}` leaves out it would "
-        f"{_WORSE[kept.status]}: it needs nothing that they lack, and `aside` in place of `drop` "
-        "counts them"
+        f"it would {_WORSE[kept.status]} if it counted the rows that `missing: {{{dropping}}}` "
+        "leaves out: it needs nothing that they lack; write `aside` in place of `drop`"
     )
     is_open = kept.status is not Status.WARN
     return replace(

@@ -124,7 +124,7 @@ def _hints_of(cls: Any) -> dict[str, Any]:
 @cache
 def _evaluate(text: str, module: str) -> Any:
     """The type that an annotation of our own means; `get_type_hints` takes four times as long."""
-    return eval(text, vars(sys.modules[module]))  # noqa: S307
+    return eval(text, vars(sys.modules[module]))  # noqa: S307  # of our own source
 
 
 def _defaults_of(cls: Any) -> dict[str, Any]:

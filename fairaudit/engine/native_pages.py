@@ -29,14 +29,14 @@ _PLACE = Struct("10q")
 MOST_BYTES = 2**28
 """What a column of a row group may take unpacked: lengths in headers may lie."""
 
-_UNCOMPRESSED, _GZIP, _ZSTD = 0, 2, 6
+_UNCOMPRESSED, _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4 = 0, 1, 2, 4, 6, 7
 _UNPACKERS = {
-    1: cramjam.snappy.decompress_raw_into,
-    4: cramjam.brotli.decompress_into,
+    _SNAPPY: cramjam.snappy.decompress_raw_into,
+    _BROTLI: cramjam.brotli.decompress_into,
     _ZSTD: cramjam.zstd.decompress_into,
-    7: cramjam.lz4.decompress_block_into,
+    _LZ4: cramjam.lz4.decompress_block_into,
 }
-"""What unpacks the pages of a codec into an array."""
+"""What unpacks the pages of a codec into an array; gzip is left to ISA-L."""
 
 
 class DamagedPage(Exception):

@@ -27,7 +27,7 @@ _PLAIN = {
     _DOUBLE: "double",
     _BYTES: "binary",
 }
-"""The types of columns of which nothing more is said, by their physical type."""
+"""The types of columns without annotation, by their physical type."""
 
 _CONVERTED = {
     (_BYTES, 0): "string",
@@ -41,13 +41,13 @@ _CONVERTED = {
     (_INT32, 17): "int32",
     (_INT64, 18): "int64",
 }
-"""The types that the older way to say more names, by its number."""
+"""The types of columns by their physical and their converted type, the older annotation."""
 
-_SAID_BETTER = frozenset({5, 9, 10})
-"""What it says of decimals and times: the newer way says that, too, and more."""
+_LOGICAL_ALONE = frozenset({5, 9, 10})
+"""The converted types of decimals and times: only the logical type says all of them."""
 
 _STRING, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER = 1, 5, 6, 8, 10
-"""What the newer way says."""
+"""Logical types, the newer annotation."""
 
 _MOST_DIGITS = 38
 _UNITS = ("s", "ms", "us", "ns")
@@ -87,12 +87,12 @@ def _name_stored(element: Struct) -> tuple[str, str]:
     is_list, is_struct = element.get(3) == 2, 5 in element
     if is_list or is_struct or not isinstance(name, bytes) or not isinstance(physical, int):
         raise _Unknown
-    older = None if converted is None else _CONVERTED.get((physical, converted))  # type: ignore[arg-type]
+    by_converted = None if converted is None else _CONVERTED.get((physical, converted))  # type: ignore[arg-type]  # another type is in no table
     if logical is None:
-        kind = _PLAIN.get(physical) if converted is None else older
+        kind = _PLAIN.get(physical) if converted is None else by_converted
     else:
         kind = _name_logical(physical, logical)
-        if older != kind and converted is not None and converted not in _SAID_BETTER:
+        if by_converted != kind and converted is not None and converted not in _LOGICAL_ALONE:
             raise _Unknown
     if kind is None:
         raise _Unknown
@@ -100,7 +100,7 @@ def _name_stored(element: Struct) -> tuple[str, str]:
 
 
 def _name_logical(physical: int, logical: object) -> str | None:
-    """The type that the newer way to say more names."""
+    """The type of a column by its logical type."""
     if not isinstance(logical, dict) or len(logical) != 1:
         return None
     ((key, more),) = logical.items()
@@ -123,14 +123,11 @@ def _name_logical(physical: int, logical: object) -> str | None:
 
 
 class _Field(NamedTuple):
-    """A column in Arrow's schema: its name and type; that of the places of its levels, or nothing.
-
-    Levels are told apart from their places where a column is a dictionary.
-    """
+    """A column in Arrow's schema: its name, its type, and of a dictionary that of its indices."""
 
     name: str
     type: str
-    places: str
+    indices: str
 
 
 def _agree(name: str, stored: str, field: _Field) -> str:
@@ -139,11 +136,11 @@ def _agree(name: str, stored: str, field: _Field) -> str:
     is_same = kind == stored or kind.partition(", tz=")[0] + ", tz=UTC]" == stored
     if field.name != name or not (is_same or (stored, kind) == ("string", "large_string")):
         raise _Unknown
-    if not field.places:
+    if not field.indices:
         return kind
     if stored != "string":
         raise _Unknown
-    return f"dictionary<values={stored}, indices={field.places}, ordered=0>"
+    return f"dictionary<values={stored}, indices={field.indices}, ordered=0>"
 
 
 class _Table(NamedTuple):
@@ -225,12 +222,12 @@ def _read_field(field: _Table) -> _Field:
     """A column whose type this module names."""
     if any(entry.text(0) == _EXTENSION for entry in field.tables(6)):
         raise _Unknown
-    kind, details, places = field.number(2, "<B"), field.table(3), ""
+    kind, details, indices = field.number(2, "<B"), field.table(3), ""
     if field.find(4) is not None:
         dictionary = field.table(4)
         if dictionary.number(2, "<B"):
             raise _Unknown  # its levels have an order
-        places = _name_integers(dictionary.table(1))
+        indices = _name_integers(dictionary.table(1))
     name = _SIMPLE.get(kind, "")
     if kind == _OF_INTEGERS:
         name = _name_integers(details)
@@ -244,7 +241,7 @@ def _read_field(field: _Table) -> _Field:
     elif kind == _OF_TIMES:
         zone = details.text(1)
         name = f"timestamp[{_UNITS[details.number(0, '<h')]}{zone and f', tz={zone}'}]"
-    return _Field(field.text(0), name, places)
+    return _Field(field.text(0), name, indices)
 
 
 def _name_integers(details: _Table) -> str:

@@ -150,8 +150,8 @@ def test_a_schema_that_is_none_is_left_to_arrow(metadata: Any, tmp_path: Path) -
     assert name_types(footer(tmp_path / "a.parquet")[2], metadata) is None
 
 
-def test_what_both_ways_to_say_more_contradict_is_left_to_arrow() -> None:
-    """INT_8 by the older way, a text by the newer one, and such."""
+def test_annotations_that_contradict_each_other_are_left_to_arrow() -> None:
+    """An INT_8 that is stored in 64 bits, a text that is a number, and such."""
     root: Struct = {4: b"root", 5: 1}
     column: dict[int, Value] = {1: 2, 3: 1, 4: b"a"}
     integer: dict[int, Value] = {10: {10: {1: 64, 2: True}}}
