@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, AmountName, Sum, add_up
-from fairaudit.cube.cells import Cube
-from fairaudit.cube.exclusion import (
-    ExcludeBelow,
-    ExcludedGroups,
-    ShareOf,
-    find_excluded,
-)
-from fairaudit.cube.group_table import (
-    ClusteredTable,
-    GroupTable,
-    Ungrouped,
-)
+from fairaudit.cube.cells import Cube, find_excluded
+from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
+from fairaudit.cube.group_table import ClusteredTable, GroupTable, Ungrouped
 from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
     NO_COUNTERPART,
