@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairaudit.disclosure_marks import Subjects
+from fairaudit.engine.readers import reader_of
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Fault, SpecError, suggest_known
 from fairaudit.frozen import replace
@@ -133,7 +134,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
     for name, places in repeated.items():
         row = find_difference(frame.select(str(place) for place in places).fill_null(""))
         if row is not None:
-            line = file.reader.find_line(file, plan.format, row)
+            line = reader_of(file.form).find_line(file, plan.format, row)
             raise refuse_different(name, f"{file.file.path}:{line}")
 
 

@@ -21,8 +21,9 @@ from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.partial_counts import PartialCounts
+from fairaudit.engine.readers import check_file, open_file, reader_of
 from fairaudit.engine.routes import count_by_route, leave_unproven
-from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass, check_file, open_file
+from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.notice import Notice
@@ -329,7 +330,7 @@ def locate(plan: Plan, files: Files, seek: Seek) -> str | None:
             file = open_file(path, plan.format, copies)
             ready = check_file(file, [plan], copies).source
             row = scan.first_row(ready, plan, seek)
-            line = None if row is None else file.reader.find_line(file, plan.format, row)
+            line = None if row is None else reader_of(file.form).find_line(file, plan.format, row)
         if row is not None:
             return f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
     return None

@@ -1,21 +1,25 @@
-"""`Reader`: the functions of a module that reads an input format; `reader_of` imports it."""
+"""`Reader`, what a module that reads an input format offers; opens and checks a file by its own."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fairaudit.engine.files import name_file
+from fairaudit.engine.sources import THREADS, CheckedFile, Copies, SourceFile, inspect_file
+from fairaudit.errors import UsageError
 from fairaudit.input_formats import InputFormat
+from fairaudit.names import quoted
+from fairaudit.plan import Plan
+from fairaudit.progress import SILENT, Progress
+from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
-    from fairaudit.plan import Plan
-    from fairaudit.progress import Progress
-    from fairaudit.spec import CsvFormat
 
 
 class Reader(Protocol):
@@ -41,8 +45,29 @@ class Reader(Protocol):
         """The line on which a row (from 1) begins, None where the format has no lines."""
 
 
-def reader_of(form: InputFormat) -> Reader:
-    """The module that reads files of a format, imported when it is asked for the first time."""
+def reader_of(form: InputFormat | None) -> Reader:
+    """The module that reads files of a format, imported when it is asked for the first time.
+
+    A data frame has no format, and no reader.
+    """
+    assert form is not None
     module: Any = import_module(f"fairaudit.engine.{form.reader}")
     reader: Reader = module
     return reader
+
+
+def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
+    """A file with its columns."""
+    threads = os.environ.get(THREADS)
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
+        what = f"{THREADS} is {quoted(threads)}, which is no number of threads"
+        raise UsageError(what, f"unset {THREADS}, or set it to a whole number from 1 to 999")
+    file = inspect_file(path, name_file(path))
+    return reader_of(file.form).read_columns(file, form, copies)
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
+) -> CheckedFile:
+    """A file once all is proven that the passes of these plans rely on."""
+    return reader_of(file.form).check_file(file, plans, copies, progress)

@@ -12,6 +12,7 @@ from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
+from fairaudit.engine.readers import reader_of
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.frozen import replace
@@ -138,14 +139,16 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
     """One batch for each schema: files that differ in columns or types are scanned apart."""
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
-        schema = file.reader.read_schema(file)
+        schema = reader_of(file.form).read_schema(file)
         key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
     read = []
     for group in grouped.values():
         files, schema = [file for file, _ in group], group[0][1]
         paths = [file.path for file in files]
-        frame = files[0].reader.scan_files(paths, separator, own("file") if apart else None)
+        frame = reader_of(files[0].form).scan_files(
+            paths, separator, own("file") if apart else None
+        )
         names = tuple(file.file.path for file in files)
         read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
     return read

@@ -1,14 +1,10 @@
-"""Opens, checks files of a pass; unpacks gzip, zstd; copies of data; threads; out of memory.
-
-All of it in the memory, and by the threads, that there are.
-"""
+"""`SourceFile`, a file of a pass: its bytes unpacked, copies of them; threads; out of memory."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
-import re
 import tempfile
 import threading
 from abc import ABC, abstractmethod
@@ -19,26 +15,22 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from fairaudit import memory
 from fairaudit.counts import CountedFile
-from fairaudit.engine.files import name_file
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.readers import Reader, reader_of
-from fairaudit.errors import DataError, OutOfMemory, UsageError
+from fairaudit.errors import DataError, OutOfMemory
 from fairaudit.frozen import Frozen, field
 from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
 from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
-from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.processes import count_cores
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import Progress
 from fairaudit.result import DataFile
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
     from fairaudit.engine.parquet import Layout
 
-_THREADS = "POLARS_MAX_THREADS"
+THREADS = "POLARS_MAX_THREADS"
 
 _PACKED = 2**18
 """So many bytes of a packed file are read at a time."""
@@ -70,12 +62,6 @@ class SourceFile(Frozen):
     def kind(self) -> str:
         """The name of its format."""
         return self.form.name if self.form else "frame"
-
-    @property
-    def reader(self) -> Reader:
-        """The module that reads it."""
-        assert self.form is not None
-        return reader_of(self.form)
 
     @property
     def unpacked_size(self) -> int | None:
@@ -218,19 +204,9 @@ def _is_mapped(path: Path) -> bool:
     return form is not None and form.is_mapped
 
 
-def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
-    """A file with its columns."""
-    threads = os.environ.get(_THREADS)
-    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
-        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
-        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
-    file = inspect_file(path, name_file(path))
-    return file.reader.read_columns(file, form, copies)
-
-
 def thread_count() -> int:
     """As many threads as Polars takes: one for each core, or as its variable says."""
-    setting = os.environ.get(_THREADS, "")
+    setting = os.environ.get(THREADS, "")
     return int(setting) if setting.isdecimal() and int(setting) else count_cores()
 
 
@@ -269,13 +245,6 @@ class SharedWork(ABC, Generic[Job]):
         """The next job that nobody has taken; None after the last one, or once it is stopped."""
         with self.lock:
             return None if self.stopped else next(self._jobs, None)
-
-
-def check_file(
-    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
-) -> CheckedFile:
-    """A file once all is proven that the passes of these plans rely on."""
-    return file.reader.check_file(file, plans, copies, progress)
 
 
 _MOST_OPEN = 100

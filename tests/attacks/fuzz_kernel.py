@@ -27,7 +27,8 @@ import pyarrow.parquet as pq
 
 from fairaudit.engine import native_parquet
 from fairaudit.engine.native_levels import NO_NULLS
-from fairaudit.engine.sources import begin_pass, open_file
+from fairaudit.engine.readers import open_file
+from fairaudit.engine.sources import begin_pass
 from fairaudit.plan import Edge, Key, Plan
 from fairaudit.progress import SILENT
 from fairaudit.spec import CsvFormat
