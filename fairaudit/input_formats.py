@@ -46,7 +46,7 @@ CSV = InputFormat(
     "csv",
     "CSV",
     (".csv", ".tsv", ".txt", ".data"),
-    "csv_text",
+    "csv_reader",
     "a CSV file has at least a header",
     is_text=True,
 )

@@ -21,8 +21,8 @@ from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.readers import check_file, open_file, reader_of
-from fairaudit.engine.routes import count_by_route, leave_unproven
+from fairaudit.engine.readers import open_file, reader_of
+from fairaudit.engine.routes import check_file, count_by_route, leave_unproven
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace

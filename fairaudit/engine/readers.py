@@ -1,4 +1,4 @@
-"""`Reader`, what a module that reads an input format offers; opens and checks a file by its own."""
+"""`Reader`, what a module that reads an input format offers; opens a file by its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairaudit.errors import UsageError
 from fairaudit.input_formats import InputFormat
 from fairaudit.names import quoted
 from fairaudit.plan import Plan
-from fairaudit.progress import SILENT, Progress
+from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
@@ -64,10 +64,3 @@ def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
         raise UsageError(what, f"unset {THREADS}, or set it to a whole number from 1 to 999")
     file = inspect_file(path, name_file(path))
     return reader_of(file.form).read_columns(file, form, copies)
-
-
-def check_file(
-    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
-) -> CheckedFile:
-    """A file once all is proven that the passes of these plans rely on."""
-    return reader_of(file.form).check_file(file, plans, copies, progress)

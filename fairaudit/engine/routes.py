@@ -1,4 +1,4 @@
-"""Chooses the route that counts each file: native, then Parquet, then Polars.
+"""Chooses the route that checks and counts each file: native, then Parquet, then Polars.
 
 To add a route, write a module beside `polars_route`, and name it in `count_by_route`.
 """
@@ -11,16 +11,34 @@ from typing import TypeAlias
 
 from fairaudit.engine import kernel
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.sources import CheckedFile, SourceFile
+from fairaudit.engine.readers import reader_of
+from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.input_formats import CSV
 from fairaudit.plan import Plan
-from fairaudit.progress import Progress
+from fairaudit.progress import SILENT, Progress
 
 _ParquetRoute: TypeAlias = Callable[
     [Mapping[str, SourceFile], Plan, Progress], Mapping[str, Sequence[PartialCounts]]
 ]
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
+) -> CheckedFile:
+    """A file once all is proven that the passes of these plans rely on.
+
+    The kernel checks CSV, and counts it in the same reading; what it does not serve, the reader of
+    the format checks.
+    """
+    if file.form == CSV:
+        from fairaudit.engine import native_csv
+
+        if (native := native_csv.check(file, plans, progress)) is not None:
+            read = file.with_lines(native.lines + plans[0].format.first_row - 1)
+            return CheckedFile(read, native.lines, counts=native.counts)
+    return reader_of(file.form).check_file(file, plans, copies, progress)
 
 
 def count_by_route(

@@ -17,7 +17,7 @@ from fairaudit import memory
 from fairaudit.counts import CountedFile
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.errors import DataError, OutOfMemory
-from fairaudit.frozen import Frozen, field
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
 from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
 from fairaudit.plan import Plan
@@ -62,6 +62,10 @@ class SourceFile(Frozen):
     def kind(self) -> str:
         """The name of its format."""
         return self.form.name if self.form else "frame"
+
+    def with_lines(self, lines: int) -> SourceFile:
+        """The file with the number of its physical lines."""
+        return replace(self, file=replace(self.file, lines=lines))
 
     @property
     def unpacked_size(self) -> int | None:

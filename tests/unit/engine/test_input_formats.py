@@ -14,7 +14,7 @@ import pytest
 
 import fairaudit
 from fairaudit import input_formats
-from fairaudit.engine import csv_text, parquet_files
+from fairaudit.engine import csv_reader, parquet_files
 from fairaudit.engine.posterior_files import read_draws
 from fairaudit.engine.readers import Reader, reader_of
 from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
@@ -25,7 +25,7 @@ from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat, load
 
-READERS: tuple[Reader, ...] = (csv_text, parquet_files)
+READERS: tuple[Reader, ...] = (csv_reader, parquet_files)
 """Here the type checker sees that they are readers."""
 
 DRAWS = {
