@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from fairaudit.engine.polars_numbers import Batch
+    from fairaudit.engine.batches import Batch
 
 MOST_LEVELS = 50
 """A column of more levels is no condition that people are alike in."""
@@ -95,9 +95,9 @@ def choose_in_files(plan: Plan, ready: Sequence[CheckedFile]) -> Plan:
         few = _of_few_levels(names, sources, plan.tokens)
         if few is not None:
             return _with_candidates(plan, plan.search, fit, few)
-    from fairaudit.engine import scan
+    from fairaudit.engine.batches import batches
 
-    return choose(scan.batches(sources, plan.format.separator), plan, headers)
+    return choose(batches(sources, plan.format.separator), plan, headers)
 
 
 def choose(batches: Sequence[Batch], plan: Plan, headers: Sequence[Sequence[str]]) -> Plan:
@@ -122,7 +122,7 @@ def _with_few_levels(
     names: Sequence[str], batches: Sequence[Batch], tokens: Sequence[str]
 ) -> list[str]:
     """The columns that have few levels in the first rows."""
-    from fairaudit.engine.polars_route import collect
+    from fairaudit.engine.batches import collect
 
     levels: dict[str, set[str]] = {name: set() for name in names}
     for batch in batches:

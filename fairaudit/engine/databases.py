@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Protocol
 import polars as pl
 
 from fairaudit import names
+from fairaudit.engine.batches import Batch, own
 from fairaudit.engine.columns import columns_read, filter_columns
 from fairaudit.engine.database_addresses import Database
 from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
-from fairaudit.engine.polars_numbers import Batch, own
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.plan import Key, Plan

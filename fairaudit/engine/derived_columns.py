@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import polars as pl
 
-from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, is_text, own
+from fairaudit.engine.batches import Batch, own
+from fairaudit.engine.polars_numbers import Numbers, as_text, is_text
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.names import quoted

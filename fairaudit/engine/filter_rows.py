@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from fairaudit.arrays import Ints
+from fairaudit.engine.batches import Batch
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.partial_counts import Level
-from fairaudit.engine.polars_numbers import Batch, Numbers
+from fairaudit.engine.polars_numbers import Numbers
 from fairaudit.errors import SpecError
 from fairaudit.plan import Plan
 

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from fairaudit.engine.batches import Batch
 from fairaudit.engine.columns import (
     columns_read,
     find_difference,
@@ -22,7 +23,6 @@ from fairaudit.engine.columns import (
     refuse_different,
 )
 from fairaudit.engine.contract import FRAME_NAME, Frame
-from fairaudit.engine.polars_numbers import Batch
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan

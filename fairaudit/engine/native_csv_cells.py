@@ -99,7 +99,7 @@ def count_groups(
     import polars as pl
 
     from fairaudit.engine import scan
-    from fairaudit.engine.polars_numbers import Batch, own
+    from fairaudit.engine.batches import Batch, own
 
     texts = {
         name: _column(tables, place, len(grouping.columns))

@@ -34,8 +34,8 @@ from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
+    from fairaudit.engine.batches import Batch
     from fairaudit.engine.databases import Table
-    from fairaudit.engine.polars_numbers import Batch
 
 Name = TypeVar("Name")
 
@@ -187,12 +187,13 @@ def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Pro
     """The counts with people one by one, by a second pass, where the plan asks for them."""
     if counts.plan.rows is None or not counts.rows.any():
         return counts  # nobody to read is told by whoever recodes the counts
-    from fairaudit.engine import rows, scan
+    from fairaudit.engine import rows
+    from fairaudit.engine.batches import batches
 
-    batches = (
-        scan.batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
+    read_from = (
+        batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
     )
-    read = rows.read_rows(batches, counts, counts.plan.rows, progress)
+    read = rows.read_rows(read_from, counts, counts.plan.rows, progress)
     return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 

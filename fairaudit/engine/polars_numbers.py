@@ -5,37 +5,16 @@ CSV columns are read as text, so `01` and `1` stay two levels; numbers are parse
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
+from fairaudit.engine.batches import Batch, own
 from fairaudit.errors import DataError, Seek
 from fairaudit.fixed_point import ADDED_SCALE, LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
-from fairaudit.frozen import Frozen
 from fairaudit.plan import Plan
 from fairaudit.spec import Age
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
-
-
-class Batch(Frozen):
-    """Files of one schema as one lazy frame; where they are told apart, it has their paths.
-
-    Where rows were grouped before, the column `times` says how many each of them stands for.
-    """
-
-    frame: pl.LazyFrame
-    schema: Mapping[str, pl.DataType]
-    names: tuple[str, ...]
-    paths: tuple[str, ...] = ()
-    apart: bool = False
-    times: str | None = None
-
-    @property
-    def rows(self) -> pl.Expr:
-        """How many rows of the data each row is."""
-        return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
 
 
 class Numbers:
@@ -201,8 +180,3 @@ def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 def texts_of(column: pl.Series) -> pl.Series:
     """The values of a column as levels are written."""
     return pl.select(as_text(pl.lit(column), column.dtype)).to_series()
-
-
-def own(name: str) -> str:
-    """A column of ours, under a name that no file can hold."""
-    return f"\0{name}"

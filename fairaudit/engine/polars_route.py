@@ -10,19 +10,12 @@ import polars as pl
 
 from fairaudit.arrays import Ints
 from fairaudit.counts import RawWeights
+from fairaudit.engine.batches import Batch, collect, own
 from fairaudit.engine.cross_tables import TableCounter
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.filter_rows import filtered, is_kept
 from fairaudit.engine.partial_counts import Level, Measures, PartialCounts, check_people
-from fairaudit.engine.polars_numbers import (
-    Batch,
-    Numbers,
-    as_text,
-    has_levels,
-    is_text,
-    own,
-    texts_of,
-)
+from fairaudit.engine.polars_numbers import Numbers, as_text, has_levels, is_text, texts_of
 from fairaudit.engine.scores import ScoreCounter
 from fairaudit.errors import DataError
 from fairaudit.fixed_point import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES
@@ -276,20 +269,6 @@ def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
             for values in zip(*parts, strict=True)
         ]
     return amounts
-
-
-def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
-    """The answer to a query; an error of the reader in our own words."""
-    try:
-        return query.collect(engine="streaming")
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
-        # Polars' own words may quote a row; only their kind is told.
-        raise DataError.unreadable(
-            name, f"damaged, or not what its name says ({type(error).__name__})"
-        ) from error
-    except OSError as error:
-        raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
 
 
 def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from fairaudit.engine.polars_numbers import own
-from fairaudit.engine.polars_route import collect
+from fairaudit.engine.batches import batches, collect, own
 from fairaudit.engine.readers import open_file
-from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import begin_pass
 from fairaudit.frozen import Frozen, field
 from fairaudit.spec import CsvFormat

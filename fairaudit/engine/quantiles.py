@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats
 from fairaudit.counts import Median
+from fairaudit.engine.batches import Batch, batches, collect, own
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.engine.polars_numbers import Batch, Numbers, own
-from fairaudit.engine.polars_route import collect
-from fairaudit.engine.scan import batches
+from fairaudit.engine.polars_numbers import Numbers
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import NothingToAudit
 from fairaudit.histogram import bins_of

@@ -11,7 +11,7 @@ import polars as pl
 
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Counts
-from fairaudit.engine.polars_numbers import own
+from fairaudit.engine.batches import own
 from fairaudit.errors import SpecError
 from fairaudit.features import Features
 from fairaudit.plan import MOST_LEVELS, RowPlan

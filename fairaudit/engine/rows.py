@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 
 from fairaudit.counts import Counts
+from fairaudit.engine.batches import Batch, collect, own
 from fairaudit.engine.derived_columns import add_columns, category
 from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
-from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
-from fairaudit.engine.polars_route import collect, interval
+from fairaudit.engine.polars_numbers import Numbers, as_text
+from fairaudit.engine.polars_route import interval
 from fairaudit.engine.row_profiles import RowGroups
 from fairaudit.errors import DataError, Seek
 from fairaudit.plan import MISSING, RowPlan

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
 from fairaudit.engine import polars_route
+from fairaudit.engine.batches import Batch, batches, collect, own
 from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.derived_columns import add_columns
 from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.engine.polars_numbers import Batch, Numbers, as_text, own
-from fairaudit.engine.readers import reader_of
+from fairaudit.engine.polars_numbers import Numbers, as_text
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError, Seek, SpecError
 from fairaudit.frozen import replace
@@ -104,7 +104,7 @@ def _refuse_ids(batch: Batch, plan: Plan) -> None:
     names = list(dict.fromkeys(text.value for text in plan.capped))
     sample = batch.frame.select(names).head(_FIRST)
     counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
-    counted = polars_route.collect(counts, batch).row(0, named=True)
+    counted = collect(counts, batch).row(0, named=True)
     where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
     faults = [
         text.fault(
@@ -133,22 +133,3 @@ def estimated_cells(file: SourceFile, plan: Plan) -> float:
     rows = counted.measures.rows
     once, twice = (int((rows == times).sum()) for times in (1, 2))
     return len(rows) + once * (once - 1) / (2 * (twice + 1))
-
-
-def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = False) -> list[Batch]:
-    """One batch for each schema: files that differ in columns or types are scanned apart."""
-    grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
-    for file in sources:
-        schema = reader_of(file.form).read_schema(file)
-        key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
-        grouped.setdefault(key, []).append((file, schema))
-    read = []
-    for group in grouped.values():
-        files, schema = [file for file, _ in group], group[0][1]
-        paths = [file.path for file in files]
-        frame = reader_of(files[0].form).scan_files(
-            paths, separator, own("file") if apart else None
-        )
-        names = tuple(file.file.path for file in files)
-        read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
-    return read

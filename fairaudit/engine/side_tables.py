@@ -11,11 +11,12 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from fairaudit.engine.batches import own
 from fairaudit.engine.candidate_tables import CandidateTables
 from fairaudit.engine.candidates import MOST_LEVELS
 from fairaudit.engine.dictionary_codes import DictionaryTexts
 from fairaudit.engine.partial_counts import Codes, Column, Level, PartialCounts
-from fairaudit.engine.polars_numbers import own, texts_of
+from fairaudit.engine.polars_numbers import texts_of
 from fairaudit.plan import MISSING, CandidateSearch, Key, Plan
 
 Words = NDArray[np.uint64]
