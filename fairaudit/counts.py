@@ -12,6 +12,7 @@ from fairaudit.cube import Sum, add_up, distinct_rows
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.fixed_point import SQUARE_SCALES, TINY, WEIGHT_SCALES
 from fairaudit.frozen import Frozen, field, replace
+from fairaudit.ledger import DataFile
 from fairaudit.notice import Notice
 from fairaudit.plan import Key, Plan, SumName
 from fairaudit.raw_keys import (
@@ -24,7 +25,6 @@ from fairaudit.raw_keys import (
 )
 from fairaudit.raw_rows import RawRows
 from fairaudit.raw_scores import MOST_ENTRIES, RawScores, add_scores
-from fairaudit.result import DataFile
 
 
 class CountedFile(Frozen):

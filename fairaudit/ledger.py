@@ -1,9 +1,22 @@
-"""`Ledger` of rows: read = counted + filtered + undecided + dropped."""
+"""What was read: files; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
 
 from __future__ import annotations
 
 from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.frozen import Frozen, force_setattr
+
+
+@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
+class DataFile(Frozen):
+    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+
+    `modified` is when it was last written, to the second.
+    """
+
+    path: str
+    bytes: int
+    modified: str | None
+    lines: int | None = None
 
 
 @declare_subjects(nobody="column reason", nested="rows people")

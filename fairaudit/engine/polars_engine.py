@@ -26,11 +26,11 @@ from fairaudit.engine.routes import check_file, count_by_route, leave_unproven
 from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
+from fairaudit.ledger import DataFile
 from fairaudit.notice import Notice
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
-from fairaudit.result import DataFile
 from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from fairaudit.errors import DataError, OutOfMemory
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
 from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
+from fairaudit.ledger import DataFile
 from fairaudit.plan import Plan
 from fairaudit.processes import count_cores
 from fairaudit.progress import Progress
-from fairaudit.result import DataFile
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

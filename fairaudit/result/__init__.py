@@ -1,11 +1,11 @@
 """Results: the types of everything that an audit, dry run or verification found."""
 
 from fairaudit.errors import FailOn
+from fairaudit.ledger import DataFile
 from fairaudit.result.audit import (
     SCHEMA_VERSION,
     Answer,
     AuditResult,
-    DataFile,
     Profile,
     Provenance,
     ResultOrError,

@@ -13,7 +13,7 @@ from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.errors import WORST_FIRST, AuditFailed, FailOn, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
-from fairaudit.ledger import Ledger, PublishedLedger
+from fairaudit.ledger import DataFile, Ledger, PublishedLedger
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import Inference
 from fairaudit.notice import Notice
@@ -51,19 +51,6 @@ class Verdict(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     NONE = "none"
-
-
-@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
-class DataFile(Frozen):
-    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
-
-    `modified` is when it was last written, to the second.
-    """
-
-    path: str
-    bytes: int
-    modified: str | None
-    lines: int | None = None
 
 
 class Profile(Frozen):
