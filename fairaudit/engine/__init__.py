@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fairaudit.engine import polars_engine
 from fairaudit.engine.contract import CountsOrError, Data, Engine, Files, Frame
-from fairaudit.engine.database_addresses import Database, name_entry
+from fairaudit.engine.dialects import Database, name_entry
 from fairaudit.engine.files import find_files, name_files
 
 __all__ = [

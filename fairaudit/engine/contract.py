@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.engine.database_addresses import Database
+from fairaudit.engine.dialects import Database
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.frozen import Frozen
 from fairaudit.inputs import COUNTS_SUFFIX

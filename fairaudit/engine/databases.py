@@ -22,8 +22,7 @@ import polars as pl
 from fairaudit import names
 from fairaudit.engine.batches import Batch, own
 from fairaudit.engine.columns import columns_read, filter_columns
-from fairaudit.engine.database_addresses import Database
-from fairaudit.engine.dialects import Dialect, OnProgress, dialect_of
+from fairaudit.engine.dialects import Database, Dialect, OnProgress, dialect_of
 from fairaudit.errors import DataError, UsageError, did_you_mean
 from fairaudit.frozen import Frozen
 from fairaudit.plan import Key, Plan

@@ -17,7 +17,7 @@ from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
 from fairaudit.engine.contract import FRAME_NAME, CountsOrError, Data, Files, Frame
-from fairaudit.engine.database_addresses import Database
+from fairaudit.engine.dialects import Database
 from fairaudit.engine.files import find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.partial_counts import PartialCounts

@@ -23,7 +23,7 @@ from test_databases import AGES, CUT, MANY, PEOPLE, ROWS, SCORED, SPEC, TYPES, s
 
 import fairaudit
 from fairaudit.engine import databases, dialects
-from fairaudit.engine.database_addresses import Database
+from fairaudit.engine.dialects import Database
 from fairaudit.errors import DataError, UsageError
 from fairaudit.frozen import replace
 
