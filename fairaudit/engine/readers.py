@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairaudit.engine.files import name_file
-from fairaudit.engine.sources import THREADS, CheckedFile, Copies, SourceFile, inspect_file
-from fairaudit.errors import UsageError
+from fairaudit.engine.sources import (
+    CheckedFile,
+    Copies,
+    SourceFile,
+    check_thread_count,
+    inspect_file,
+)
 from fairaudit.input_formats import InputFormat
-from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.spec import CsvFormat
@@ -58,9 +60,6 @@ def reader_of(form: InputFormat | None) -> Reader:
 
 def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
     """A file with its columns."""
-    threads = os.environ.get(THREADS)
-    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
-        what = f"{THREADS} is {quoted(threads)}, which is no number of threads"
-        raise UsageError(what, f"unset {THREADS}, or set it to a whole number from 1 to 999")
+    check_thread_count()
     file = inspect_file(path, name_file(path))
     return reader_of(file.form).read_columns(file, form, copies)

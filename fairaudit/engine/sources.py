@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import tempfile
 import threading
 from abc import ABC, abstractmethod
@@ -16,11 +17,12 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 from fairaudit import memory
 from fairaudit.counts import CountedFile
 from fairaudit.engine.partial_counts import PartialCounts
-from fairaudit.errors import DataError, OutOfMemory
+from fairaudit.errors import DataError, OutOfMemory, UsageError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.input_formats import InputFormat, find_compression, format_of, list_formats
 from fairaudit.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
 from fairaudit.ledger import DataFile
+from fairaudit.names import quoted
 from fairaudit.plan import Plan
 from fairaudit.processes import count_cores
 from fairaudit.progress import Progress
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from fairaudit.engine.parquet import Layout
 
-THREADS = "POLARS_MAX_THREADS"
+_THREADS = "POLARS_MAX_THREADS"
 
 _PACKED = 2**18
 """So many bytes of a packed file are read at a time."""
@@ -208,9 +210,17 @@ def _is_mapped(path: Path) -> bool:
     return form is not None and form.is_mapped
 
 
+def check_thread_count() -> None:
+    """Raises `UsageError` where the variable of Polars holds no number of threads."""
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
+        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
+
+
 def thread_count() -> int:
     """As many threads as Polars takes: one for each core, or as its variable says."""
-    setting = os.environ.get(THREADS, "")
+    setting = os.environ.get(_THREADS, "")
     return int(setting) if setting.isdecimal() and int(setting) else count_cores()
 
 
