@@ -7,9 +7,10 @@ it here. Polars lives in this package and nowhere else; it is imported where its
 from __future__ import annotations
 
 from fairaudit.engine import polars_engine
-from fairaudit.engine.contract import CountsOrError, Data, Engine, Files, Frame
+from fairaudit.engine.contract import CountsOrError, Data, Engine
 from fairaudit.engine.dialects import Database, name_entry
-from fairaudit.engine.files import find_files, name_files
+from fairaudit.engine.files import Files, find_files, name_files
+from fairaudit.engine.sources import Frame
 
 __all__ = [
     "DEFAULT",

@@ -1,52 +1,20 @@
-"""The interface of an `Engine`; its data: `Files` (of rows or of counts, never both), `Frame`."""
+"""The interface of an `Engine`: what it reads, what it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.engine.dialects import Database
-from fairaudit.errors import DataError, FairauditError, UsageError
-from fairaudit.frozen import Frozen
-from fairaudit.inputs import COUNTS_SUFFIX
+from fairaudit.engine.files import Files
+from fairaudit.engine.sources import Frame
+from fairaudit.errors import DataError, FairauditError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.spec import Cut, Quantile
-
-
-class Files(Frozen):
-    """The files that paths, folders and globs name; relative ones start from `base`."""
-
-    entries: tuple[str, ...]
-    base: Path = Path()
-
-    @property
-    def are_counts(self) -> bool:
-        """Whether they hold counts, by their names, and not rows; some of each is an error."""
-        stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
-        if any(stored) and not all(stored):
-            what = "the data are files of rows and files of counts"
-            raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")
-        return any(stored)
-
-
-FRAME_NAME = "<data frame>"
-"""What stands in place of a path."""
-
-
-class Frame:
-    """A data frame in memory, of any library that the engine reads.
-
-    A stream that can be read but once is replaced by what it held.
-    """
-
-    def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
-        self.frame = frame
-
 
 Data: TypeAlias = Files | Frame | Database
 """What an engine reads."""

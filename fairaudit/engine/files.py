@@ -13,9 +13,11 @@ from pathlib import Path
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.engine.objects import fetch_objects, is_object, note_unread
-from fairaudit.errors import DataError, NothingToAudit, did_you_mean
+from fairaudit.errors import DataError, NothingToAudit, UsageError, did_you_mean
+from fairaudit.frozen import Frozen
 from fairaudit.input_formats import format_of, list_formats
 from fairaudit.inputs import (
+    COUNTS_SUFFIX,
     NO_PATH,
     STDIN,
     can_be_named,
@@ -28,6 +30,22 @@ from fairaudit.names import quoted
 from fairaudit.notice import Notice
 
 _CLOUD = ("abfs://", "http://", "https://", "hf://")
+
+
+class Files(Frozen):
+    """The files that paths, folders and globs name; relative ones start from `base`."""
+
+    entries: tuple[str, ...]
+    base: Path = Path()
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether they hold counts, by their names, and not rows; some of each is an error."""
+        stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
+        if any(stored) and not all(stored):
+            what = "the data are files of rows and files of counts"
+            raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")
+        return any(stored)
 
 
 def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:

@@ -22,7 +22,7 @@ from fairaudit.engine.columns import (
     find_repeated,
     refuse_different,
 )
-from fairaudit.engine.contract import FRAME_NAME, Frame
+from fairaudit.engine.sources import FRAME_NAME, Frame
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.names import quoted
 from fairaudit.plan import Plan

@@ -16,14 +16,14 @@ from fairaudit.counts import CountedFile, Counts
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
 from fairaudit.engine.columns import check_columns, check_repeated
-from fairaudit.engine.contract import FRAME_NAME, CountsOrError, Data, Files, Frame
+from fairaudit.engine.contract import CountsOrError, Data
 from fairaudit.engine.dialects import Database
-from fairaudit.engine.files import find_files, name_file
+from fairaudit.engine.files import Files, find_files, name_file
 from fairaudit.engine.merging import merge_counts
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.readers import open_file, reader_of
 from fairaudit.engine.routes import check_file, count_by_route, leave_unproven
-from fairaudit.engine.sources import CheckedFile, SourceFile, begin_pass
+from fairaudit.engine.sources import FRAME_NAME, CheckedFile, Frame, SourceFile, begin_pass
 from fairaudit.errors import DataError, FairauditError, Seek, SpecError, UsageError
 from fairaudit.frozen import replace
 from fairaudit.ledger import DataFile

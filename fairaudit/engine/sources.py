@@ -43,6 +43,20 @@ _FLAGS = 3
 Job = TypeVar("Job")
 
 
+FRAME_NAME = "<data frame>"
+"""What stands in place of a path."""
+
+
+class Frame:
+    """A data frame in memory, of any library that the engine reads.
+
+    A stream that can be read but once is replaced by what it held.
+    """
+
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
+        self.frame = frame
+
+
 class SourceFile(Frozen):
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
