@@ -164,7 +164,8 @@ def count_each(
     progress.enter(Phase.COUNT)
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
-    return engine.count_each(question.plan, Files((data,)), progress)
+    outcomes = engine.count_each(question.plan, Files((data,)), progress)
+    return {name: question.locate(outcome) for name, outcome in outcomes.items()}
 
 
 def judge_file(
@@ -206,7 +207,11 @@ def find_round(
     spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
     if before is not None:
         spans = before.next_spans()
-    rows, parts, sources = engine.find_parts(question.plan, spans, question.find_data(data), SILENT)
+    source = question.find_data(data)
+    try:
+        rows, parts, sources = engine.find_parts(question.plan, spans, source, SILENT)
+    except FairauditError as error:
+        raise question.spec.locate(error) from error.__cause__
     return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
 
 
@@ -237,7 +242,7 @@ def _count_all(
                 continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
-            yield number, error
+            yield number, question.locate(error)
         else:
             passes.setdefault((_identify(source), needed.format), {})[number] = needed
     for plans in passes.values():
@@ -248,7 +253,8 @@ def _count_all(
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
             outcomes = [error for _ in plans]
-        yield from zip(plans, outcomes, strict=True)
+        for number, outcome in zip(plans, outcomes, strict=True):
+            yield number, questions[number].locate(outcome)
 
 
 def _count_table(
@@ -258,7 +264,7 @@ def _count_table(
     with engine.open(data) as opened:
         needed = question.find_plan(opened, progress, engine)
         (outcome,) = engine.count([needed], opened, progress)
-    return outcome
+    return question.locate(outcome)
 
 
 def _read_counts(files: Files) -> Counts:

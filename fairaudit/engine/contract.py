@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.engine.database_addresses import Database
 from fairaudit.errors import DataError, FairauditError, UsageError
@@ -15,7 +16,6 @@ from fairaudit.inputs import COUNTS_SUFFIX
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
-from fairaudit.spec import Cut, Quantile
 
 
 class Files(Frozen):

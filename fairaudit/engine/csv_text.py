@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.sources import CheckedFile, Copies, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.input_formats import find_compression
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl

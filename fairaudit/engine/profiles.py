@@ -11,12 +11,12 @@ from pathlib import Path
 
 import polars as pl
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.polars_numbers import own
 from fairaudit.engine.polars_route import collect
 from fairaudit.engine.scan import batches
 from fairaudit.engine.sources import begin_pass, open_file
 from fairaudit.frozen import Frozen, field
-from fairaudit.spec import CsvFormat
 
 _SAMPLE = 50_000
 _MOST_VALUES = 60

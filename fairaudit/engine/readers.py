@@ -12,10 +12,10 @@ from fairaudit.input_formats import InputFormat
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairaudit.columns import CsvFormat
     from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
     from fairaudit.plan import Plan
     from fairaudit.progress import Progress
-    from fairaudit.spec import CsvFormat
 
 
 class Reader(Protocol):

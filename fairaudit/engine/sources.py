@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from fairaudit import memory
+from fairaudit.columns import CsvFormat
 from fairaudit.counts import CountedFile
 from fairaudit.engine.files import name_file
 from fairaudit.engine.partial_counts import PartialCounts
@@ -31,7 +32,6 @@ from fairaudit.plan import Plan
 from fairaudit.processes import count_cores
 from fairaudit.progress import SILENT, Progress
 from fairaudit.result import DataFile
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
