@@ -21,7 +21,6 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 from fairaudit import codec
-from fairaudit.codec import document_schemas
 from fairaudit.codec.objects import row_of
 from fairaudit.errors import (
     AuditFailed,
@@ -49,6 +48,7 @@ from fairaudit.metrics import (
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
+from fairaudit.tools import document_schemas
 from fairaudit.verdict import Check, Limit
 
 Path_ = tuple[str | int, ...]
