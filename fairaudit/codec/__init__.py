@@ -152,6 +152,19 @@ def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Resul
     return Failure("error", outcome.exit_code, *said, question)
 
 
+def pack(outcome: ResultOrError) -> Tree | FairauditError:
+    """What is sent to another process: the document of a result, which cannot be pickled itself.
+
+    The catalogue's records hold functions. An error is sent as it is.
+    """
+    return outcome if isinstance(outcome, FairauditError) else write(Result(outcome))
+
+
+def unpack(packed: Tree | FairauditError) -> ResultOrError:
+    """The result or error that another process packed."""
+    return packed if isinstance(packed, FairauditError) else read_result(packed)
+
+
 def parse(text: str | bytes) -> Tree:
     """The document in a JSON text; raises `UsageError` for what is no JSON, or no object."""
     try:

@@ -19,6 +19,7 @@ import fairaudit
 from fairaudit import counts_file, pipeline
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.question import Question
+from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
 COLUMNS: dict[str, Any] = {
@@ -138,7 +139,7 @@ def count_into(spec: Any, data: Any, path: Path) -> Path:
 
 def document(result: AuditResult) -> dict[str, Any]:
     """The JSON of a result but for where the counts came from."""
-    tree = result.to_dict()
+    tree = report_json.document(result)
     for name in ("route", "files", "created"):
         tree["data"].pop(name, None)
     return {name: value for name, value in tree.items() if name not in {"spec", "created"}}
