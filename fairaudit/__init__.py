@@ -8,6 +8,8 @@ TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
+    from fairaudit.api.audits import audit, audit_each, audit_together
+    from fairaudit.api.results import AuditResult, Finding, load
     from fairaudit.errors import (
         AuditFailed,
         DataError,
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
     )
     from fairaudit.metrics import epsilon
     from fairaudit.mlflow import log_to_mlflow
-    from fairaudit.pipeline import audit, audit_each, audit_together
     from fairaudit.python_api import assert_audit, audit_arrays
-    from fairaudit.result import AuditResult, Verdict
-    from fairaudit.result_files import load
-    from fairaudit.verdict import Finding, Status
+    from fairaudit.result import Verdict
+    from fairaudit.verdict import Status
 
 _MODULES = {
+    "api.audits": ("audit", "audit_each", "audit_together"),
+    "api.results": ("AuditResult", "Finding", "load"),
     "python_api": ("assert_audit", "audit_arrays"),
     "errors": (
         "AuditFailed",
@@ -38,10 +40,8 @@ _MODULES = {
     ),
     "metrics": ("epsilon",),
     "mlflow": ("log_to_mlflow",),
-    "pipeline": ("audit", "audit_each", "audit_together"),
-    "result": ("AuditResult", "Verdict"),
-    "result_files": ("load",),
-    "verdict": ("Finding", "Status"),
+    "result": ("Verdict",),
+    "verdict": ("Status",),
 }
 """Where each public name is: a module is loaded when its name is used for the first time."""
 

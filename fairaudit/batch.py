@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
+from fairaudit import codec
 from fairaudit import spec as spec_files
+from fairaudit.codec.values import Tree
 from fairaudit.engine import (
     DEFAULT,
     CountsOrError,
@@ -75,24 +77,19 @@ def _answer_each(
         unread = tuple(find_files([data], Path())[1])
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
-    judge = partial(_judge, question, engine)
-    if engine is not DEFAULT:
-        workers = THIS_PROCESS
-    elif workers.jobs > 1:
+    results: Iterator[ResultOrError]
+    if engine is DEFAULT and workers.jobs > 1:
         judge = partial(_judge_elsewhere, spec, question.spec.sha256, options)
+        results = map(codec.unpack, workers.map(judge, counts.items()))
+    else:
+        results = (judge_file(question, name, counts[name], engine) for name in counts)
     progress.enter(Phase.JUDGE)
     progress.start("judging files", len(counts), "audits")
     answers = []
-    for name, result in zip(counts, workers.map(judge, counts.items()), strict=True):
+    for name, result in zip(counts, results, strict=True):
         answers.append(Answer(str(spec), name, result, unread))
         progress.advance(len(answers), "audits")
     return answers
-
-
-def _judge(
-    question: Question, engine: Engine, counted: tuple[str, CountsOrError | None]
-) -> ResultOrError:
-    return judge_file(question, *counted, engine)
 
 
 def _judge_elsewhere(
@@ -100,12 +97,12 @@ def _judge_elsewhere(
     sha256: str,
     options: RunOptions,
     counted: tuple[str, CountsOrError | None],
-) -> ResultOrError:
-    """The answer of a file in another process, where the spec is read again, once."""
+) -> Tree | FairauditError:
+    """The answer of a file, packed in another process, where the spec is read again, once."""
     question = _read_once(spec, options)
     if question.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
-    return _judge(question, DEFAULT, counted)
+    return codec.pack(judge_file(question, *counted))
 
 
 _read_once = cache(Question.read)

@@ -9,24 +9,24 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fairaudit.columns import Cut
 from fairaudit.counts import CountedFile, Counts, HiddenCells, Median
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import DataError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.notice import NoticeRate
 from fairaudit.plan import Key, Plan
-from fairaudit.spec import Cut
 from fairaudit.version import __version__
 
-VERSION = 3
-_READ_VERSIONS = frozenset({2, VERSION})
+VERSION = 4
+_READ_VERSIONS = frozenset({2, 3, VERSION})
 """Of the file; any other is refused."""
 
 Stored = TypeVar("Stored")
 _CLASS_WITH = {
     "born": "Age",
     "minus": "Difference",
-    "texts": "Combination",
+    "columns": "Combination",
     "score": "PropensityModel",
     "distances": "ClusterModel",
 }
@@ -87,12 +87,17 @@ def spell_stored(value: Frozen) -> bytes:
 def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
     """What a JSON document stores; `ValueError` where that is none of its class.
 
-    Version 2 of counts had a list for each kind of sum, a column alone as a text, and no class of a
-    plan said which it is.
+    Up to version 3 a plan named columns with their places in the spec. Version 2 had a list for
+    each kind of sum, a column alone as a text, and no class of a plan said which it is.
     """
     try:
-        tree = msgspec.json.decode(document)
+        tree = _without_places(msgspec.json.decode(document))
         plan = tree["plan"]
+        plan.pop("texts", None)
+        plan.setdefault("columns", [])
+        for part in plan["derived"]:
+            if "texts" in part:
+                part["columns"] = part.pop("texts")
         if "sums" not in plan["adding"]:
             adding = plan["adding"]
             sums = [["sum", column] for column in adding["columns"]]
@@ -106,6 +111,17 @@ def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
         return msgspec.convert(tree, cls, dec_hook=_read_fraction)
     except _NOT_STORED as error:
         raise ValueError(f"no {cls.__name__.lower()}: {error}") from error
+
+
+def _without_places(tree: Any) -> Any:  # noqa: ANN401  # any part of a document
+    """The document with the text alone where a text stands with its place in the spec."""
+    if isinstance(tree, list):
+        return [_without_places(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.keys() == {"value", "path", "place", "source"}:
+        return tree["value"]
+    return {name: _without_places(part) for name, part in tree.items()}
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit import names
+from fairaudit.columns import ABSENT, BETWEEN
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure_marks import Subjects
@@ -38,7 +39,7 @@ from fairaudit.result import (
     LevelPreview,
     is_open,
 )
-from fairaudit.spec import ABSENT, BETWEEN, Outcome, OutcomeKind, Protected, Spec
+from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
 from fairaudit.tables import evaluate_check
 from fairaudit.verdict import AnyCheck, Check, Finding, Limit, compares_shares
 
@@ -122,15 +123,16 @@ def _list_columns(
     roles = (("protected", spec.protected), ("stratum", spec.strata), ("feature", spec.features))
     for role, attributes in roles:
         for attribute in attributes:
-            columns = tuple(text.value for text in attribute.texts)
+            columns = attribute.columns
             own = levels.get(attribute.name, ())
             yield ColumnPreview(attribute.name, role, columns, _reading(attribute), own)
     for outcome in spec.outcomes:
         role = "label" if outcome is spec.label else "outcome"
-        texts = (outcome.column,) if outcome.counts is None else outcome.counts.texts
+        counts = outcome.counts
+        columns = (outcome.column.value,) if counts is None else counts.columns
         if outcome.score is not None and outcome.kind is not OutcomeKind.SCORE:
-            texts = (*texts, outcome.score)
-        columns, own = tuple(text.value for text in texts), levels.get(outcome.name, ())
+            columns = (*columns, outcome.score.value)
+        own = levels.get(outcome.name, ())
         yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
     count = spec.count if spec.counts is None else None
     for role, text in (("count", count), ("weight", spec.weight), ("cluster", spec.cluster)):

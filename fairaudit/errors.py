@@ -3,6 +3,7 @@
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
 ├── SpecError           one or more located faults of an audit spec                exit 2
+│   └── PlanError       the same, before the spec gives their places
 ├── DataError           the data cannot be read, or not counted as asked           exit 2
 ├── OutOfMemory         the machine, or a limit set on it, has no more memory      exit 2
 ├── Unwritten           stdout did not take the report                             exit 2
@@ -135,6 +136,24 @@ class SpecError(FairauditError):
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:
         return type(self), (self.faults,)
+
+
+class PlanFault(Frozen):
+    """A fault of what is asked of a column of the data; without a column, of the filter."""
+
+    message: str
+    column: str | None = None
+
+
+class PlanError(SpecError):
+    """Faults that counting finds. It does not know the spec, which then gives their places."""
+
+    def __init__(self, faults: Iterable[PlanFault]) -> None:
+        self.plan_faults = tuple(dict.fromkeys(faults))
+        super().__init__(Fault(fault.message) for fault in self.plan_faults)
+
+    def __reduce__(self) -> tuple[type[PlanError], tuple[tuple[PlanFault, ...]]]:  # type: ignore[override]  # takes other faults
+        return type(self), (self.plan_faults,)
 
 
 class DataError(FairauditError):

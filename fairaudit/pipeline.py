@@ -1,4 +1,4 @@
-"""`audit`, `audit_each`, `audit_together`: from spec and data to the result, stage by stage.
+"""The pipeline: from specs and data to results, stage by stage.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
 says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
@@ -10,14 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import TypeVar
 
 from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.audit_findings import Judge
-from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.counts import Counts
 from fairaudit.engine import (
     DEFAULT,
@@ -29,7 +27,7 @@ from fairaudit.engine import (
     find_files,
     name_files,
 )
-from fairaudit.errors import DataError, FairauditError, NothingToAudit, UsageError, check_type
+from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named
 from fairaudit.plan import Plan
@@ -38,7 +36,7 @@ from fairaudit.progress import SILENT, Phase, Progress
 from fairaudit.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
 from fairaudit.recode import Cubes, recode
-from fairaudit.result import AuditResult, FailOn, ResultOrError
+from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import (
     MissingPolicy,
     Spec,
@@ -51,56 +49,6 @@ from fairaudit.uncounted_people import find_idle_roles, hold_against
 from fairaudit.verdict import Finding
 
 Value = TypeVar("Value")
-
-
-def audit(  # noqa: PLR0913  # the options of the command
-    spec: SpecLike,
-    data: DataLike = None,
-    *,
-    fail_on: FailOn | str = FailOn.FAIL,
-    only: str | Iterable[str] | None = None,
-    baseline: BaselineSource | None = None,
-    tolerance: Decimal | float | str = NO_TOLERANCE,
-    draws: str | Path | None = None,
-    settings: Iterable[str] = (),
-    timeout: float | None = None,
-    progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
-) -> AuditResult:
-    """The result of an audit of the spec's data, or of `data` in its place.
-
-    `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
-    (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
-    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
-    report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
-    `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises the errors
-    of `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
-    """
-    options = RunOptions(fail_on, only, baseline, tolerance, draws, settings, timeout)
-    (outcome,) = answer_specs([spec], data, options, progress, engine)
-    return get_or_raise(outcome)
-
-
-def audit_together(
-    specs: Iterable[SpecLike],
-    data: DataLike = None,
-    *,
-    fail_on: FailOn | str = FailOn.FAIL,
-    settings: Iterable[str] = (),
-    timeout: float | None = None,
-    progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
-) -> list[ResultOrError]:
-    """The results of several specs, in their order; those of the same files share their passes.
-
-    A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
-    """
-    check_type(specs, Iterable, "the specs are a list")
-    if isinstance(specs, str | Path | Mapping):
-        specs = [specs]
-    options = RunOptions(fail_on, settings=tuple(settings), timeout=timeout)
-    return answer_specs(specs, data, options, progress, engine)
 
 
 def answer_specs(
@@ -119,39 +67,8 @@ def answer_specs(
         except FairauditError as error:
             questions.append(error)
     readable = [question for question in questions if isinstance(question, Question)]
-    answers = iter(_answer_all(readable, data, progress, engine))
+    answers = iter(answer_all(readable, data, progress, engine))
     return [next(answers) if isinstance(item, Question) else item for item in questions]
-
-
-def audit_each(
-    spec: SpecLike,
-    data: str | Path | Mapping[str, DataLike],
-    *,
-    fail_on: FailOn | str = FailOn.FAIL,
-    only: str | Iterable[str] | None = None,
-    settings: Iterable[str] = (),
-    progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
-) -> dict[str, ResultOrError]:
-    """A result for each file that `data` (a folder or a glob) names, from one scan of all.
-
-    A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
-    cannot be audited has its error, and stops no other.
-    """
-    progress.enter(Phase.SPEC)
-    question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
-    example = 'such as {"may": frame, "june": frame}'
-    check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
-    if not data:
-        raise NothingToAudit("no data is named", "name a folder, or give `{name: frame}`")
-    if isinstance(data, Mapping):
-        return {
-            str(name): _answer_all([question], part, progress, engine)[0]
-            for name, part in data.items()
-        }
-    counts = count_each(question, str(data), progress=progress, engine=engine)
-    progress.enter(Phase.JUDGE)
-    return {name: judge_file(question, name, counts[name], engine) for name in counts}
 
 
 def count_each(
@@ -164,7 +81,8 @@ def count_each(
     progress.enter(Phase.COUNT)
     if question.depends_on_data:
         return dict.fromkeys(name_files([data], Path()))
-    return engine.count_each(question.plan, Files((data,)), progress)
+    outcomes = engine.count_each(question.plan, Files((data,)), progress)
+    return {name: question.locate(outcome) for name, outcome in outcomes.items()}
 
 
 def judge_file(
@@ -172,7 +90,7 @@ def judge_file(
 ) -> ResultOrError:
     """The answer of a file from what `count_each` gives for it."""
     if counts is None:
-        return _answer_all([question], name, SILENT, engine)[0]
+        return answer_all([question], name, SILENT, engine)[0]
     return answer(question, counts, locate_in(question, name, engine))
 
 
@@ -206,7 +124,11 @@ def find_round(
     spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
     if before is not None:
         spans = before.next_spans()
-    rows, parts, sources = engine.find_parts(question.plan, spans, question.find_data(data), SILENT)
+    source = question.find_data(data)
+    try:
+        rows, parts, sources = engine.find_parts(question.plan, spans, source, SILENT)
+    except FairauditError as error:
+        raise question.spec.locate(error) from error.__cause__
     return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
 
 
@@ -237,7 +159,7 @@ def _count_all(
                 continue
             needed = question.find_plan(source, progress, engine)
         except FairauditError as error:
-            yield number, error
+            yield number, question.locate(error)
         else:
             passes.setdefault((_identify(source), needed.format), {})[number] = needed
     for plans in passes.values():
@@ -248,7 +170,8 @@ def _count_all(
             outcomes = engine.count([*plans.values()], source, progress)
         except FairauditError as error:
             outcomes = [error for _ in plans]
-        yield from zip(plans, outcomes, strict=True)
+        for number, outcome in zip(plans, outcomes, strict=True):
+            yield number, questions[number].locate(outcome)
 
 
 def _count_table(
@@ -258,7 +181,7 @@ def _count_table(
     with engine.open(data) as opened:
         needed = question.find_plan(opened, progress, engine)
         (outcome,) = engine.count([needed], opened, progress)
-    return outcome
+    return question.locate(outcome)
 
 
 def _read_counts(files: Files) -> Counts:
@@ -278,7 +201,7 @@ def _identify(data: Files | Frame) -> object:
     return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))
 
 
-def _answer_all(
+def answer_all(
     questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
 ) -> list[ResultOrError]:
     """The answer to each question, from passes that they share where they can."""

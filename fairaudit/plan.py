@@ -5,22 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias
 
-from fairaudit.frozen import Frozen, field, field_names, replace
-from fairaudit.spec import (
-    CountColumns,
-    CsvFormat,
-    Cut,
-    Derivation,
-    Quantile,
-    SimilarityColumns,
-    Text,
-    value_of,
-)
+from fairaudit.columns import CountColumns, CsvFormat, Cut, Derivation, Quantile, SimilarityColumns
+from fairaudit.frozen import Frozen, field, replace
 from fairaudit.strata_models import FittedStrata
-
-Value = TypeVar("Value")
 
 MISSING = -1
 """The code of a number that is not there (in `RawKey.codes` of a cut column)."""
@@ -111,6 +100,7 @@ class RowPlan(Frozen):
 class Plan(Frozen):
     """Everything one pass must count.
 
+    `columns` are all columns that it reads, but for those of the filter.
     `unknown` holds the words that mean missing in a column that is read as a number, beside the
     `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
     they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
@@ -123,14 +113,14 @@ class Plan(Frozen):
     """
 
     keys: tuple[Key, ...]
-    texts: tuple[Text, ...]
+    columns: tuple[str, ...]
     tokens: tuple[str, ...]
     format: CsvFormat
     count: str | None = None
     weight: str | None = None
-    filter: Text | None = None
+    filter: str | None = None
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    capped: tuple[Text, ...] = ()
+    capped: tuple[str, ...] = ()
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
     adding: Adding = NOTHING_ADDED
     tables: tuple[tuple[Key, ...], ...] = ()
@@ -222,7 +212,7 @@ class Plan(Frozen):
 
     def counted(self) -> Plan:
         """What it counts, wherever the spec says so, and however the data are written."""
-        return replace(_unplaced(self), texts=(), capped=(), format=_ANY_FORMAT)
+        return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
         """The number of the key that holds a column as text, or cut at edges."""
@@ -230,21 +220,6 @@ class Plan(Frozen):
 
 
 _ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=False)
-
-
-def _unplaced(value: Value) -> Value:
-    """A part of a plan in which no text of the spec says where it stands."""
-    plain: object = value
-    if isinstance(value, Text):
-        plain = Text(value.value, "", None, None)
-    elif isinstance(value, tuple):
-        plain = tuple(map(_unplaced, value))
-    elif isinstance(value, Mapping):
-        plain = {name: _unplaced(item) for name, item in value.items()}
-    elif isinstance(value, Frozen):
-        parts = {name: _unplaced(getattr(value, name)) for name in field_names(value)}
-        plain = replace(value, **parts)
-    return cast("Value", plain)
 
 
 def united(plans: Sequence[Plan]) -> Plan | None:
@@ -270,13 +245,13 @@ def united(plans: Sequence[Plan]) -> Plan | None:
             if unknown.setdefault(key.column, words) != words:
                 return None
             edges.setdefault(key.column, set()).update(key.edges)
-    capped = {text.value: text for single in plans for text in single.capped}
+    capped = dict.fromkeys(column for single in plans for column in single.capped)
     medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
     return replace(
         first,
         keys=unite_keys(keys, edges),
         unknown=unknown,
-        capped=tuple(capped.values()),
+        capped=tuple(capped),
         adding=adding,
         medians=medians,
         cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
@@ -306,7 +281,7 @@ def _terms(plan: Plan) -> tuple[object, ...]:
         plan.format,
         plan.count,
         plan.weight,
-        value_of(plan.filter),
+        plan.filter,
         plan.cluster,
         plan.rows,
         plan.models,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from fairaudit.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.frozen import replace
 from fairaudit.plan import (
     NOTHING_ADDED,
@@ -17,12 +18,9 @@ from fairaudit.plan import (
 )
 from fairaudit.spec import (
     RESERVED,
-    Cut,
     Outcome,
     OutcomeKind,
     Protected,
-    Quantile,
-    SimilarityColumns,
     Spec,
     Text,
     Threshold,
@@ -43,25 +41,25 @@ def plan(
     if cuts or models:
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
-    texts, all_keys = _find_columns(spec)
+    columns, all_keys = _find_columns(spec)
     return Plan(
         keys=all_keys,
-        texts=texts,
+        columns=columns,
         tokens=spec.missing.tokens,
         format=spec.format,
         count=value_of(spec.count),
         weight=value_of(spec.weight),
-        filter=spec.filter,
+        filter=value_of(spec.filter),
         unknown=_unknown_numbers(spec),
         capped=tuple(
-            attribute.column
+            attribute.column.value
             for attribute in (*spec.protected, *spec.strata, *spec.features)
             if not attribute.is_cut and attribute.keep is None and attribute.model is None
         ),
         scores=_score_keys(spec, all_keys),
         adding=_adding(spec),
         tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
-        search=_plan_candidate_search(spec, all_keys, texts),
+        search=_plan_candidate_search(spec, all_keys, columns),
         cluster=value_of(spec.cluster),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
         # The exact median is one person's score: none for a report to publish.
@@ -81,36 +79,36 @@ def _unknown_numbers(spec: Spec) -> dict[str, tuple[str, ...]]:
     return words
 
 
-def _find_columns(spec: Spec) -> tuple[tuple[Text, ...], tuple[Key, ...]]:
+def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
     """All columns that a spec reads, and the keys by which people are counted."""
-    texts: list[Text] = []
+    columns: list[str] = []
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
     for attribute in (*spec.protected, *spec.strata):
         model = attribute.model
-        texts += attribute.texts if model is None else model.features.texts
+        columns += attribute.columns if model is None else model.features.columns
         if attribute.is_cut:
             edges.setdefault(attribute.column.value, set()).update(_bin_edges(attribute))
         else:
             keys.setdefault(attribute.column.value)
     for outcome in spec.outcomes:
-        texts += [outcome.column] if outcome.counts is None else outcome.counts.texts
+        columns += [outcome.column.value] if outcome.counts is None else outcome.counts.columns
         if outcome.has_classes and outcome.threshold is None:
             keys.setdefault(outcome.column.value)
         else:
             turning = edges_of(outcome.threshold) if outcome.threshold else ()
             edges.setdefault(outcome.column.value, set()).update(turning)
         if outcome.score is not None:
-            texts.append(outcome.score)
+            columns.append(outcome.score.value)
             edges.setdefault(outcome.score.value, set())
     count = spec.count if spec.counts is None else None
-    texts += [text for text in (count, spec.weight) if text is not None]
-    texts += [text for attribute in spec.features for text in attribute.texts]
-    texts += spec.similarity.texts if spec.needs_rows or spec.describe else ()
+    columns += [text.value for text in (count, spec.weight) if text is not None]
+    columns += [name for attribute in spec.features for name in attribute.columns]
+    columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
     if spec.cluster is not None:
-        texts.append(spec.cluster)
+        columns.append(spec.cluster.value)
         keys.setdefault(spec.cluster.value)
-    return tuple(texts), unite_keys(keys, edges)
+    return tuple(columns), unite_keys(keys, edges)
 
 
 def plan_to_fit(
@@ -120,7 +118,7 @@ def plan_to_fit(
     counted = plan(spec_to_fit(spec), cuts)
     return replace(
         counted,
-        texts=(*counted.texts, *features.texts),
+        columns=(*counted.columns, *features.columns),
         scores={},
         medians=(),
         adding=NOTHING_ADDED,
@@ -129,7 +127,7 @@ def plan_to_fit(
 
 
 def _plan_candidate_search(
-    spec: Spec, keys: tuple[Key, ...], texts: Iterable[Text]
+    spec: Spec, keys: tuple[Key, ...], columns: Iterable[str]
 ) -> CandidateSearch | None:
     """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
     needed_spec = candidate_spec(spec)
@@ -140,7 +138,7 @@ def _plan_candidate_search(
     names |= {outcome.name for outcome in spec.outcomes}
     return CandidateSearch(
         tuple(key for key in keys if (key.column, key.is_cut) in needed),
-        frozenset(text.value for text in texts),
+        frozenset(columns),
         frozenset(names | RESERVED),
     )
 
@@ -168,13 +166,13 @@ def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
 def _described_tables(spec: Spec, keys: tuple[Key, ...]) -> Iterator[tuple[Key, ...]]:
     """A table of each attribute with each feature that the spec asks to describe."""
     for attribute in spec.protected if spec.describe else ():
-        for text in spec.similarity.texts:
-            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, text)]))
+        for name in spec.similarity.columns:
+            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, name)]))
 
 
-def described_key(spec: Spec, text: Text) -> Key:
+def described_key(spec: Spec, name: str) -> Key:
     """The key of a described feature: a number is there or not, any other has its levels."""
-    return Key(text.value, () if text in spec.similarity.numeric else None)
+    return Key(name, () if name in spec.similarity.numeric else None)
 
 
 def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
@@ -215,9 +213,9 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     for outcome, attribute in spec.smoothed:
         by_outcome = (_find_key(keys, outcome),)
         groupings_of.setdefault(attribute.column.value, {})[by_outcome] = None
-    for text in spec.similarity.numeric if spec.describe else ():
+    for name in spec.similarity.numeric if spec.describe else ():
         for attribute in spec.protected:
-            groupings_of.setdefault(text.value, {})[(columns[attribute.name],)] = None
+            groupings_of.setdefault(name, {})[(columns[attribute.name],)] = None
     return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 

@@ -1,4 +1,4 @@
-"""`audit_arrays` and its default metrics, `assert_audit`: audits by `pipeline.audit`."""
+"""`audit_arrays` and its default metrics, `assert_audit`: audits by `audit`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from fairaudit.api.audits import audit
+from fairaudit.api.results import AuditResult
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.engine import frames
 from fairaudit.engine.frames import Column
 from fairaudit.errors import UsageError, check_type
-from fairaudit.pipeline import audit
 from fairaudit.question import DataLike, SpecLike
 from fairaudit.recode.suspicious_levels import canonical
-from fairaudit.result import AuditResult, FailOn
+from fairaudit.result import FailOn
 
 _ROLES = {
     "y_true": "label",

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Median
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.plan import Plan
-from fairaudit.spec import Cut, Quantile
 
 VERSION = 1
 """Of the file that holds a round."""

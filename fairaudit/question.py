@@ -11,6 +11,7 @@ from fairaudit import baseline as baselines
 from fairaudit import provenance
 from fairaudit import spec as specs
 from fairaudit.baseline import NO_TOLERANCE, Baseline, BaselineSource
+from fairaudit.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.engine import Data, Database, Engine, Files, Frame
 from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
@@ -20,15 +21,7 @@ from fairaudit.plan_builder import plan, plan_to_fit
 from fairaudit.posterior_draws import Draws
 from fairaudit.progress import Progress
 from fairaudit.result import FailOn
-from fairaudit.spec import (
-    Cut,
-    Protected,
-    Quantile,
-    SimilarityColumns,
-    Spec,
-    apply_cuts,
-    needed_quantiles,
-)
+from fairaudit.spec import Protected, Spec, apply_cuts, needed_quantiles
 from fairaudit.strata_models import FittedStrata
 from fairaudit.verdict import AnyCheck, match_ids
 
@@ -169,6 +162,10 @@ class Question(Frozen):
         No pass looks for medians either: whoever knows the quantiles knows them.
         """
         return replace(self, plan=replace(plan(self.spec, cuts), medians=()), quantiles=())
+
+    def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
+        """What came of a pass; an error points at the places of its columns in the spec."""
+        return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
 
     @property
     def depends_on_data(self) -> bool:

@@ -1,4 +1,4 @@
-"""`save` and `load` of results: reports in files, and a result read back from JSON."""
+"""Results in files: writes a report, reads a result back from JSON."""
 
 from __future__ import annotations
 
@@ -30,17 +30,8 @@ def save(result: AuditResult, path: str | Path, format_name: str | None = None) 
         raise UsageError(what, "check the folder") from error
 
 
-def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
-    """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
-
-    It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
-    is no JSON report of one result, or one of another major version of the schema.
-
-    >>> import fairaudit
-    >>> result = fairaudit.audit("audit_specs/kidney_admissions.yaml")
-    >>> fairaudit.load(result.to_dict()).verdict == result.verdict
-    True
-    """
+def read(source: str | Path | Mapping[str, Any]) -> AuditResult:
+    """The result in a JSON report; `fairaudit.load` says more."""
     if isinstance(source, Mapping):
         return read_result(source)
     if isinstance(source, str) and source.lstrip().startswith("{"):

@@ -22,7 +22,7 @@ import pytest
 from conftest import ROOT
 
 from fairaudit import errors
-from fairaudit.errors import FairauditError, Fault
+from fairaudit.errors import FairauditError, Fault, PlanFault
 from fairaudit.spec import shape
 from fairaudit.spec.shape import Misfit
 
@@ -31,7 +31,7 @@ _INSIDE = f"{PACKAGE}/"
 _ERRORS = {
     name
     for name, member in vars(errors).items()
-    if isinstance(member, type) and issubclass(member, FairauditError | Fault)
+    if isinstance(member, type) and issubclass(member, FairauditError | Fault | PlanFault)
 }
 _MAKERS = {*_ERRORS, "fault", "unreadable"}
 _SPEC = ("spec/", "codec/")
@@ -128,10 +128,11 @@ def _read(call: ast.Call, file: str, function: str, known: _Known) -> Site:
         arguments = arguments[1:]  # the same, as a text
     texts = [_says(argument, known) for argument in arguments]
     message = (texts[0] if texts else None) or ""
-    hint = texts[1] if len(texts) > 1 and kind in _ERRORS - {"Fault"} else None
+    hint = texts[1] if len(texts) > 1 and kind in _ERRORS - {"Fault", "PlanFault"} else None
     hint = hint or _says(named.get("hint"), known) or ""
     last = call.end_lineno or call.lineno
-    return Site(file, function, call.lineno, last, kind, message, hint)
+    shown = "fault" if kind == "PlanFault" else kind
+    return Site(file, function, call.lineno, last, shown, message, hint)
 
 
 def _says(node: ast.expr | None, known: _Known) -> str | None:
@@ -180,8 +181,9 @@ class Recorder:
         # A value of msgspec has no `__init__` to watch: its makers are, by their name for it.
         for file in {site.file for site in find_sites()} - {"errors.py"}:
             module = import_module(".".join(["fairaudit", *Path(file).with_suffix("").parts]))
-            if make := vars(module).get("Fault"):
-                put(module, "Fault", partial(make_fault, make))
+            for name in ("Fault", "PlanFault"):
+                if make := vars(module).get(name):
+                    put(module, name, partial(make_fault, make))
         make_misfit = shape.Misfit
 
         def refuse(*arguments: Any, **named: Any) -> Misfit:

@@ -36,7 +36,7 @@ from fairaudit.verdict import (
 )
 
 _LENGTH = 16
-_FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()}
+_FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()} | {"columns": "texts"}
 _PLACES = {"place", "path", "source", "id", "about"}
 """Members that say where a check is written, its name and why: no part of a fingerprint."""
 
@@ -118,7 +118,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             return sorted(members, key=repr) if isinstance(value, frozenset) else members
         case Frozen():
             return {
-                member.name: _plain(getattr(value, member.name))
+                _FORMER.get(member.name, member.name): _plain(getattr(value, member.name))
                 for member in fields(type(value))
                 if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
             }

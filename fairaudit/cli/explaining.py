@@ -105,8 +105,8 @@ def schema(
     """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
     import json
 
-    from fairaudit.codec import document_schemas
     from fairaudit.spec import editor_schema
+    from fairaudit.tools import document_schemas
 
     if form is _Form.MARKDOWN:
         if of is not _Schema.SPEC:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
@@ -18,11 +18,13 @@ from urllib.parse import quote
 
 from fairaudit import inputs
 from fairaudit.cli.files import Outputs
-from fairaudit.errors import UsageError
+from fairaudit.errors import FairauditError, UsageError
 from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
+    from fairaudit.codec.values import Tree
+    from fairaudit.notice import Notice
     from fairaudit.result import Answer
 
 _REPORTS = ("html", "json")
@@ -74,7 +76,7 @@ def write_folder(
     now = {name for entry in listed for name in entry.files.values()}
     before = outputs.earlier.get(path, frozenset())
     others = sum((path / name).is_file() for name in before - now)
-    for entry, reports in zip(listed, workers.map(_render, answers), strict=True):
+    for entry, reports in zip(listed, _render_all(answers, workers), strict=True):
         for form, content in zip(forms, reports, strict=True):
             outputs.write(path / entry.files[form.name], content)
     outputs.write(path / "summary.csv", index.summary_csv(listed))
@@ -85,6 +87,27 @@ def write_folder(
     outputs.write(path / "index.html", page_format.page(document))
     outputs.write(path / "index.json", report_json.written(index.index(listed)))
     return others
+
+
+def _render_all(answers: Sequence[Answer], workers: Workers) -> Iterator[list[str | bytes]]:
+    """The reports of each answer."""
+    if workers.jobs == 1:
+        return map(_render, answers)
+    from fairaudit import codec
+
+    packed = ((one.spec, one.data, codec.pack(one.result), one.notices) for one in answers)
+    return workers.map(_render_elsewhere, packed)
+
+
+def _render_elsewhere(
+    packed: tuple[str, str | None, Tree | FairauditError, tuple[Notice, ...]],
+) -> list[str | bytes]:
+    """The reports of an answer that another process packed."""
+    from fairaudit import codec
+    from fairaudit.result import Answer
+
+    spec, data, outcome, notices = packed
+    return _render(Answer(spec, data, codec.unpack(outcome), notices))
 
 
 def _render(answer: Answer) -> list[str | bytes]:

@@ -22,8 +22,7 @@ from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
 
 if TYPE_CHECKING:
-    from fairaudit.codec import Preview, VerifiedTables
-    from fairaudit.codec.document_schemas import Comparison
+    from fairaudit.codec import Document as JsonDocument
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer
 
@@ -60,7 +59,7 @@ class Page(Frozen):
             print_text(self.render(form), form)
 
 
-def write_json(record: Comparison | Preview | VerifiedTables) -> str:
+def write_json(record: JsonDocument) -> str:
     """A record of the codec as the text of a JSON document."""
     from fairaudit import codec
     from fairaudit.report import json

@@ -19,9 +19,9 @@ from fairaudit.frozen import replace
 from fairaudit.input_formats import TITLES
 
 if TYPE_CHECKING:
+    from fairaudit.columns import CsvFormat
     from fairaudit.engine.profiles import ColumnProfile, FileProfile
     from fairaudit.scaffold import Choices
-    from fairaudit.spec import CsvFormat
 
 _Columns = Annotated[
     list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")

@@ -1,8 +1,8 @@
 """Results as JSON, and back; refuses documents of other tools and versions.
 
 What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; comparisons, which are not read back, are in `document_schemas.py`. What is read
-back is all that was written: only fractions whose digits would fill pages are not.
+answers, checks; that of a comparison is in `tools/document_schemas.py`. Everything that was written
+is read back, except fractions with very many digits.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.values import Tree
@@ -29,9 +29,6 @@ from fairaudit.result import (
 )
 from fairaudit.version import __version__
 
-if TYPE_CHECKING:
-    from fairaudit.codec.document_schemas import Comparison
-
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""
 
@@ -39,6 +36,10 @@ _LONGEST = 40
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
 """Each takes a message and a hint, but for `SpecError`, which takes its faults."""
+
+
+class Document(Frozen):
+    """A record that is written as a whole JSON document."""
 
 
 class Writer(Frozen):
@@ -56,7 +57,7 @@ class Asked(Frozen):
     data: str | None
 
 
-class Result(Frozen):
+class Result(Document):
     """A whole result; `asked` says what for, where a command wrote it."""
 
     result: Annotated[AuditResult, FLAT]
@@ -65,7 +66,7 @@ class Result(Frozen):
     writer: Annotated[Writer, Member("*", without="version")] = field(default_factory=Writer)
 
 
-class Failure(Frozen):
+class Failure(Document):
     """An error in place of a result: its `kind`, its `message`, and a `hint` what to do next.
 
     `faults` are those of a spec; `asked` says what it is the answer for.
@@ -94,7 +95,7 @@ class ListedAnswer(Frozen):
     result: Result | Failure
 
 
-class Answers(Frozen):
+class Answers(Document):
     """Several answers: how many have which exit code, and each as a document of its own."""
 
     exit_code: Annotated[int, Member("summary.exit_code")]
@@ -108,21 +109,21 @@ class Answers(Frozen):
             yield Unreadable("is empty", "answers")
 
 
-class Preview(Frozen):
+class Preview(Document):
     """A dry run: what an audit would look at."""
 
     dry_run: Annotated[DryRun, FLAT]
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
-class VerifiedTables(Frozen):
+class VerifiedTables(Document):
     """What of published tables cannot be true."""
 
     verification: Annotated[Verification, FLAT]
     writer: Annotated[Writer, FLAT] = field(default_factory=Writer)
 
 
-def write(document: Result | Failure | Answers | Comparison | Preview | VerifiedTables) -> Tree:
+def write(document: Document) -> Tree:
     """A document as plain data, first what it is and what came of it."""
     cls: type = type(document)
     tree: Tree = OneOf(cls).write(document)
@@ -149,6 +150,19 @@ def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Resul
     faults = outcome.faults if isinstance(outcome, SpecError) else ()
     said = (type(outcome).__name__, outcome.message, outcome.hint, faults)
     return Failure("error", outcome.exit_code, *said, question)
+
+
+def pack(outcome: ResultOrError) -> Tree | FairauditError:
+    """What is sent to another process: the document of a result, which cannot be pickled itself.
+
+    The catalogue's records hold functions. An error is sent as it is.
+    """
+    return outcome if isinstance(outcome, FairauditError) else write(Result(outcome))
+
+
+def unpack(packed: Tree | FairauditError) -> ResultOrError:
+    """The result or error that another process packed."""
+    return packed if isinstance(packed, FairauditError) else read_result(packed)
 
 
 def parse(text: str | bytes) -> Tree:

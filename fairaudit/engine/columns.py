@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.readers import reader_of
 from fairaudit.engine.sources import SourceFile
-from fairaudit.errors import DataError, Fault, SpecError, suggest_known
-from fairaudit.frozen import replace
+from fairaudit.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.input_formats import CSV
 from fairaudit.names import quoted
 from fairaudit.notice import Notice
 from fairaudit.plan import Plan
-from fairaudit.spec import Text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,33 +26,37 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
 
     Columns of one name in CSV and in frames are compared where their rows are read.
     """
-    faults: list[Fault] = []
+    faults: list[PlanFault] = []
     notices: list[Notice] = []
-    texts = dict.fromkeys([*plan.texts, *_filter_texts(plan)])
-    needed = {text.value for text in texts}
+    in_filter = filter_columns(plan)
+    needed = dict.fromkeys([*plan.columns, *in_filter])
     for file in sources:
         repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
         where = f" in {file.file.path}" if len(sources) > 1 else ""
-        for text in texts:
-            if text.value not in file.header:
-                hint = suggest_known(text.value, file.header, _some(file.header))
-                if text.path == "filter":
-                    hint += "; a text stands in single quotes: '…'"
-                faults.append(text.fault(f"no column {quoted(text.value)}{where}{hint}"))
-            elif text.value in repeated:
-                what = f"{repeated[text.value]} columns are named {quoted(text.value)}"
+        for name in needed:
+            if name not in file.header:
+                hint = suggest_known(name, file.header, _some(file.header))
+                absent = f"no column {quoted(name)}{where}{hint}"
+                if name in plan.columns:
+                    faults.append(PlanFault(absent, name))
+                if name in in_filter:
+                    faults.append(PlanFault(f"{absent}; a text stands in single quotes: '…'"))
+            elif name in repeated:
+                what = f"{repeated[name]} columns are named {quoted(name)}"
                 if file.form not in {CSV, None}:
-                    faults.append(text.fault(f"{what}{where}"))
+                    faults.append(
+                        PlanFault(f"{what}{where}", name if name in plan.columns else None)
+                    )
                 else:
                     what = f"{what} in {file.file.path}: equal in every row, and read as one"
                     notices.append(Notice(what, Subjects.NOBODY))
-        unneeded = sorted(set(repeated) - needed)
+        unneeded = sorted(repeated.keys() - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
             what = f"{file.file.path} repeats column names that are not audited: {names}"
             notices.append(Notice(what, Subjects.NOBODY))
     if faults:
-        raise SpecError(dict.fromkeys(faults))
+        raise PlanError(faults)
     levels = {key.column for key in plan.every_key if key.edges is None}
     return [*dict.fromkeys(notices), *_types_that_differ(sources, levels)]
 
@@ -64,8 +66,7 @@ def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
     if any(plan.search for plan in plans):
         # Which of them become candidates is told by their values.
         return {*header}
-    texts = (text for plan in plans for text in (*plan.texts, *_filter_texts(plan)))
-    return {text.value for text in texts}
+    return {name for plan in plans for name in (*plan.columns, *filter_columns(plan))}
 
 
 def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
@@ -94,11 +95,6 @@ def filter_columns(plan: Plan) -> frozenset[str]:
     """The columns that the filter of a plan looks at."""
     rule = parse_filter(plan)
     return frozenset() if rule is None else rule.columns
-
-
-def _filter_texts(plan: Plan) -> list[Text]:
-    """The columns of a plan's filter, each at the filter's place in the spec."""
-    return [replace(plan.filter, value=name) for name in filter_columns(plan) if plan.filter]
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:

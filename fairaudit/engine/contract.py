@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.engine.dialects import Database
 from fairaudit.engine.files import Files
@@ -14,7 +15,6 @@ from fairaudit.errors import DataError, FairauditError
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
-from fairaudit.spec import Cut, Quantile
 
 Data: TypeAlias = Files | Frame | Database
 """What an engine reads."""

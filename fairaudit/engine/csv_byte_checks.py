@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 _BLOCK = 2**21
 THREADS = 2

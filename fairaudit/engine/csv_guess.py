@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.sources import inspect_file, open_bytes
 from fairaudit.errors import DataError, UsageError
 from fairaudit.input_formats import CSV, format_of
 from fairaudit.plan import is_finite_number
-from fairaudit.spec import CsvFormat
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20

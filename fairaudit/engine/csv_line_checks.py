@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 import polars as pl
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.csv_text import QUOTED, bad_record, lines_of, not_in_encoding, record, records
 from fairaudit.engine.sources import SourceFile
 from fairaudit.errors import DataError
 from fairaudit.frozen import Frozen
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 _COUNTABLE = 200
 """Up to so many fields one expression counts them too, twice as fast; more would be too large."""

@@ -7,13 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine import kernel
 from fairaudit.engine.csv_text import copy_as_utf8, is_utf8, lines_of, read_header, records
 from fairaudit.engine.sources import CheckedFile, Copies, SourceFile
 from fairaudit.frozen import replace
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl

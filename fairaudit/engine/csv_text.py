@@ -8,11 +8,11 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.sources import Copies, SourceFile, open_bytes
 from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.input_formats import find_compression
-from fairaudit.spec import CsvFormat
 
 _HEADER_BYTES = 4_000_000
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}

@@ -205,7 +205,7 @@ def _cut_alone(plan: Plan) -> dict[str, Key]:
     others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
     others |= filter_columns(plan)
     derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
-    others |= {text.value for derivation in derivations for text in derivation.texts}
+    others |= {name for derivation in derivations for name in derivation.columns}
     return {name: key for name, key in cut.items() if name not in others}
 
 

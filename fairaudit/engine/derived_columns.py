@@ -10,13 +10,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from fairaudit.engine.batches import Batch, own
-from fairaudit.engine.polars_numbers import Numbers, as_text, is_text
-from fairaudit.errors import DataError
-from fairaudit.frozen import replace
-from fairaudit.names import quoted
-from fairaudit.plan import Plan
-from fairaudit.spec import (
+from fairaudit.columns import (
     ABSENT,
     BETWEEN,
     COUNTED_LEVEL,
@@ -25,8 +19,13 @@ from fairaudit.spec import (
     Combination,
     CountColumns,
     Difference,
-    Text,
 )
+from fairaudit.engine.batches import Batch, own
+from fairaudit.engine.polars_numbers import Numbers, as_text, is_text
+from fairaudit.errors import DataError
+from fairaudit.frozen import replace
+from fairaudit.names import quoted
+from fairaudit.plan import Plan
 from fairaudit.strata_models import (
     SCORE_DECIMALS,
     FeatureScale,
@@ -76,7 +75,7 @@ def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.
         case Difference():
             return _difference(derivation, numbers)
         case Combination():
-            levels = [_level(text.value, numbers).fill_null(ABSENT) for text in derivation.texts]
+            levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
             return pl.concat_str(levels, separator=BETWEEN)
 
 
@@ -87,12 +86,12 @@ def _level(column: str, numbers: Numbers) -> pl.Expr:
 
 def _age(age: Age, numbers: Numbers) -> pl.Expr:
     """Completed years as a text; who is born later than that day has none."""
-    born = _date(age.born.value, numbers)
-    at = _date(age.at.value, numbers) if age.day is None else pl.lit(age.day)
+    born = _date(age.born, numbers)
+    at = _date(age.at, numbers) if age.day is None else pl.lit(age.day)
     had = _day_of_year(at) >= _day_of_year(born)
     years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
     sound = pl.when(born <= at).then(years.cast(pl.String))
-    return _or_raw(sound, age.texts, numbers)
+    return _or_raw(sound, age.columns, numbers)
 
 
 def _day_of_year(day: pl.Expr) -> pl.Expr:
@@ -102,17 +101,17 @@ def _day_of_year(day: pl.Expr) -> pl.Expr:
 
 def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
     """The difference of two numbers, or of two dates in days, as a text."""
-    first, second = difference.column.value, difference.minus.value
+    first, second = difference.column, difference.minus
     if all(_is_dated(column, numbers) for column in (first, second)):
         days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
-        return _or_raw(days.cast(pl.String), difference.texts, numbers)
+        return _or_raw(days.cast(pl.String), difference.columns, numbers)
     gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
     sound = _written(gap.round(_DECIMALS), numbers)
     if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
         days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
         sound = pl.coalesce(sound, days.cast(pl.String))
     is_missing = pl.any_horizontal(map(numbers.is_missing_number, (first, second)))
-    return pl.when(~is_missing).then(_or_raw(sound, difference.texts, numbers))
+    return pl.when(~is_missing).then(_or_raw(sound, difference.columns, numbers))
 
 
 def _is_dated(column: str, numbers: Numbers) -> bool:
@@ -133,9 +132,9 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
     return value.dt.date()
 
 
-def _or_raw(sound: pl.Expr, texts: tuple[Text, ...], numbers: Numbers) -> pl.Expr:
+def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
     """The sound value; null where a part is missing; else a text that no number is."""
-    parts = [numbers.present(text.value) for text in texts]
+    parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
     return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit("? ") + raw))
@@ -143,12 +142,12 @@ def _or_raw(sound: pl.Expr, texts: tuple[Text, ...], numbers: Numbers) -> pl.Exp
 
 def _counts(counts: CountColumns, numbers: Numbers) -> list[tuple[str, pl.Expr]]:
     """The count of each level as a text; what is no number stays as it is."""
-    columns = [(name, _level(text.value, numbers)) for name, text in counts.levels.items()]
+    columns = [(level, _level(name, numbers)) for level, name in counts.levels.items()]
     if counts.total is None:
         return columns
-    rest = numbers.value(counts.total.value).cast(pl.Float64)
-    for text in counts.levels.values():
-        rest = rest - numbers.value(text.value).cast(pl.Float64)
+    rest = numbers.value(counts.total).cast(pl.Float64)
+    for name in counts.levels.values():
+        rest = rest - numbers.value(name).cast(pl.Float64)
     return [*columns, (counts.rest, _written(rest, numbers).fill_null("?"))]
 
 

@@ -15,11 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from fairaudit.errors import SpecError
+from fairaudit.errors import PlanError, PlanFault
 from fairaudit.fixed_point import LARGEST_WHOLE
 from fairaudit.frozen import Frozen
 from fairaudit.names import copied, quoted
-from fairaudit.spec import Text
 
 _ORDER = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _EQUAL = {"Eq": "=", "NotEq": "<>", "EqValidity": "is not distinct from"}
@@ -97,7 +96,7 @@ class Filter(Frozen):
     `logical` are columns that `and`, `or` and `not` take for true or false.
     """
 
-    text: Text
+    text: str
     expression: pl.Expr
     columns: frozenset[str]
     numeric: frozenset[str]
@@ -105,27 +104,27 @@ class Filter(Frozen):
     logical: frozenset[str]
 
 
-def parse(text: Text) -> Filter:
-    """The filter that a text means; raises `SpecError` where it is none."""
-    words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text.value)))
+def parse(text: str) -> Filter:
+    """The filter that a text means; raises `PlanError` where it is none."""
+    words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:
         message = (
             f"the filter has {words:,} words and signs, and at most {_MOST_WORDS:,} are read: many "
             "values of a column are written `column in (1, 2, 3)`"
         )
-        raise SpecError([text.fault(message)])
-    faults = [text.fault(message) for message in _faults_of_signs(text.value)]
+        raise PlanError([PlanFault(message)])
+    faults = [PlanFault(message) for message in _faults_of_signs(text)]
     if faults:
-        raise SpecError(faults)
+        raise PlanError(faults)
     try:
-        expression = pl.sql_expr(text.value)
+        expression = pl.sql_expr(text)
         root = _read(json.loads(expression.meta.serialize(format="json")))
         return _checked(text, expression, root)
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = copied(str(error).splitlines()[0])
-        raise SpecError([text.fault(f"this is no SQL expression: {message}")]) from error
+        raise PlanError([PlanFault(f"this is no SQL expression: {message}")]) from error
     except RecursionError as error:
-        raise SpecError([text.fault("the filter is too long")]) from error
+        raise PlanError([PlanFault("the filter is too long")]) from error
 
 
 def _faults_of_signs(text: str) -> Iterator[str]:
@@ -149,19 +148,19 @@ def _instead_of(word: str) -> str:
         return f"write it as 1000, 2.5 or 1e3, and {column}"
 
 
-def _checked(text: Text, expression: pl.Expr, root: _Node) -> Filter:
+def _checked(text: str, expression: pl.Expr, root: _Node) -> Filter:
     calls = [node for node in root.walk() if node.is_call]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
         message = f"a filter may not use {', '.join(refused)}; it knows {_WORDS}"
-        raise SpecError([text.fault(message)])
+        raise PlanError([PlanFault(message)])
     if not root.columns():
-        raise SpecError([text.fault("a filter must look at a column")])
+        raise PlanError([PlanFault("a filter must look at a column")])
     messages = [message for node in root.walk() for message in _faults(node)]
     if root.kind not in {_Kind.COLUMN, _Kind.COMPARISON}:
         messages.append(f"a filter is true or false; this one gives {root.kind.value}")
     if messages:
-        raise SpecError([text.fault(message) for message in dict.fromkeys(messages)])
+        raise PlanError([PlanFault(message) for message in dict.fromkeys(messages)])
     numeric: set[str] = set()
     textual: set[str] = set()
     for call in calls:
@@ -173,7 +172,7 @@ def _checked(text: Text, expression: pl.Expr, root: _Node) -> Filter:
             textual |= call.columns()
     for name in sorted(numeric & textual):
         message = f"the column {name!r} is compared with a number and with a text"
-        raise SpecError([text.fault(message)])
+        raise PlanError([PlanFault(message)])
     pairs = [
         (call.inner[0].name, call.inner[1].name)
         for call in calls

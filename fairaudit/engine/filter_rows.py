@@ -12,12 +12,12 @@ from fairaudit.engine.columns import parse_filter
 from fairaudit.engine.filter import Filter
 from fairaudit.engine.partial_counts import Level
 from fairaudit.engine.polars_numbers import Numbers
-from fairaudit.errors import SpecError
+from fairaudit.errors import PlanError, PlanFault
 from fairaudit.plan import Plan
 
 
 def checked_rule(numbers: Numbers) -> Filter | None:
-    """The filter of a plan; raises `SpecError` where it cannot be applied to a batch."""
+    """The filter of a plan; raises `PlanError` where it cannot be applied to a batch."""
     rule = parse_filter(numbers.plan)
     if rule is not None:
         _check_filter(rule, numbers)
@@ -32,21 +32,21 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
                 f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
                 f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
             )
-            raise SpecError([rule.text.fault(message)])
+            raise PlanError([PlanFault(message)])
     for name in sorted(rule.logical):
         # Polars refuses `not` of a text only where it meets a row, as damage of the file.
         if schema[name] != pl.Boolean:
             message = f"the column {name!r} is not true or false: compare it, such as {name} = 1"
-            raise SpecError([rule.text.fault(message)])
+            raise PlanError([PlanFault(message)])
     empty = pl.LazyFrame(schema=dict(schema))
     try:
         filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
         dtype = filtered_rows.collect().dtypes[0]
     except pl.exceptions.PolarsError as error:
         message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
-        raise SpecError([rule.text.fault(message)]) from error
+        raise PlanError([PlanFault(message)]) from error
     if dtype != pl.Boolean:
-        raise SpecError([rule.text.fault(f"a filter is true or false; this one gives {dtype}")])
+        raise PlanError([PlanFault(f"a filter is true or false; this one gives {dtype}")])
 
 
 def kept_by(
@@ -64,7 +64,7 @@ def kept_by(
     try:
         _check_filter(rule, numbers)
         kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
-    except (pl.exceptions.PolarsError, SpecError):
+    except (pl.exceptions.PolarsError, PlanError):
         return None
     return kept.cast(pl.Int64).fill_null(-1).to_numpy()
 

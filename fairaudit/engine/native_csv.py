@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine import kernel
 from fairaudit.engine.columns import columns_read, parse_filter
 from fairaudit.engine.csv_byte_checks import line_blocks, parts
@@ -29,7 +30,6 @@ from fairaudit.errors import DataError
 from fairaudit.frozen import replace
 from fairaudit.plan import Plan, united
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 _BLOCK = 2**19
 """Bytes at a time: what is read stays in the cache of a core until it is counted."""

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.columns import columns_read
 from fairaudit.engine.parquet import check_pages, read_layout
 from fairaudit.engine.parquet_types import Columns
@@ -20,7 +21,6 @@ from fairaudit.frozen import replace
 from fairaudit.inputs import find_origin
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.engine.candidates import choose, choose_in_files
@@ -31,7 +32,6 @@ from fairaudit.notice import Notice
 from fairaudit.plan import MOST_CELLS, Plan, united
 from fairaudit.progress import SILENT, Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
-from fairaudit.spec import Cut, Quantile
 
 if TYPE_CHECKING:
     from fairaudit.engine.batches import Batch

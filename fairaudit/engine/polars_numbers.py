@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from fairaudit.columns import Age
 from fairaudit.engine.batches import Batch, own
 from fairaudit.errors import DataError, Seek
 from fairaudit.fixed_point import ADDED_SCALE, LARGE, LARGEST_COUNT, LARGEST_NUMBER, LARGEST_WEIGHT
 from fairaudit.plan import Plan
-from fairaudit.spec import Age
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
@@ -144,11 +144,11 @@ class Numbers:
             where = f"in the column {column!r}"
             age = next((age for age in self.plan.derived if age.name == column), None)
             if isinstance(age, Age):
-                limit = str(age.day or f"that in {age.at.value!r}")
+                limit = str(age.day or f"that in {age.at!r}")
                 what = f"no date (YYYY-MM-DD) up to {limit}"
-                where = f"in the column {age.born.value!r}"
+                where = f"in the column {age.born!r}"
             if column == self.plan.count and self.plan.counts is not None:
-                names = [repr(text.value) for text in self.plan.counts.texts]
+                names = list(map(repr, self.plan.counts.columns))
                 where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
                 if self.plan.counts.total is not None:
                     what = "no count (a whole number from 0, no more than the total)"

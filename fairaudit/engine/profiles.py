@@ -11,11 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.batches import batches, collect, own
 from fairaudit.engine.readers import open_file
 from fairaudit.engine.sources import begin_pass
 from fairaudit.frozen import Frozen, field
-from fairaudit.spec import CsvFormat
 
 _SAMPLE = 50_000
 _MOST_VALUES = 60

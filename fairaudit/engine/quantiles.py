@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fairaudit.arrays import Floats
+from fairaudit.columns import Cut
 from fairaudit.counts import Median
 from fairaudit.engine.batches import Batch, batches, collect, own
 from fairaudit.engine.derived_columns import add_columns
@@ -27,7 +28,6 @@ from fairaudit.errors import NothingToAudit
 from fairaudit.histogram import bins_of
 from fairaudit.plan import Plan
 from fairaudit.quantile_rounds import PartsOfSpan, Span, refuse_no_numbers
-from fairaudit.spec import Cut
 
 _FEW = 2**20
 _BINS = 2**16

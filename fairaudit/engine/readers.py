@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.files import name_file
 from fairaudit.engine.sources import (
     CheckedFile,
@@ -18,7 +19,6 @@ from fairaudit.engine.sources import (
 from fairaudit.input_formats import InputFormat
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,12 +12,11 @@ import polars as pl
 from fairaudit.arrays import Floats, Ints
 from fairaudit.counts import Counts
 from fairaudit.engine.batches import own
-from fairaudit.errors import SpecError
+from fairaudit.errors import PlanError, PlanFault
 from fairaudit.features import Features
 from fairaudit.plan import MOST_LEVELS, RowPlan
 from fairaudit.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.sampling import SEED, hash_rows
-from fairaudit.spec import Text
 
 _LEAST_HELD = 200_000
 """So many rows are held before they are grouped for the first time."""
@@ -53,13 +52,13 @@ class RowGroups:
 
     def add(self, rows: pl.DataFrame) -> None:
         """Takes people of the raw cells, and leaves out who lacks a feature."""
-        names = [own(f"feature {text.value}") for text in self.plan.similarity.texts]
+        names = [own(f"feature {name}") for name in self.plan.similarity.columns]
         self.rows += self._count(rows)
-        for text, name in zip(self.plan.similarity.texts, names, strict=True):
+        for feature, name in zip(self.plan.similarity.columns, names, strict=True):
             if rows[name].null_count():
                 nobody = np.zeros(self.size, dtype=np.int64)
                 lacking = self._count(rows.filter(pl.col(name).is_null()))
-                self.missing[text.value] = self.missing.get(text.value, nobody) + lacking
+                self.missing[feature] = self.missing.get(feature, nobody) + lacking
         complete = rows.drop_nulls(names)
         self.complete += self._count(complete)
         complete = complete.with_columns(
@@ -77,37 +76,37 @@ class RowGroups:
     def _count(self, rows: pl.DataFrame) -> Ints:
         return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
 
-    def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[Text, pl.Series]]:
-        for text in self.plan.similarity.categorical:
-            yield text, rows[own(f"feature {text.value}")]
+    def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+        for name in self.plan.similarity.categorical:
+            yield name, rows[own(f"feature {name}")]
 
-    def _code(self, column: tuple[Text, pl.Series]) -> pl.Series:
+    def _code(self, column: tuple[str, pl.Series]) -> pl.Series:
         """The levels of a category as codes, in the order in which they are met."""
-        text, values = column
-        known = self.levels.setdefault(text.value, {})
+        name, values = column
+        known = self.levels.setdefault(name, {})
         levels = values.unique().to_list()
         codes = [known.setdefault(level, len(known)) for level in levels]
         if len(known) > MOST_LEVELS:
-            what = f"{text.value!r} has over {MOST_LEVELS:,} levels, too many to be matched"
-            raise SpecError([text.fault(f"{what}: is it an id?")])
+            what = f"{name!r} has over {MOST_LEVELS:,} levels, too many to be matched"
+            raise PlanError([PlanFault(f"{what}: is it an id?", name)])
         # Without a row Polars gives no type.
         return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
 
     def _hash_profiles(self, rows: pl.DataFrame) -> Hashes:
         """A hash of the features of each row: of values, not of codes."""
         profiles = np.zeros(rows.height, dtype=np.uint64)
-        for text in self.plan.similarity.numeric:
-            numbers = rows[own(f"feature {text.value}")].to_numpy().astype(np.float64)
+        for name in self.plan.similarity.numeric:
+            numbers = rows[own(f"feature {name}")].to_numpy().astype(np.float64)
             profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
-        for text, codes in self._categories(rows):
-            known = map(hash_text, self.levels[text.value])
-            hashes = np.fromiter(known, np.uint64, len(self.levels[text.value]))
+        for name, codes in self._categories(rows):
+            known = map(hash_text, self.levels[name])
+            hashes = np.fromiter(known, np.uint64, len(self.levels[name]))
             profiles = mix(profiles, hashes[codes.to_numpy()])
         return profiles
 
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
-        most = most_entries(self.plan.most, len(self.plan.similarity.texts))
+        most = most_entries(self.plan.most, len(self.plan.similarity.columns))
         # Profiles that alone are too many are halved before they are grouped.
         self._halve(np.unique(self._list_profiles()), most)
         for frames in self.parts:
@@ -136,17 +135,17 @@ class RowGroups:
         self.parts.clear()
         levels = []
         codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
-        for place, (text, values) in enumerate(self._categories(rows)):
+        for place, (name, values) in enumerate(self._categories(rows)):
             # Levels are sorted at last: which was met first is up to the threads.
-            known = sorted(self.levels.get(text.value, {}))
+            known = sorted(self.levels.get(name, {}))
             ranks = {level: code for code, level in enumerate(known)}
-            lookup = np.array([ranks[level] for level in self.levels.get(text.value, {})] or [0])
+            lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
             codes[:, place] = lookup[values.to_numpy()]
             levels.append(tuple(known))
         features = Features(
-            tuple(text.value for text in similarity.numeric),
-            _matrix(rows, [own(f"feature {text.value}") for text in similarity.numeric]),
-            tuple(text.value for text in similarity.categorical),
+            similarity.numeric,
+            _matrix(rows, [own(f"feature {name}") for name in similarity.numeric]),
+            similarity.categorical,
             codes,
             tuple(levels),
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import polars as pl
 
+from fairaudit.columns import SimilarityColumns
 from fairaudit.counts import Counts
 from fairaudit.engine.batches import Batch, collect, own
 from fairaudit.engine.derived_columns import add_columns, category
@@ -24,7 +25,6 @@ from fairaudit.errors import DataError, Seek
 from fairaudit.plan import MISSING, RowPlan
 from fairaudit.progress import Progress
 from fairaudit.raw_rows import RawRows
-from fairaudit.spec import SimilarityColumns, Text
 
 
 def read_rows(
@@ -89,8 +89,8 @@ def _read_batch(
         .with_columns(is_kept(rule).fill_null(value=False).alias(own("kept")))
     )
     keys = [own(f"key{number}") for number in range(len(plan.keys))]
-    bad = [own(f"bad {text.value}") for text in collected.plan.similarity.numeric]
-    held = [own(f"feature {text.value}") for text in collected.plan.similarity.texts]
+    bad = [own(f"bad {name}") for name in collected.plan.similarity.numeric]
+    held = [own(f"feature {name}") for name in collected.plan.similarity.columns]
     held += [own(f"score {name}") for name in collected.plan.scores]
     passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
         _passed(places, keys, held, collected, progress),
@@ -139,23 +139,23 @@ def _keys(numbers: Numbers) -> Iterator[pl.Expr]:
 
 def _features(columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]:
     """The features of each row, null where one is missing, and which numbers are none."""
-    for text in columns.numeric:
-        value = numbers.value(text.value).cast(pl.Float64)
-        is_sound = numbers.sound(text.value) & value.is_finite().fill_null(value=True)
-        yield (~is_sound).alias(own(f"bad {text.value}"))
-        yield value.alias(own(f"feature {text.value}"))
-    for text in columns.categorical:
-        yield category(text.value, numbers).alias(own(f"feature {text.value}"))
+    for name in columns.numeric:
+        value = numbers.value(name).cast(pl.Float64)
+        is_sound = numbers.sound(name) & value.is_finite().fill_null(value=True)
+        yield (~is_sound).alias(own(f"bad {name}"))
+        yield value.alias(own(f"feature {name}"))
+    for name in columns.categorical:
+        yield category(name, numbers).alias(own(f"feature {name}"))
 
 
-def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[Text]) -> None:
+def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[str]) -> None:
     """Raises `DataError` for the first numeric feature where an audited row holds no number."""
-    for text in numeric:
-        bad = int(rows[own(f"bad {text.value}")].sum())
+    for name in numeric:
+        bad = int(rows[own(f"bad {name}")].sum())
         if bad:
             raise DataError(
-                f"the feature {text.value!r} is numeric, and rows hold no number in it",
+                f"the feature {name!r} is numeric, and rows hold no number in it",
                 "correct the data, name it under `categorical`, or name the values that mean "
                 "missing in `missing.tokens`",
-                seek=Seek(text.value, numeric=True),
+                seek=Seek(name, numeric=True),
             )

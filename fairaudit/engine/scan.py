@@ -14,7 +14,7 @@ from fairaudit.engine.filter_rows import checked_rule, filtered, is_kept
 from fairaudit.engine.partial_counts import PartialCounts
 from fairaudit.engine.polars_numbers import Numbers, as_text
 from fairaudit.engine.sources import SourceFile
-from fairaudit.errors import DataError, Seek, SpecError
+from fairaudit.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.plan import MOST_LEVELS, Plan
@@ -91,31 +91,32 @@ def _is_number(numbers: Numbers, column: str) -> pl.Expr:
     """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
     is_sound, rows = numbers.sound(column), numbers.plan.rows
     features = () if rows is None else rows.similarity.numeric
-    if column not in {text.value for text in features}:
+    if column not in features:
         return is_sound
     return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
 
 
 def _refuse_ids(batch: Batch, plan: Plan) -> None:
-    """Raises `SpecError` where the first rows alone have more levels than there may be groups.
+    """Raises `PlanError` where the first rows alone have more levels than there may be groups.
 
     An id would otherwise be counted to its end, at the cost of all memory, to be refused then.
     """
-    names = list(dict.fromkeys(text.value for text in plan.capped))
+    names = list(dict.fromkeys(plan.capped))
     sample = batch.frame.select(names).head(_FIRST)
     counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
     counted = collect(counts, batch).row(0, named=True)
     where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
     faults = [
-        text.fault(
-            f"{quoted(text.value)} has {counted[text.value]:,} levels{where}, and at most "
-            f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer"
+        PlanFault(
+            f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
+            f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer",
+            name,
         )
-        for text in dict.fromkeys(plan.capped)
-        if counted[text.value] > MOST_LEVELS
+        for name in names
+        if counted[name] > MOST_LEVELS
     ]
     if faults:
-        raise SpecError(faults)
+        raise PlanError(faults)
 
 
 def estimated_cells(file: SourceFile, plan: Plan) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from fairaudit.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counts import Counts
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
 from fairaudit.disclosure_marks import Subjects
@@ -22,17 +23,7 @@ from fairaudit.recode.suspicious_levels import (
     notice_oddities,
     notice_totals,
 )
-from fairaudit.spec import (
-    ABSENT,
-    BETWEEN,
-    Combination,
-    Missing,
-    MissingPolicy,
-    PropensityStrata,
-    Protected,
-    Spec,
-    Text,
-)
+from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
 from fairaudit.spec.metrics_schema import REFERENCES
 
 
@@ -234,7 +225,7 @@ class _Levels(Frozen):
 
         Where a rule hangs on a level that is missing, so does the combination: None.
         """
-        names = [text.value for text in combination.texts]
+        names = combination.columns
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():

@@ -20,7 +20,7 @@ from fairaudit.raw_keys import RawKey, RawTable
 from fairaudit.recode.axes import DROP, Axis, Problems
 from fairaudit.recode.groups import group_axis
 from fairaudit.recode.scores import Recoding
-from fairaudit.spec import MissingPolicy, Outcome, Protected, Spec, Text
+from fairaudit.spec import MissingPolicy, Outcome, Protected, Spec
 
 Recodings = Mapping[str, tuple[Key, Recoding]]
 """A column by its name: the raw key it is made of, and a code for each of its raw codes."""
@@ -155,16 +155,16 @@ def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterato
     if not spec.describe:
         return
     tables = {frozenset(table.keys): table for table in counts.tables}
-    for text in spec.similarity.texts:
-        feature = described_key(spec, text)
+    for name in spec.similarity.columns:
+        feature = described_key(spec, name)
         for attribute in spec.protected:
             recoding = Recoding.of_column(attribute, axis_of, counts)
             keys = frozenset({counts.plan.keys[recoding.raw], feature})
-            yield _describe(counts, text, attribute, recoding, tables[keys])
+            yield _describe(counts, name, attribute, recoding, tables[keys])
 
 
 def _describe(
-    counts: Counts, text: Text, attribute: Protected, recoding: Recoding, table: RawTable
+    counts: Counts, name: str, attribute: Protected, recoding: Recoding, table: RawTable
 ) -> Described:
     own = counts.plan.keys[recoding.raw]
     groups = recoding.lookup[table.codes[:, table.keys.index(own)] + 1]
@@ -183,7 +183,7 @@ def _describe(
     np.add.at(missing, groups[lacks], table.people[lacks])
     unknown = recoding.key.unknown
     return Described(
-        text.value,
+        name,
         (attribute.name,),
         tuple(((attribute.name, level),) for level in recoding.key.levels),
         np.array([number not in unknown for number in range(size)], dtype=np.bool_),

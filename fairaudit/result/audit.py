@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, overload
+from typing import Annotated, TypeAlias
 
 from fairaudit.cube import ExcludeBelow
 from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.errors import WORST_FIRST, AuditFailed, FailOn, FairauditError
+from fairaudit.errors import WORST_FIRST, FailOn, FairauditError
 from fairaudit.frozen import Frozen, field
 from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.ledger import DataFile, Ledger, PublishedLedger
@@ -35,10 +34,6 @@ from fairaudit.simpson import Reversal
 from fairaudit.subgroups import Subgroups
 from fairaudit.verdict import Check, Earlier, Finding, Status
 from fairaudit.waivers import WaiverOutcome
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 SCHEMA_VERSION = "2.0"
 """Of the JSON report: a baseline must have the same."""
@@ -158,18 +153,6 @@ class AuditResult(Frozen):
         counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the top of the page."""
-        from fairaudit.report import html
-
-        return html.fragment(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled and copied as its JSON report: records of the catalogue hold functions."""
-        from fairaudit import codec
-
-        return codec.read_result, (codec.write(codec.Result(self)),)
-
     def contradictions(self) -> Iterator[Unreadable]:
         """What its rows say of each other: ids, the baseline, reversals, definitions."""
         if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
@@ -232,91 +215,6 @@ class AuditResult(Frozen):
         if self.fail_on is FailOn.NEVER:
             return 0
         return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0
-
-    def raise_for_failure(self) -> None:
-        """Raises `AuditFailed` with a line for each check where the command would exit with 1 or 3.
-
-        That is an `AssertionError`, too: pytest shows it as a failure of the test.
-        """
-        __tracebackhide__ = True  # pytest shows the line of the test, not this one
-        if self.exit_code:
-            from fairaudit.report.diagnostics import describe_failure
-
-            raise AuditFailed(describe_failure(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""
-        from fairaudit.report import json
-
-        return json.document(self)
-
-    def to_json(self) -> str:
-        """The JSON report as text, the same as `fairaudit run --format json` prints."""
-        from fairaudit.report import json
-
-        return json.render(self)
-
-    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002  # the command's own word
-        """Writes a report with all rows to a file, in the format of its suffix, or in `format`.
-
-        There is what `fairaudit run -o` writes: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
-        `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
-        cannot be written.
-        """
-        from fairaudit import result_files
-
-        result_files.save(self, path, format)
-
-    @overload
-    def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
-
-    @overload
-    def checks(self, to: Literal["pandas", "arrow"]) -> Any: ...  # noqa: ANN401  # ship no types
-
-    def checks(self, to: str = "polars") -> Any:
-        """A frame with one row for each check: its value, interval, p, people, limit and groups.
-
-        Rates and their differences are shares from 0 to 1; what does not exist is null, and
-        `state` says why. `to` is `polars`, `pandas` or `arrow`.
-        """
-        from fairaudit import result_frames
-
-        return result_frames.checks(self, to)
-
-    @overload
-    def group_rates(
-        self, by: str | Sequence[str] | None = None, to: Literal["polars"] = "polars"
-    ) -> pl.DataFrame: ...
-
-    @overload
-    def group_rates(
-        self, by: str | Sequence[str] | None = None, *, to: Literal["pandas", "arrow"]
-    ) -> Any: ...  # noqa: ANN401  # ship no types
-
-    def group_rates(self, by: str | Sequence[str] | None = None, to: str = "polars") -> Any:
-        """A frame with one row for each rate of each group, in one grouping or in all.
-
-        `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
-        make the `value`, `low` and `high` are its interval; `difference` and `ratio` are to the
-        `reference`, `p` is that of no difference from it. What does not exist is null, and a
-        `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
-        such grouping.
-        """
-        from fairaudit import result_frames
-
-        return result_frames.group_rates(self, by, to)
-
-    def table(self, by: str | Sequence[str]) -> pl.DataFrame:
-        """One row a group of a grouping: its levels, people, standing, and every rate reported.
-
-        A rate that is reported of several outcomes, or with several parameters, has a column for
-        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
-        another column is `group.n`. Undefined and suppressed values are null, infinite ones
-        infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
-        """
-        from fairaudit import result_frames
-
-        return result_frames.table(self, by)
 
 
 def is_open(finding: Finding) -> bool:

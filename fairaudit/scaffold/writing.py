@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fairaudit import names
+from fairaudit.columns import CsvFormat
 from fairaudit.engine.profiles import ColumnProfile, FileProfile
 from fairaudit.provenance import today
 from fairaudit.recode.suspicious_levels import is_like_missing, is_like_unknown
@@ -28,7 +29,7 @@ from fairaudit.scaffold.roles import (
     is_year,
     list_known,
 )
-from fairaudit.spec import RESERVED, CsvFormat
+from fairaudit.spec import RESERVED
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
 _WORDS = "true false null yes no on off y n none nan inf"

@@ -13,44 +13,24 @@ from fairaudit.input_formats import is_surely_data
 from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (
-    ABSENT,
-    BETWEEN,
-    COUNTED_LEVEL,
-    COUNTED_PEOPLE,
-    Age,
     ClusterStrata,
-    Combination,
-    CountColumns,
-    Derivation,
-    Difference,
     OtherValues,
     Outcome,
     OutcomeKind,
     PropensityStrata,
     Protected,
-    SimilarityColumns,
     Threshold,
     value_of,
 )
 from fairaudit.spec.faults import validate
 from fairaudit.spec.from_data import (
-    Cut,
-    Quantile,
     apply_cuts,
     apply_models,
     candidate_spec,
     needed_quantiles,
     spec_to_fit,
 )
-from fairaudit.spec.model import (
-    RESERVED,
-    CsvFormat,
-    Expected,
-    MetricRequest,
-    Missing,
-    MissingPolicy,
-    Spec,
-)
+from fairaudit.spec.model import RESERVED, Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.overrides import apply_settings, refuse_settings
 from fairaudit.spec.profile_files import add_profile
 from fairaudit.spec.text import Text
@@ -123,19 +103,8 @@ def _build(document: text.Document, content: str, settings: Iterable[str]) -> Sp
 
 
 __all__ = [
-    "ABSENT",
-    "BETWEEN",
-    "COUNTED_LEVEL",
-    "COUNTED_PEOPLE",
     "RESERVED",
-    "Age",
     "ClusterStrata",
-    "Combination",
-    "CountColumns",
-    "CsvFormat",
-    "Cut",
-    "Derivation",
-    "Difference",
     "Expected",
     "MetricRequest",
     "Missing",
@@ -145,8 +114,6 @@ __all__ = [
     "OutcomeKind",
     "PropensityStrata",
     "Protected",
-    "Quantile",
-    "SimilarityColumns",
     "Spec",
     "Text",
     "Threshold",

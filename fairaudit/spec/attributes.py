@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
+from fairaudit.columns import Age, Combination, Derivation, Difference
 from fairaudit.cube import UNKNOWN
 from fairaudit.errors import Fault, did_you_mean, suggest_known
 from fairaudit.frozen import replace
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema
-from fairaudit.spec.column_model import Age, Combination, Derivation, Difference, Protected
+from fairaudit.spec.column_model import Protected
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
@@ -23,8 +24,8 @@ _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
     """The column that is named; else it is called as its entry is."""
     if column is not None:
-        return draft.text((*path, "column"), column)
-    return draft.text(path, name, key=True)
+        return draft.column((*path, "column"), column)
+    return draft.column(path, name, key=True)
 
 
 def read_attribute(
@@ -109,10 +110,10 @@ def _read_derivation(
     if shape.born is not None:
         return _read_age(draft, path, shape.born, shape.at)
     if shape.minus is not None:
-        column = draft.text((*path, "column"), shape.column or name)
-        return Difference(column, draft.text((*path, "minus"), shape.minus))
-    columns = draft.texts((*path, "combine"), shape.combine)
-    if len({text.value for text in columns}) < max(2, len(columns)) or is_cut:
+        column = draft.column((*path, "column"), shape.column or name)
+        return Difference(column.value, draft.column((*path, "minus"), shape.minus).value)
+    columns = draft.column_names((*path, "combine"), shape.combine)
+    if len({*columns}) < max(2, len(columns)) or is_cut:
         what = "cannot be cut" if is_cut else "are two or more, each named once"
         draft.fault((*path, "combine"), f"columns that are combined {what}")
     return Combination(columns)
@@ -128,7 +129,10 @@ def _read_age(draft: Draft, path: Path, born: str, at: str | None) -> Age:
         except ValueError:
             draft.fault(where, f"there is no day {at}")
             at = None
-    return Age(draft.text((*path, "from"), born), draft.text(where, at or "0001-01-01"))
+    age = Age(draft.column((*path, "from"), born).value, at or "0001-01-01")
+    if age.day is None:
+        draft.column(where, age.at)
+    return age
 
 
 def _read_rules(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path as FilePath
 
+from fairaudit.columns import COUNTED_PEOPLE, CsvFormat
 from fairaudit.errors import SpecError, did_you_mean
 from fairaudit.frozen import replace
 from fairaudit.inputs import NO_PATH, can_be_named
@@ -14,12 +15,11 @@ from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_class
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
-from fairaudit.spec.column_model import COUNTED_PEOPLE
 from fairaudit.spec.columns import Columns, read_columns
 from fairaudit.spec.faults import Validated
 from fairaudit.spec.metric_lookup import Context
 from fairaudit.spec.metrics_schema import REFERENCES, Defaults, Metric
-from fairaudit.spec.model import CsvFormat, Expected, MetricRequest, Missing, MissingPolicy, Spec
+from fairaudit.spec.model import Expected, MetricRequest, Missing, MissingPolicy, Spec
 from fairaudit.spec.modelled_strata import add_modelled_strata
 from fairaudit.spec.refused_combinations import (
     refuse_cluster,
@@ -80,8 +80,8 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         predictions=columns.predictions,
         numbers=columns.numbers,
         count=_read_count(draft, shape, columns),
-        weight=draft.optional(("columns", "weight"), shape.columns.weight),
-        cluster=draft.optional(("columns", "cluster"), shape.columns.cluster),
+        weight=draft.optional_column(("columns", "weight"), shape.columns.weight),
+        cluster=draft.optional_column(("columns", "cluster"), shape.columns.cluster),
         format=_read_format(draft, shape.format),
         missing=_read_missing(draft, shape.missing, columns),
         filter=draft.optional(("filter",), shape.filter),
@@ -102,6 +102,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         profiles=draft.document.profiles,
         settings=draft.document.settings,
         references=tuple(_references(draft, shape, columns)),
+        places={name: tuple(texts) for name, texts in draft.columns.items()},
     )
 
 
@@ -140,7 +141,7 @@ def _read_count(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> Text
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
-        return draft.optional(where, shape.columns.count)
+        return draft.optional_column(where, shape.columns.count)
     if len(counted) > 1:
         draft.fault(("columns",), "only one outcome can be of counts that stand side by side")
     if shape.columns.count is not None:

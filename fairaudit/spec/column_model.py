@@ -1,33 +1,18 @@
-"""Types of columns in a `Spec` (`Protected`, `Outcome`); labels of bins and derived columns."""
+"""Types of columns in a `Spec` (`Protected`, `Outcome`), and the labels of bins."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Container, Mapping
-from datetime import date
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
+from fairaudit.columns import CountColumns, Derivation, SimilarityColumns
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.spec.text import Text
-
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-
-BETWEEN = "\x1f"
-"""What stands between the levels of columns that are combined."""
-
-ABSENT = "\x1e"
-"""What stands for a missing level of one of them."""
-
-COUNTED_LEVEL = "(outcome)"
-"""The column of the level that counts side by side are of."""
-
-COUNTED_PEOPLE = "(people)"
-"""The column of those counts."""
 
 
 class OutcomeKind(StrEnum):
@@ -54,100 +39,6 @@ def format_edge(edge: Decimal) -> str:
     """A number as the spec writes it; one that needs an exponent as Python does."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
-
-
-class Age(Frozen, tag=True):
-    """The completed years from a date to a day, or to the date in another column."""
-
-    born: Text
-    at: Text
-
-    @property
-    def day(self) -> date | None:
-        """The day that `at` names; None where it is a column."""
-        return date.fromisoformat(self.at.value) if _DAY.fullmatch(self.at.value) else None
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The columns it is made of."""
-        return (self.born, self.at) if self.day is None else (self.born,)
-
-    @property
-    def name(self) -> str:
-        """The name of the column it makes."""
-        return f"(years from {self.born.value} to {self.at.value})"
-
-
-class Difference(Frozen, tag=True):
-    """A number less that of another column, or the days from the other date to this one."""
-
-    column: Text
-    minus: Text
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The columns it is made of."""
-        return (self.column, self.minus)
-
-    @property
-    def name(self) -> str:
-        """The name of the column it makes."""
-        return f"({self.column.value} - {self.minus.value})"
-
-
-class Combination(Frozen, tag=True):
-    """Several columns as one, whose levels are those of all of them together."""
-
-    texts: tuple[Text, ...]
-
-    @property
-    def name(self) -> str:
-        """The name of the column it makes."""
-        return f"({' and '.join(text.value for text in self.texts)})"
-
-
-Derivation: TypeAlias = Age | Difference | Combination
-"""What makes a column of each row."""
-
-
-class CountColumns(Frozen):
-    """Counts of people that stand side by side in a row, each of one level of an outcome.
-
-    With a `total` the people of it that no other column counts are of the level `rest`.
-    """
-
-    levels: Mapping[str, Text]
-    total: Text | None
-    rest: str
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """The columns that hold counts."""
-        return (*self.levels.values(), *([] if self.total is None else [self.total]))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The levels of the outcome."""
-        return (*self.levels, *([] if self.total is None else [self.rest]))
-
-
-class SimilarityColumns(Frozen):
-    """The columns in which people are alike or not: numbers, and texts that match or do not."""
-
-    numeric: tuple[Text, ...] = ()
-    categorical: tuple[Text, ...] = ()
-
-    @property
-    def texts(self) -> tuple[Text, ...]:
-        """All of them."""
-        return (*self.numeric, *self.categorical)
-
-    def only(self, names: Container[str]) -> SimilarityColumns:
-        """Those of these names."""
-        return SimilarityColumns(
-            tuple(text for text in self.numeric if text.value in names),
-            tuple(text for text in self.categorical if text.value in names),
-        )
 
 
 class PropensityStrata(Frozen):
@@ -201,9 +92,9 @@ class Protected(Frozen):
     rules: Mapping[str, Mapping[str, tuple[Text, ...]]] = field(default_factory=dict)
 
     @property
-    def texts(self) -> tuple[Text, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The columns of the data that it is read from."""
-        return (self.column,) if self.derivation is None else self.derivation.texts
+        return (self.column.value,) if self.derivation is None else self.derivation.columns
 
     @property
     def is_cut(self) -> bool:
@@ -293,6 +184,3 @@ class Outcome(Frozen):
         """The outcome whose values are 0 and 1, or false and true, which are equal to them."""
         one, zero = replace(self.column, value="1"), replace(self.column, value="0")
         return replace(self, positive=(one,), negative=(zero,), is_assumed=True)
-
-
-NO_SIMILARITY = SimilarityColumns()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
+from fairaudit.columns import SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.frozen import Frozen, replace
 from fairaudit.spec import column_schema
 from fairaudit.spec.attributes import read_attribute, read_strata
-from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected, SimilarityColumns
+from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.model import RESERVED
 from fairaudit.spec.outcomes import read_outcome, read_predictions
-from fairaudit.spec.text import Draft, Path, Text
+from fairaudit.spec.text import Draft, Path
 
 _FOR_BY = "`columns.protected`"
 _FOR_GIVEN = "`columns.strata`, and no attribute beside those of `by`"
@@ -110,7 +111,9 @@ def read_columns(draft: Draft, shape: column_schema.Columns) -> Columns:
         label=read_outcome(draft, ("columns", "label"), "label", shape.label),
         predictions=read_predictions(draft, shape),
         numbers=tuple(
-            Outcome(name, draft.text(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER)
+            Outcome(
+                name, draft.column(("columns", "numbers", name), column), kind=OutcomeKind.NUMBER
+            )
             for name, column in shape.numbers.items()
         ),
     )
@@ -125,7 +128,7 @@ def read_columns(draft: Draft, shape: column_schema.Columns) -> Columns:
 
 def _read_similarity(draft: Draft, shape: column_schema.Columns) -> SimilarityColumns:
     """The columns in which people are alike; each is named once."""
-    columns: dict[str, tuple[Text, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     known = set[str]()
     for kind, feature in shape.features.items():
         path: Path = ("columns", "features", kind)
@@ -136,11 +139,11 @@ def _read_similarity(draft: Draft, shape: column_schema.Columns) -> SimilarityCo
             message = "a list of features stands under `numeric` or `categorical`"
             draft.fault(path, message + hint, key=True)
             continue
-        columns[kind] = draft.texts(path, feature.names)
-        for text in columns[kind]:
-            if text.value in known:
-                draft.faults.append(text.fault(f"the feature {text.value!r} stands twice"))
-            known.add(text.value)
+        columns[kind] = draft.column_names(path, feature.names)
+        for number, name in enumerate(columns[kind]):
+            if name in known:
+                draft.fault((*path, number), f"the feature {name!r} stands twice")
+            known.add(name)
     return SimilarityColumns(**columns)
 
 

@@ -63,7 +63,7 @@ def refuse_row_measure(entry: Entry) -> None:
     if Requirement.FEATURES not in entry.requirements:
         return
     shape, name = entry.context.shape, entry.metric.id
-    if not entry.context.columns.similarity.texts:
+    if not entry.context.columns.similarity.columns:
         entry.fault(
             "metric",
             f"{name} compares people by their features: name them in `columns: {{features: "

@@ -7,36 +7,18 @@ is strictly above the 97 % one, so it never selects more. Bins by quantiles begi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.disclosure_marks import Subjects
 from fairaudit.errors import SpecError
-from fairaudit.frozen import Frozen, replace
+from fairaudit.frozen import replace
 from fairaudit.metrics import Requirement
 from fairaudit.notice import Notice
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
 from fairaudit.spec.model import MissingPolicy, Spec
 from fairaudit.strata_models import FittedStrata
-
-Quantile: TypeAlias = tuple[str, Fraction]
-"""A column of numbers, and the share of the people at or below."""
-
-
-class Cut(Frozen):
-    """A quantile that was found, with the people above, at and below it."""
-
-    value: float
-    above: int
-    at: int
-    below: int
-
-    @property
-    def edge(self) -> Decimal:
-        """The value, exactly as it is written."""
-        return Decimal(repr(self.value).removesuffix(".0"))
 
 
 def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:

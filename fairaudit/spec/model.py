@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from fairaudit.columns import (
+    NO_SIMILARITY,
+    CountColumns,
+    CsvFormat,
+    Derivation,
+    SimilarityColumns,
+)
 from fairaudit.cube import ExcludeBelow, Grouping
+from fairaudit.errors import FairauditError, Fault, PlanError, SpecError
 from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import (
     Disparity,
@@ -22,15 +30,7 @@ from fairaudit.metrics.inference import Inference
 from fairaudit.notice import Notice
 from fairaudit.result import Profile
 from fairaudit.simpson import ReversalScan
-from fairaudit.spec.column_model import (
-    NO_SIMILARITY,
-    CountColumns,
-    Derivation,
-    OtherValues,
-    Outcome,
-    Protected,
-    SimilarityColumns,
-)
+from fairaudit.spec.column_model import OtherValues, Outcome, Protected
 from fairaudit.spec.text import Text
 from fairaudit.subgroups import SubgroupSearch
 from fairaudit.verdict import AnyCheck, Check
@@ -48,25 +48,6 @@ class MissingPolicy(StrEnum):
     ASIDE = "aside"
     DROP = "drop"
     ERROR = "error"
-
-
-class CsvFormat(Frozen):
-    """How a CSV file is written; `header` names the columns of one whose first line is a row."""
-
-    separator: str
-    decimal: str
-    encoding: str
-    multiline: bool
-    header: tuple[str, ...] = ()
-
-    @property
-    def first_row(self) -> int:
-        """The line on which the first row stands."""
-        return 1 if self.header else 2
-
-    def line_in_file(self, line: int) -> int:
-        """The line in the file itself of a line in its copy, which has a header above all rows."""
-        return line + self.first_row - 2
 
 
 class Missing(Frozen):
@@ -156,7 +137,7 @@ class Spec(Frozen):
     numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
     those in which people are alike. `suppress_below` is the least count of people that may be
     published. `references` are the levels that entries compare with, each with the attributes that
-    may have it.
+    may have it. `places` are the places where the spec names each column of the data.
     """
 
     path: str
@@ -194,6 +175,20 @@ class Spec(Frozen):
     profiles: tuple[Profile, ...] = ()
     references: tuple[tuple[tuple[str, ...], Text], ...] = ()
     settings: tuple[str, ...] = ()
+    places: Mapping[str, tuple[Text, ...]] = field(default_factory=dict)
+
+    def locate(self, error: FairauditError) -> FairauditError:
+        """The error; faults of columns and of the filter at their places in the spec."""
+        if not isinstance(error, PlanError):
+            return error
+        faults: list[Fault] = []
+        for fault in error.plan_faults:
+            texts = (self.filter,) if fault.column is None else self.places.get(fault.column, ())
+            placed = [text.fault(fault.message) for text in texts if text is not None]
+            faults += placed or [Fault(fault.message)]
+        located = SpecError(faults)
+        located.__cause__ = error.__cause__
+        return located
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairaudit.columns import SimilarityColumns
 from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.names import quoted
 from fairaudit.spec import column_schema, schema
-from fairaudit.spec.column_model import (
-    ClusterStrata,
-    ModelledStrata,
-    PropensityStrata,
-    Protected,
-    SimilarityColumns,
-)
+from fairaudit.spec.column_model import ClusterStrata, ModelledStrata, PropensityStrata, Protected
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.fields import WORDS
 from fairaudit.spec.metric_lookup import Entry
@@ -65,7 +60,7 @@ def _values(model: ModelledStrata | None) -> object:
     """What a model is, wherever it is written."""
     if model is None:
         return None
-    features = [text.value for text in model.features.texts]
+    features = [*model.features.columns]
     if isinstance(model, ClusterStrata):
         return features, model.k, model.seed
     return features, model.of, model.group and model.group.value, model.bins
@@ -136,7 +131,7 @@ class _Reader(Frozen):
         self._refuse_number((*path, "bins"), body.bins)
         features = self._read_features(path, body.features)
         for attribute in self.columns.protected:
-            if attribute.name == of and attribute.column.value in {t.value for t in features.texts}:
+            if attribute.name == of and attribute.column.value in features.columns:
                 message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
                 self.draft.fault((*path, "features"), message)
         group = self.draft.optional((*path, "group"), body.group)
@@ -149,7 +144,7 @@ class _Reader(Frozen):
     def _read_features(self, path: Path, names: Sequence[str] | None) -> SimilarityColumns:
         """The features that are named, or all that are declared."""
         declared = self.columns.similarity
-        known = [text.value for text in declared.texts]
+        known = declared.columns
         if not known:
             message = "a model needs features: `features: {numeric: […], categorical: […]}`"
             self.draft.fault(path, f"{message} in columns", key=True)

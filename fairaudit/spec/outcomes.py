@@ -5,16 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+from fairaudit.columns import COUNTED_LEVEL, CountColumns
 from fairaudit.frozen import replace
 from fairaudit.spec import column_schema
-from fairaudit.spec.column_model import (
-    COUNTED_LEVEL,
-    CountColumns,
-    OtherValues,
-    Outcome,
-    OutcomeKind,
-    Threshold,
-)
+from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Threshold
 from fairaudit.spec.shape import written_fields
 from fairaudit.spec.text import Draft, Path, Text
 
@@ -47,7 +41,7 @@ def _read_prediction(
     draft: Draft, path: Path, name: str, shape: column_schema.Columns | column_schema.ModelColumns
 ) -> Outcome | None:
     """What a model or people said, and its score; where there is that alone, it is `score`."""
-    score = draft.optional((*path, "score"), shape.score)
+    score = draft.optional_column((*path, "score"), shape.score)
     is_model = isinstance(shape, column_schema.ModelColumns)
     decision = None if isinstance(shape, column_schema.ModelColumns) else shape.decision
     if (column := decision or shape.prediction) is not None:
@@ -111,11 +105,13 @@ def _read_counts(
     if shape.column is not None:
         draft.fault((*path, "column"), "`counts` name the columns already", key=True)
     levels = {
-        level: draft.text((*where, level), column)
+        level: draft.column((*where, level), column).value
         for level, column in shape.counts.items()
         if level != _TOTAL
     }
-    total = draft.optional((*where, _TOTAL), shape.counts.get(_TOTAL))
+    total = shape.counts.get(_TOTAL)
+    if total is not None:
+        draft.column((*where, _TOTAL), total)
     if len(shape.counts) < 2 or len(set(shape.counts.values())) < len(shape.counts):
         draft.fault(where, "name a column of counts for each level, or one level and the `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
@@ -139,8 +135,8 @@ def _find_counted_positive(counts: CountColumns) -> str | None:
 def _outcome_column(draft: Draft, path: Path, shape: column_schema.OutcomeColumn) -> Text:
     """The column of an outcome; of counts that stand side by side the one they are turned into."""
     if shape.column is None:
-        return draft.text((*path, "counts"), COUNTED_LEVEL, key=True)
-    return draft.text((*path, "column"), shape.column)
+        return draft.column((*path, "counts"), COUNTED_LEVEL, key=True)
+    return draft.column((*path, "column"), shape.column)
 
 
 def _read_order(

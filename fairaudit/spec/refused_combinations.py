@@ -58,7 +58,7 @@ def refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) 
     """Faults where features are to be described that are not declared, or must not be told."""
     if not shape.describe:
         return
-    if not columns.similarity.texts:
+    if not columns.similarity.columns:
         what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
         draft.fault(("describe",), what)
     if shape.suppress_below is not None:

@@ -142,6 +142,8 @@ class Draft(Frozen):
 
     document: Document
     faults: list[Fault] = field(default_factory=list)
+    columns: dict[str, list[Text]] = field(default_factory=dict)
+    """Where the spec names each column of the data."""
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
         """Adds a fault at a path; with `key` it points at the key, not at its value."""
@@ -151,6 +153,22 @@ class Draft(Frozen):
         """A text that stands at a path."""
         spot = self.document.fault(path, "", key=key)
         return Text(value, spot.path, spot.place, spot.source)
+
+    def column(self, path: Path, name: str, *, key: bool = False) -> Text:
+        """The name of a column of the data, whose place is kept for messages about the column."""
+        text = self.text(path, name, key=key)
+        self.columns.setdefault(name, []).append(text)
+        return text
+
+    def optional_column(self, path: Path, name: str | None) -> Text | None:
+        """The name of a column, where there is one."""
+        return None if name is None else self.column(path, name)
+
+    def column_names(self, path: Path, names: Iterable[str] | None) -> tuple[str, ...]:
+        """The columns in a list that stands at a path."""
+        return tuple(
+            self.column((*path, number), name).value for number, name in enumerate(names or ())
+        )
 
     def optional(self, path: Path, value: str | None) -> Text | None:
         """A text that stands at a path, where there is one."""

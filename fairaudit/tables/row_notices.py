@@ -101,7 +101,7 @@ def _describe_samples(rows: Rows, requests: list[MetricRequest]) -> Iterator[Not
 
 def _warn_of_protected(spec: Spec, names: str) -> Iterator[Notice]:
     """A notice where what people are alike in holds the protected attribute itself."""
-    features = {text.value for text in spec.similarity.texts}
+    features = {*spec.similarity.columns}
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
         listed = " and ".join(inside)

@@ -231,13 +231,6 @@ class Finding(Frozen):
         return self.first
 
     @property
-    def headline(self) -> str:
-        """The finding in one sentence, as a report begins with it."""
-        from fairaudit.report import headlines
-
-        return headlines.headline(self)
-
-    @property
     def value(self) -> float | None:
         """The value that decides; None where there is none, or it is suppressed."""
         return None if self.estimate is None else self.estimate.known_value

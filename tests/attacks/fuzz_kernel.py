@@ -25,13 +25,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fairaudit.columns import CsvFormat
 from fairaudit.engine import native_parquet
 from fairaudit.engine.native_levels import NO_NULLS
 from fairaudit.engine.readers import open_file
 from fairaudit.engine.sources import begin_pass
 from fairaudit.plan import Edge, Key, Plan
 from fairaudit.progress import SILENT
-from fairaudit.spec import CsvFormat
 
 HERE = Path(__file__).parent
 TREE = HERE.parents[1]

@@ -20,7 +20,7 @@ import fairaudit
 from fairaudit.engine import filter as filters
 from fairaudit.errors import NothingToAudit, SpecError
 from fairaudit.plan_builder import plan
-from fairaudit.spec import Text, of_mapping
+from fairaudit.spec import of_mapping
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))
 
@@ -228,7 +228,7 @@ def test_a_plain_comparison_is_never_refused() -> None:
         sign = chance.choice([*SIGNS])
         text = f"x {sign} {value}" if chance.random() < 0.5 else f"{value} {sign} x"
         assert math.isfinite(float(value))
-        assert filters.parse(Text(text, "filter", None, None)).columns == {"x"}
+        assert filters.parse(text).columns == {"x"}
 
 
 TEXT = "g,x,d\n" + "".join(
@@ -276,7 +276,7 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
 )
 def test_what_sql_would_read_otherwise_is_a_fault(rule: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        filters.parse(Text(rule, "filter", None, None))
+        filters.parse(rule)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_what_sql_would_read_otherwise_is_a_fault(rule: str, message: str) -> No
      "(18 <= x) is true", "x is not distinct from null", '"2020" > 3', "x > 00012", "not x"],
 )  # fmt: skip
 def test_what_is_clear_is_no_fault(rule: str) -> None:
-    assert filters.parse(Text(rule, "filter", None, None)).columns
+    assert filters.parse(rule).columns
 
 
 def test_a_chain_and_what_was_meant_by_it() -> None:

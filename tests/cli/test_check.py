@@ -15,7 +15,7 @@ import yaml
 from commands import run
 from conftest import ROOT, SPECS
 
-from fairaudit.codec.document_schemas import schema
+from fairaudit.tools.document_schemas import schema
 
 NAMED = sorted(path.name for path in SPECS.glob("*.yaml"))
 ROWS = [

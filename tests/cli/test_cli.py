@@ -16,9 +16,9 @@ from schemas import validate
 import fairaudit
 from fairaudit import cli
 from fairaudit.cli.commands import command_line, read_request
-from fairaudit.codec import document_schemas
 from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
+from fairaudit.tools import document_schemas
 
 EXIT_CODES = {
     "adult_counts": 0,

@@ -16,13 +16,12 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import batch, cli, pipeline
+from fairaudit import audit, batch, cli, pipeline
 from fairaudit.cli import folder
 from fairaudit.cli.app import Request
 from fairaudit.cli.commands import command_line
 from fairaudit.errors import UsageError
 from fairaudit.frozen import replace
-from fairaudit.pipeline import audit
 from fairaudit.processes import Workers
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
 from fairaudit.report.numbers import natural, short

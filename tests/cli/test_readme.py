@@ -44,13 +44,14 @@ def test_its_commands_are_those_that_there_are() -> None:
 
 
 MODULE = re.compile(r"`([\w/]+\.(?:py|c|h))`")
-WALK = re.compile(r"`([\w.]+)` (?:of each `Format` )?in `([\w/]+\.py)`")
+FUNCTION = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
 
 
-def test_the_way_of_a_spec_names_functions_that_are_there() -> None:
-    """Each stop's functions stand in the file that CONTRIBUTING.md says."""
-    _, _, way = (ROOT / "CONTRIBUTING.md").read_text().partition("## The way of a spec")
-    named = WALK.findall(way.partition("\n## ")[0])
+def test_the_stops_of_an_audit_name_functions_that_exist() -> None:
+    """Each function is defined in the file that CONTRIBUTING.md names."""
+    heading = "## From the command line to the exit code"
+    _, _, stops = (ROOT / "CONTRIBUTING.md").read_text().partition(heading)
+    named = FUNCTION.findall(stops.partition("\n## ")[0])
     assert len(named) > 20
     for name, path in named:
         last = name.rpartition(".")[2]
@@ -58,10 +59,10 @@ def test_the_way_of_a_spec_names_functions_that_are_there() -> None:
         assert re.search(rf"^ *(def|class) {last}\b", text, re.MULTILINE), (name, path)
 
 
-def test_a_module_that_a_page_names_is_there() -> None:
-    """In the files for those who change the tool, by its path or the end of it."""
+def test_a_module_that_a_page_names_exists() -> None:
+    """By its path or the end of it."""
     tracked = [path.as_posix() for path in ROOT.rglob("*") if path.suffix in {".py", ".c", ".h"}]
-    pages = [ROOT / "CONTRIBUTING.md", ROOT / "tests/README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "tests/README.md", *(ROOT / "docs").rglob("*.md")]
     named = [(page, name) for page in pages for name in MODULE.findall(page.read_text())]
     assert len(named) > 100
     lost = [pair for pair in named if not any(path.endswith(f"/{pair[1]}") for path in tracked)]

@@ -1,6 +1,6 @@
 """Where a gap first appears, worked out over rows in plain Python with the tests of scipy.
 
-Written down anew from the definition in docs/decisions.md: nothing here comes from the program.
+Written from the definition in docs/decisions/evidence.md: nothing here comes from the program.
 """
 
 from __future__ import annotations

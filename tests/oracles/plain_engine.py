@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Counts
 from fairaudit.engine import CountsOrError, Data, Database, Files, find_files
 from fairaudit.engine.files import name_file
@@ -21,7 +22,6 @@ from fairaudit.progress import Progress
 from fairaudit.quantile_rounds import PartsOfSpan, Span
 from fairaudit.raw_keys import RawKey
 from fairaudit.result import DataFile
-from fairaudit.spec import Cut, Quantile
 
 Row = Mapping[str, str]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 
-from fairaudit.codec import document_schemas
+from fairaudit.tools import document_schemas
 
 
 @cache

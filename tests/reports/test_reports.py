@@ -19,11 +19,11 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 import fairaudit
-from fairaudit.codec import document_schemas
 from fairaudit.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
+from fairaudit.tools import document_schemas
 
 GOLDENS = Path(__file__).parent / "goldens"
 SMALL = {"fairlearn_page", "florida_1976"}

@@ -356,7 +356,7 @@ def test_a_group_is_held_against_its_own_earlier_value(
     assert f"worse than before: race={group} {now:.4f} ({own:.4f} before)" in text
     assert f"the worst before: race={worst} " in text
     assert f"{now:.4f} against {value:.4f}" not in text
-    assert codec.read_result(written(result)).findings == result.findings
+    assert fairaudit.load(written(result)).findings == result.findings
 
 
 def test_a_group_that_the_baseline_does_not_tell_has_no_own_value(audited: Audited) -> None:

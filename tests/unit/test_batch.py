@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fairaudit import cli, tables
+from fairaudit import audit, audit_each, audit_together, cli, tables
 from fairaudit.cube import GroupTable
 from fairaudit.engine import routes
 from fairaudit.errors import DataError, FairauditError, NothingToAudit, SpecError, UsageError
-from fairaudit.pipeline import audit, audit_each, audit_together
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult, exit_code
 

@@ -19,6 +19,7 @@ import fairaudit
 from fairaudit import counts_file, pipeline
 from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.question import Question
+from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
 COLUMNS: dict[str, Any] = {
@@ -40,6 +41,17 @@ def _with(columns: Mapping[str, Any], metrics: list[Any], **more: Any) -> dict[s
 SPECS = {
     "rates": _with({"strata": ["place"]}, [*RATES, {"metric": "selection_rate", "given": "place"}]),
     "a filter": _with({}, RATES, filter="place != 'C'"),
+    "columns made of others": _with(
+        {
+            "protected": {
+                "sex": {},
+                "who": {"combine": ["sex", "place"]},
+                "gap": {"column": "x", "minus": "z", "bins": [0]},
+            }
+        },
+        ["selection_rate", {"metric": "impact_ratio", "by": ["who"], "warn": {"below": 0.8}}],
+        filter="place != 'C'",
+    ),
     "weights": _with({"weight": "w"}, RATES),
     "counts": _with({"count": "n"}, RATES),
     "clusters": _with({"cluster": "family"}, RATES),
@@ -127,7 +139,7 @@ def count_into(spec: Any, data: Any, path: Path) -> Path:
 
 def document(result: AuditResult) -> dict[str, Any]:
     """The JSON of a result but for where the counts came from."""
-    tree = result.to_dict()
+    tree = report_json.document(result)
     for name in ("route", "files", "created"):
         tree["data"].pop(name, None)
     return {name: value for name, value in tree.items() if name not in {"spec", "created"}}
@@ -267,20 +279,23 @@ def test_people_one_by_one_are_not_stored() -> None:
         counts_file.write(counts)
 
 
-def test_a_file_of_version_2_adds_up_with_those_of_today(parts: list[Path], tmp_path: Path) -> None:
-    """`version_2.counts` are the numbers of the first site, as the version before wrote them."""
-    spec = SPECS["numbers"]
+@pytest.mark.parametrize(("version", "name"), [(2, "numbers"), (3, "columns made of others")])
+def test_a_file_of_an_earlier_version_adds_up_with_those_of_today(
+    version: int, name: str, parts: list[Path], tmp_path: Path
+) -> None:
+    """The file of each earlier version holds the first site, as the program wrote it then."""
+    spec = SPECS[name]
     for part in parts[1:]:
         count_into(spec, part, tmp_path / f"{part.stem}.counts")
-    shutil.copy(Path(__file__).parent / "version_2.counts", tmp_path / "site0.counts")
+    shutil.copy(Path(__file__).parent / f"version_{version}.counts", tmp_path / "site0.counts")
     metadata = pq.read_schema(tmp_path / "site0.counts").metadata
-    assert json.loads(metadata[b"fairaudit.counts"])["version"] == 2
+    assert json.loads(metadata[b"fairaudit.counts"])["version"] == version
     everybody = fairaudit.audit({**spec, "data": [*map(str, parts)]})
     found = fairaudit.audit(spec, str(tmp_path / "*.counts"))
     assert json.dumps(document(found)) == json.dumps(document(everybody))
 
 
-@pytest.mark.parametrize("version", [1, 4])
+@pytest.mark.parametrize("version", [1, 5])
 def test_a_file_of_another_version_is_refused(
     version: int, parts: list[Path], tmp_path: Path
 ) -> None:
@@ -289,7 +304,7 @@ def test_a_file_of_another_version_is_refused(
     header = json.loads(table.schema.metadata[b"fairaudit.counts"]) | {"version": version}
     metadata = {b"fairaudit.counts": json.dumps(header).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), path)
-    with pytest.raises(DataError, match=f"has version {version} of counts, this is version 3"):
+    with pytest.raises(DataError, match=f"has version {version} of counts, this is version 4"):
         counts_file.read(path)
 
 

@@ -13,9 +13,9 @@ import pytest
 from conftest import SAMPLES, SPECS
 from plain_engine import PlainEngine
 
-from fairaudit import batch, memory
+from fairaudit import audit, audit_each, audit_together, batch, memory
 from fairaudit.errors import DataError, OutOfMemory, UsageError
-from fairaudit.pipeline import answer, audit, audit_each, audit_together, conclude, count
+from fairaudit.pipeline import answer, conclude, count
 from fairaudit.question import Question
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult

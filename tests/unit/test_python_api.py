@@ -144,6 +144,9 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
     ):
         assert isinstance(again, fairaudit.AuditResult)
         assert again.to_json() == text
+        assert [finding.headline for finding in again.findings] == [
+            finding.headline for finding in result.findings
+        ]
         assert [finding.check for finding in again.findings] == [
             finding.check for finding in result.findings
         ]

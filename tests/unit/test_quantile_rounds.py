@@ -19,6 +19,7 @@ from fairaudit.errors import DataError, NothingToAudit, UsageError
 from fairaudit.frozen import replace
 from fairaudit.quantile_rounds import CutsRound, Span
 from fairaudit.question import Question
+from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 
 SPEC: dict[str, Any] = {
@@ -72,7 +73,7 @@ def go_rounds(spec: dict[str, Any], paths: Sequence[Path]) -> tuple[CutsRound, i
 
 def document(result: AuditResult) -> str:
     """The JSON of a result but for where the counts came from."""
-    tree = result.to_dict()
+    tree = report_json.document(result)
     for name in ("route", "files", "created"):
         tree["data"].pop(name, None)
     return json.dumps({name: tree[name] for name in tree if name not in {"spec", "created"}})

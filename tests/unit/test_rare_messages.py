@@ -29,7 +29,6 @@ from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.question import NO_OPTIONS, Question
 from fairaudit.recode import groups
 from fairaudit.report import format_of
-from fairaudit.spec import Text
 
 COLUMNS = {"protected": ["sex"], "decision": {"column": "d", "positive": 1}}
 SPEC: dict[str, Any] = {"columns": COLUMNS, "metrics": ["selection_rate"]}
@@ -155,8 +154,7 @@ def test_a_filter_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RecursionError
 
     monkeypatch.setattr(filters, "_read", descend)
-    text = Text("n > 1", "filter", None, None)
-    assert message(lambda: filters.parse(text)) == "filter: the filter is too long"
+    assert message(lambda: filters.parse("n > 1")) == "the filter is too long"
 
 
 def test_columns_of_one_name_in_a_frame_of_an_unknown_library(

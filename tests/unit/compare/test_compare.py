@@ -28,8 +28,6 @@ import fairaudit
 from fairaudit import codec
 from fairaudit import spec as specs
 from fairaudit.cli import run_line
-from fairaudit.codec import document_schemas
-from fairaudit.codec.document_schemas import Comparison
 from fairaudit.compare import (
     Change,
     Changes,
@@ -50,6 +48,8 @@ from fairaudit.report import changes as pages
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.simpson import ReversalKind
+from fairaudit.tools import document_schemas
+from fairaudit.tools.document_schemas import Comparison
 from fairaudit.verdict import Status, Waived
 
 Rows = Mapping[tuple[str, int, int], int]

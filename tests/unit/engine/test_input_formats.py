@@ -14,6 +14,7 @@ import pytest
 
 import fairaudit
 from fairaudit import input_formats
+from fairaudit.columns import CsvFormat
 from fairaudit.engine import csv_reader, parquet_files
 from fairaudit.engine.posterior_files import read_draws
 from fairaudit.engine.readers import Reader, reader_of
@@ -23,7 +24,7 @@ from fairaudit.frozen import replace
 from fairaudit.input_formats import COMPRESSIONS, FORMATS, InputFormat, suffix_of
 from fairaudit.plan import Plan
 from fairaudit.progress import Progress
-from fairaudit.spec import CsvFormat, load
+from fairaudit.spec import load
 
 READERS: tuple[Reader, ...] = (csv_reader, parquet_files)
 """Here the type checker sees that they are readers."""

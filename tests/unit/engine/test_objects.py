@@ -22,10 +22,9 @@ from commands import run
 from pyarrow import fs
 
 import fairaudit
-from fairaudit import inputs
+from fairaudit import AuditResult, inputs
 from fairaudit.engine import objects
 from fairaudit.errors import DataError, NothingToAudit, UsageError
-from fairaudit.result import AuditResult
 
 KEY, SECRET, TOKEN = "AKIAMARKERMARKER1234", "markerOfASecretKey", "markerOfASessionToken"
 SPEC: dict[str, Any] = {

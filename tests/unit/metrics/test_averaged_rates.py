@@ -13,11 +13,11 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
-from fairaudit import codec
+from fairaudit import AuditResult, codec
 from fairaudit.compare import compare
 from fairaudit.report import format_of, group_export
 from fairaudit.report import json as report_json
-from fairaudit.result import Answer, AuditResult
+from fairaudit.result import Answer
 
 People = dict[tuple[str, str, str], tuple[int, int]]
 PEOPLE: People = {

@@ -13,7 +13,6 @@ from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
 from fairaudit import codec
-from fairaudit.codec import document_schemas
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.frozen import replace
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
@@ -23,6 +22,7 @@ from fairaudit.metrics.terms import Minimum, Parameters, Reference, ReferencePol
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
+from fairaudit.tools import document_schemas
 from fairaudit.verdict import Finding, NotEvaluated, Status
 
 Audit = Callable[..., AuditResult]

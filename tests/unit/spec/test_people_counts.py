@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import fairaudit
+from fairaudit import AuditResult
 from fairaudit.errors import SpecError
 from fairaudit.report.diagnostics import explanations_of
-from fairaudit.result import AuditResult
 
 CELLS = {  # tp, fp, fn, tn
     "a": (40, 30, 20, 10), "b": (25, 30, 15, 30), "c": (12, 3, 20, 15), "d": (1, 2, 1, 0),

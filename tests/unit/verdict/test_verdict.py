@@ -12,8 +12,9 @@ import polars as pl
 import pytest
 
 import fairaudit
+from fairaudit import AuditResult
 from fairaudit.errors import SpecError
-from fairaudit.result import AuditResult, Verdict
+from fairaudit.result import Verdict
 from fairaudit.verdict import Finding, Limit, Status
 
 Audit = Callable[..., AuditResult]

@@ -1,20 +1,20 @@
-"""The JSON Schema of whole documents; that of a comparison, the only one that needs `compare`."""
+"""The JSON Schemas of whole documents, and the document of a comparison."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fairaudit.codec import Answers, Failure, Preview, Result, Writer
+from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.schema import definitions_of
 from fairaudit.codec.values import Schema
 from fairaudit.compare import Changes
-from fairaudit.frozen import Frozen, field
+from fairaudit.frozen import field
 from fairaudit.json_marks import FLAT, Member
 from fairaudit.result import SCHEMA_VERSION
 
 
-class Comparison(Frozen):
+class Comparison(Document):
     """A comparison of two results; `exit_code` is that of the command."""
 
     exit_code: Annotated[int, Member("summary.exit_code")]

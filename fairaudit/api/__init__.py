@@ -1,0 +1,1 @@
+"""The Python interface: what `import fairaudit` offers (docs/python.md)."""

@@ -1,0 +1,159 @@
+"""`AuditResult` and `Finding` for Python users: the plain records, with reports, files and frames.
+
+The pipeline, the reports and the commands work on the plain records of `fairaudit.result` and
+`fairaudit.verdict`. `load` reads a result from a JSON report. Add a method of a result here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from fairaudit import result as plain
+from fairaudit import verdict
+from fairaudit.errors import AuditFailed
+from fairaudit.frozen import field_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Finding(verdict.Finding):  # noqa: D101  # the words of the record
+    __doc__ = verdict.Finding.__doc__
+
+    @property
+    def headline(self) -> str:
+        """The finding in one sentence, as a report begins with it."""
+        from fairaudit.report import headlines
+
+        return headlines.headline(self)
+
+
+class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
+    __doc__ = plain.AuditResult.__doc__
+
+    findings: tuple[Finding, ...]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the top of the page."""
+        from fairaudit.report import html
+
+        return html.fragment(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as its JSON report: records of the catalogue hold functions."""
+        from fairaudit import codec
+
+        return load, (codec.write(codec.Result(self)),)
+
+    def raise_for_failure(self) -> None:
+        """Raises `AuditFailed` with a line for each check where the command would exit with 1 or 3.
+
+        That is an `AssertionError`, too: pytest shows it as a failure of the test.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test, not this one
+        if self.exit_code:
+            from fairaudit.report.diagnostics import describe_failure
+
+            raise AuditFailed(describe_failure(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON report as plain data (docs/json.md): what `fairaudit.load` reads."""
+        from fairaudit.report import json
+
+        return json.document(self)
+
+    def to_json(self) -> str:
+        """The JSON report as text, the same as `fairaudit run --format json` prints."""
+        from fairaudit.report import json
+
+        return json.render(self)
+
+    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002  # the command's own word
+        """Writes a report with all rows to a file, in the format of its suffix, or in `format`.
+
+        There is what `fairaudit run -o` writes: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
+        `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
+        cannot be written.
+        """
+        from fairaudit import result_files
+
+        result_files.save(self, path, format)
+
+    @overload
+    def checks(self, to: Literal["polars"] = "polars") -> pl.DataFrame: ...
+
+    @overload
+    def checks(self, to: Literal["pandas", "arrow"]) -> Any: ...  # noqa: ANN401  # ship no types
+
+    def checks(self, to: str = "polars") -> Any:
+        """A frame with one row for each check: its value, interval, p, people, limit and groups.
+
+        Rates and their differences are shares from 0 to 1; what does not exist is null, and
+        `state` says why. `to` is `polars`, `pandas` or `arrow`.
+        """
+        from fairaudit import result_frames
+
+        return result_frames.checks(self, to)
+
+    @overload
+    def group_rates(
+        self, by: str | Sequence[str] | None = None, to: Literal["polars"] = "polars"
+    ) -> pl.DataFrame: ...
+
+    @overload
+    def group_rates(
+        self, by: str | Sequence[str] | None = None, *, to: Literal["pandas", "arrow"]
+    ) -> Any: ...  # noqa: ANN401  # ship no types
+
+    def group_rates(self, by: str | Sequence[str] | None = None, to: str = "polars") -> Any:
+        """A frame with one row for each rate of each group, in one grouping or in all.
+
+        `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
+        make the `value`, `low` and `high` are its interval; `difference` and `ratio` are to the
+        `reference`, `p` is that of no difference from it. What does not exist is null, and a
+        `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
+        such grouping.
+        """
+        from fairaudit import result_frames
+
+        return result_frames.group_rates(self, by, to)
+
+    def table(self, by: str | Sequence[str]) -> pl.DataFrame:
+        """One row a group of a grouping: its levels, people, standing, and every rate reported.
+
+        A rate that is reported of several outcomes, or with several parameters, has a column for
+        each, `selection_rate of current`, `selection_rate at=0.5`; an attribute that is called like
+        another column is `group.n`. Undefined and suppressed values are null, infinite ones
+        infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
+        """
+        from fairaudit import result_frames
+
+        return result_frames.table(self, by)
+
+
+def make_public(result: plain.AuditResult) -> AuditResult:
+    """The result of the pipeline, as a Python user gets it."""
+    findings = (
+        Finding(*(getattr(finding, name) for name in field_names(Finding)))
+        for finding in result.findings
+    )
+    fields = {name: getattr(result, name) for name in field_names(AuditResult)}
+    return AuditResult(**fields | {"findings": tuple(findings)})
+
+
+def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
+    """The result in a JSON report: a path, the text, or plain data (`AuditResult.to_dict`).
+
+    It is equal to the one that was saved, and gives the same reports. Raises `UsageError` for what
+    is no JSON report of one result, or one of another major version of the schema.
+
+    >>> import fairaudit
+    >>> result = fairaudit.audit("audit_specs/kidney_admissions.yaml")
+    >>> fairaudit.load(result.to_dict()).verdict == result.verdict
+    True
+    """
+    from fairaudit import result_files
+
+    return make_public(result_files.read(source))

@@ -1,0 +1,1 @@
+"""Tools: what works on results or files beside the audit."""
