@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from fairaudit import engine
-from fairaudit.engine import Frame
+from fairaudit.engine import engines
+from fairaudit.engine.sources import Frame
 from fairaudit.pipeline import Recoded
 from fairaudit.progress import SILENT
 from fairaudit.question import Question, get_or_raise
@@ -79,7 +79,7 @@ def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
         "simpson": {"together": 2},
     }
     question = Question.read(spec)
-    (counts,) = engine.DEFAULT.count([question.plan], Frame(data), SILENT)
+    (counts,) = engines.DEFAULT.count([question.plan], Frame(data), SILENT)
     recoded = Recoded.of(question, get_or_raise(counts))
     return search(recoded.spec, recoded.cubes, recoded.tables).reversals.found
 

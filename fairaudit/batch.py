@@ -11,16 +11,10 @@ from pathlib import Path
 from fairaudit import codec
 from fairaudit import spec as spec_files
 from fairaudit.codec.values import Tree
-from fairaudit.engine import (
-    DEFAULT,
-    CountsOrError,
-    Database,
-    Engine,
-    Files,
-    find_files,
-    name_entry,
-    name_files,
-)
+from fairaudit.engine.contract import CountsOrError, Engine
+from fairaudit.engine.dialects import Database, name_entry
+from fairaudit.engine.engines import DEFAULT
+from fairaudit.engine.files import Files, find_files, name_files
 from fairaudit.errors import FairauditError, UsageError
 from fairaudit.pipeline import answer_specs, count_each, judge_file
 from fairaudit.processes import THIS_PROCESS, Workers

@@ -16,7 +16,8 @@ from fairaudit.columns import ABSENT, BETWEEN
 from fairaudit.counts import Counts
 from fairaudit.cube import Grouping, add_up
 from fairaudit.disclosure_marks import Subjects
-from fairaudit.engine import DEFAULT, Engine
+from fairaudit.engine.contract import Engine
+from fairaudit.engine.engines import DEFAULT
 from fairaudit.errors import FairauditError
 from fairaudit.evidence.detectable_gaps import find_detectable_gap, find_gap_of_smallest
 from fairaudit.frozen import replace

@@ -17,16 +17,11 @@ from fairaudit import provenance
 from fairaudit import waivers as waiving
 from fairaudit.audit_findings import Judge
 from fairaudit.counts import Counts
-from fairaudit.engine import (
-    DEFAULT,
-    CountsOrError,
-    Database,
-    Engine,
-    Files,
-    Frame,
-    find_files,
-    name_files,
-)
+from fairaudit.engine.contract import CountsOrError, Engine
+from fairaudit.engine.dialects import Database
+from fairaudit.engine.engines import DEFAULT
+from fairaudit.engine.files import Files, find_files, name_files
+from fairaudit.engine.sources import Frame
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.frozen import Frozen, replace
 from fairaudit.inputs import can_be_named

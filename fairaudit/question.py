@@ -12,7 +12,10 @@ from fairaudit import provenance
 from fairaudit import spec as specs
 from fairaudit.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.columns import Cut, Quantile, SimilarityColumns
-from fairaudit.engine import Data, Database, Engine, Files, Frame
+from fairaudit.engine.contract import Data, Engine
+from fairaudit.engine.dialects import Database
+from fairaudit.engine.files import Files
+from fairaudit.engine.sources import Frame
 from fairaudit.errors import FairauditError, UsageError, check_type
 from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Requirement

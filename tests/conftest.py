@@ -14,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import fairaudit
-from fairaudit import engine, provenance
+from fairaudit import provenance
 from fairaudit.audit_findings import Judge
 from fairaudit.counts import Counts
-from fairaudit.engine import Files, Frame
+from fairaudit.engine import engines
+from fairaudit.engine.files import Files
+from fairaudit.engine.sources import Frame
 from fairaudit.errors import FairauditError
 from fairaudit.pipeline import Recoded
 from fairaudit.plan import Plan
@@ -113,7 +115,7 @@ def count_data(plan: Plan, data: Any) -> Counts:
     """The counts of a file, a folder, several files or a frame, by the default engine."""
     paths = [data] if isinstance(data, str | Path) else data
     source = Files(tuple(map(str, paths))) if isinstance(paths, list) else Frame(data)
-    (counts,) = engine.DEFAULT.count([plan], source, SILENT)
+    (counts,) = engines.DEFAULT.count([plan], source, SILENT)
     if isinstance(counts, FairauditError):
         raise counts
     return counts

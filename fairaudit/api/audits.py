@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fairaudit.api.results import AuditResult, make_public
 from fairaudit.baseline import NO_TOLERANCE, BaselineSource
-from fairaudit.engine import DEFAULT, Engine
+from fairaudit.engine.contract import Engine
+from fairaudit.engine.engines import DEFAULT
 from fairaudit.errors import FairauditError, NothingToAudit, check_type
 from fairaudit.pipeline import answer_all, answer_specs, count_each, judge_file
 from fairaudit.progress import SILENT, Phase, Progress

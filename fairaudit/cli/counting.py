@@ -65,7 +65,7 @@ def count(
     """Count the data of a spec into a small file that holds no row."""
     from fairaudit import batch, counts_file, pipeline, quantile_rounds_file
     from fairaudit.counts_suppression import hide_small_cells, refuse_single_people
-    from fairaudit.engine import Files, find_files
+    from fairaudit.engine.files import Files, find_files
     from fairaudit.question import Question, RunOptions
 
     request: Request = context.obj
@@ -107,7 +107,7 @@ def merge(
 ) -> None:
     """Add up files of counts: of several sites, months or machines."""
     from fairaudit import counts_file, quantile_rounds_file
-    from fairaudit.engine import find_files
+    from fairaudit.engine.files import find_files
 
     request: Request = context.obj
     try:
@@ -125,7 +125,7 @@ def merge(
 
 def _find_each(parts: Iterable[str]) -> Iterator[Path]:
     """The files of the parts that are there."""
-    from fairaudit.engine import find_files
+    from fairaudit.engine.files import find_files
 
     for part in parts:
         with contextlib.suppress(FairauditError):

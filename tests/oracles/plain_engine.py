@@ -14,8 +14,9 @@ import numpy as np
 
 from fairaudit.columns import Cut, Quantile
 from fairaudit.counts import CountedFile, Counts
-from fairaudit.engine import CountsOrError, Data, Database, Files, find_files
-from fairaudit.engine.files import name_file
+from fairaudit.engine.contract import CountsOrError, Data
+from fairaudit.engine.dialects import Database
+from fairaudit.engine.files import Files, find_files, name_file
 from fairaudit.errors import DataError, UsageError
 from fairaudit.plan import MISSING, Key, Plan, is_finite_number
 from fairaudit.progress import Progress

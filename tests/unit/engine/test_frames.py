@@ -15,8 +15,8 @@ import pyarrow.dataset
 import pytest
 
 import fairaudit
-from fairaudit import engine
-from fairaudit.engine import Frame
+from fairaudit.engine import engines
+from fairaudit.engine.sources import Frame
 from fairaudit.errors import DataError, FairauditError
 from fairaudit.progress import SILENT
 from fairaudit.question import Question
@@ -148,7 +148,7 @@ def test_only_what_is_asked_is_read_of_a_lazy_frame() -> None:
 
 def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
     frame = Frame(_arrow(unused=[1] * ROWS).to_reader(max_chunksize=64))
-    Question.read(SPEC).find_plan(frame, SILENT, engine.DEFAULT)
+    Question.read(SPEC).find_plan(frame, SILENT, engines.DEFAULT)
     assert frame.frame.height == ROWS
     assert set(frame.frame.columns) == {"group", "code", "y", "score", "w"}
 

@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.counts import Counts
-from fairaudit.engine import DEFAULT, Files, csv_byte_checks, csv_line_checks, native_csv, scan
+from fairaudit.engine import csv_byte_checks, csv_line_checks, native_csv, scan
+from fairaudit.engine.engines import DEFAULT
+from fairaudit.engine.files import Files
 from fairaudit.errors import DataError, FairauditError, UsageError
 from fairaudit.plan import Plan
 from fairaudit.plan_builder import plan

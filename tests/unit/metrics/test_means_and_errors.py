@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.cube import Amount, Cube, Sum
-from fairaudit.engine import Files, polars_engine
+from fairaudit.engine import polars_engine
+from fairaudit.engine.files import Files
 from fairaudit.errors import DataError, FairauditError, SpecError
 from fairaudit.frozen import field_names, replace
 from fairaudit.metrics import Rate, Requirement
