@@ -99,8 +99,7 @@ class Row:
 
     def refer(self) -> Schema:
         """The schema of such an object as a value of its own, which is defined once."""
-        package = self.cls.__module__.split(".")[1]
-        return self.describe() if self.only else define(package, self.cls, self.describe)
+        return self.describe() if self.only else define(self.cls.__name__, self.cls, self.describe)
 
 
 row_of = cache(Row)
@@ -157,7 +156,8 @@ class OneOf(Row):
 
     def refer(self) -> Schema:
         references = [
-            define("typed", row.cls, OneOf(row.cls).describe) for row in self.rows.values()
+            define(f"typed.{row.cls.__name__}", row.cls, OneOf(row.cls).describe)
+            for row in self.rows.values()
         ]
         return {"anyOf": references} if len(references) > 1 else references[0]
 

@@ -10,7 +10,7 @@ from inspect import cleandoc
 
 from fairaudit.codec.values import Schema
 
-_DEFINITIONS: dict[str, Callable[[], Schema]] = {}
+_DEFINITIONS: dict[str, tuple[type, Callable[[], Schema]]] = {}
 """What describes the rows of a class, by the name of its schema."""
 
 _REFERENCE = re.compile(r'"#/\$defs/([\w.]+)"')
@@ -90,10 +90,12 @@ def _both(member: Schema, other: Schema, *, either: bool) -> Schema:
     return {"anyOf": [*member.get("anyOf", [member]), *other.get("anyOf", [other])]}
 
 
-def define(package: str, cls: type, describe_row: Callable[[], Schema]) -> Schema:
+def define(name: str, cls: type, describe_row: Callable[[], Schema]) -> Schema:
     """Refers to the schema of a class, which is made where something that refers to it is."""
-    name = f"{package}.{cls.__name__}"
-    _DEFINITIONS[name] = lambda: {"description": " ".join(sentences(cls)), **describe_row()}
+    known, _ = _DEFINITIONS.setdefault(
+        name, (cls, lambda: {"description": " ".join(sentences(cls)), **describe_row()})
+    )
+    assert known is cls, f"two classes are called {name}"
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -101,5 +103,5 @@ def definitions_of(schema: Schema) -> dict[str, Schema]:
     """All that a schema refers to, by name."""
     known: dict[str, Schema] = {}
     while missing := {*_REFERENCE.findall(json.dumps([schema, known]))} - known.keys():
-        known |= {name: _DEFINITIONS[name]() for name in sorted(missing)}
+        known |= {name: _DEFINITIONS[name][1]() for name in sorted(missing)}
     return known

@@ -38,7 +38,7 @@ _ABOUT = {
     "error of the schema of results.",
 }
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
-_SPOKEN = ("verdict.Finding", "simpson.Reversal", "evidence.Appearance", "subgroups.Subgroup")
+_SPOKEN = ("Finding", "Reversal", "Appearance", "Subgroup")
 """The rows to which a report adds a `sentence`."""
 
 
