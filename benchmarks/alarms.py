@@ -16,11 +16,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairaudit import spec as specs
+from fairaudit.base.ledger import Ledger
 from fairaudit.cube import Cube, KeyColumn, Role
 from fairaudit.evidence import correct_families
-from fairaudit.ledger import Ledger
+from fairaudit.judge import Check, Finding, Status, judge
 from fairaudit.metrics import evaluate
-from fairaudit.verdict import Check, Finding, Status, judge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from samples import TO_FIRST, binned, intervals, scored, table_of
 from singles import Point, Study, how, measure
 
+from fairaudit.base.frozen import replace
 from fairaudit.evidence import find_intervals
-from fairaudit.frozen import replace
 from fairaudit.metrics import Average, Reference, ReferencePolicy, Terms, Weights, evaluate
 
 Floats = NDArray[np.float64]

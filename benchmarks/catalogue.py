@@ -13,10 +13,10 @@ from decimal import Decimal
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
+from fairaudit.base.ledger import Ledger
 from fairaudit.cube import Amount, Cube, GroupTable, KeyColumn, Role, Sum
-from fairaudit.frozen import replace
-from fairaudit.histogram import Bins, Histogram
-from fairaudit.ledger import Ledger
+from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.metrics import (
     CATALOGUE,
     Disparity,

@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 
 import fairaudit
-from fairaudit.compare import Changes, compare, compare_models
 from fairaudit.result import AuditResult
+from fairaudit.tools.compare import Changes, compare, compare_models
 
 NAMES = "abcdefghij"
 LEVEL = 0.05

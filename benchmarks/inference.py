@@ -14,10 +14,11 @@ from decimal import Decimal
 
 from catalogue import cube_of, tables_of
 
-from fairaudit import memory
+from fairaudit.base import memory
+from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
 from fairaudit.evidence import correct_families, find_intervals, find_significances
-from fairaudit.frozen import replace
+from fairaudit.judge import Check, Limit, judge
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -30,7 +31,6 @@ from fairaudit.metrics import (
     find_comparison,
     find_metric,
 )
-from fairaudit.verdict import Check, Limit, judge
 
 NAMES = (
     "demographic_parity_difference",

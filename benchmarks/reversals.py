@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from fairaudit.engine import engines
-from fairaudit.engine.sources import Frame
-from fairaudit.pipeline import Recoded
-from fairaudit.progress import SILENT
-from fairaudit.question import Question, get_or_raise
-from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.tables import search
+from fairaudit.base.progress import SILENT
+from fairaudit.counting import engines
+from fairaudit.counting.sources.sources import Frame
+from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.pipeline.question import Question, get_or_raise
+from fairaudit.pipeline.stages import Recoded
+from fairaudit.pipeline.tables import search
 
 ALPHA = 0.05
 SETTINGS = ("independent", "mix")

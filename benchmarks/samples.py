@@ -14,8 +14,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairaudit.cube import Amount, GroupTable, Sum
+from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence import find_intervals
-from fairaudit.histogram import Bins, Histogram
 from fairaudit.metrics import Metric, Reference, ReferencePolicy, Terms, evaluate
 
 Floats = NDArray[np.float64]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from fairaudit.version import __version__
+from fairaudit.base.version import __version__
 
 TYPE_CHECKING = False  # `typing` itself is slow to load
 if TYPE_CHECKING:
     from typing import Any
 
     from fairaudit.api.audits import audit, audit_each, audit_together
+    from fairaudit.api.mlflow import log_to_mlflow
+    from fairaudit.api.python_api import assert_audit, audit_arrays
     from fairaudit.api.results import AuditResult, Finding, load
-    from fairaudit.errors import (
+    from fairaudit.base.errors import (
         AuditFailed,
         DataError,
         FairauditError,
@@ -19,17 +21,15 @@ if TYPE_CHECKING:
         SpecError,
         UsageError,
     )
+    from fairaudit.judge import Status
     from fairaudit.metrics import epsilon
-    from fairaudit.mlflow import log_to_mlflow
-    from fairaudit.python_api import assert_audit, audit_arrays
     from fairaudit.result import Verdict
-    from fairaudit.verdict import Status
 
 _MODULES = {
     "api.audits": ("audit", "audit_each", "audit_together"),
     "api.results": ("AuditResult", "Finding", "load"),
-    "python_api": ("assert_audit", "audit_arrays"),
-    "errors": (
+    "api.python_api": ("assert_audit", "audit_arrays"),
+    "base.errors": (
         "AuditFailed",
         "DataError",
         "FairauditError",
@@ -39,9 +39,9 @@ _MODULES = {
         "UsageError",
     ),
     "metrics": ("epsilon",),
-    "mlflow": ("log_to_mlflow",),
+    "api.mlflow": ("log_to_mlflow",),
     "result": ("Verdict",),
-    "verdict": ("Status",),
+    "judge": ("Status",),
 }
 """Where each public name is: a module is loaded when its name is used for the first time."""
 

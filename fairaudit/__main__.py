@@ -24,7 +24,7 @@ def main() -> NoReturn:
     gc.set_threshold(1_000_000, 50, 50)
     try:
         began = time.perf_counter()
-        from fairaudit import interrupts
+        from fairaudit.base import interrupts
 
         interrupts.listen()
         from fairaudit.cli import main as run_command
@@ -42,7 +42,7 @@ def _end_early(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         _write("out of memory\nERROR  no verdict")
         return _NO_VERDICT
-    from fairaudit import interrupts
+    from fairaudit.base import interrupts
 
     if isinstance(error, KeyboardInterrupt) or interrupts.noticed():
         _write(interrupts.WORDS)
@@ -53,8 +53,8 @@ def _end_early(error: BaseException) -> int:
 
 
 def _is_memory(error: BaseException) -> bool:
-    from fairaudit import memory
-    from fairaudit.errors import OutOfMemory
+    from fairaudit.base import memory
+    from fairaudit.base.errors import OutOfMemory
 
     return isinstance(error, OutOfMemory) or memory.ran_out(error)
 

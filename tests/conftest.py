@@ -14,21 +14,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import fairaudit
-from fairaudit import provenance
-from fairaudit.audit_findings import Judge
-from fairaudit.counts import Counts
-from fairaudit.engine import engines
-from fairaudit.engine.files import Files
-from fairaudit.engine.sources import Frame
-from fairaudit.errors import FairauditError
-from fairaudit.pipeline import Recoded
-from fairaudit.plan import Plan
-from fairaudit.progress import SILENT
-from fairaudit.question import Question
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.progress import SILENT
+from fairaudit.counting import engines
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.files import Files
+from fairaudit.counting.sources.sources import Frame
+from fairaudit.judge import Finding
+from fairaudit.pipeline import provenance
+from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.stages import Recoded
+from fairaudit.pipeline.tables import Searches, search
 from fairaudit.report.diagnostics import explanations_of
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.tables import Searches, search
-from fairaudit.verdict import Finding
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_data"

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-from fairaudit import errors
-from fairaudit.errors import FairauditError, Fault, PlanFault
+from fairaudit.base import errors
+from fairaudit.base.errors import FairauditError, Fault, PlanFault
 from fairaudit.spec import shape
 from fairaudit.spec.shape import Misfit
 
@@ -255,8 +255,9 @@ Every error that `fairaudit` words, by the file that raises it: what is said, wi
 fills in what it is about (often behind its place: `spec.yaml:12:5: metrics[1].fail`), and what to
 do, where that is a line of its own. The exit code is 2, of `NothingToAudit` 3. A `Fault` or a
 `fault` is one of several that are told together, with the line of the spec and a caret; a
-`ValueError` becomes one. Reasons that are made elsewhere (why a filter is none, `engine/filter.py`)
-are `‹…›` here. `pytest --all --messages` fails where no test raises one of these errors.
+`ValueError` becomes one. Reasons that are made elsewhere (why a filter is none,
+`counting/filter.py`) are `‹…›` here. `pytest --all --messages` fails where no test raises one of
+these errors.
 
 Written from the source by `pytest --rewrite-goldens tests/unit/test_messages.py`.
 """

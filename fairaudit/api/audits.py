@@ -7,13 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from fairaudit.api.results import AuditResult, make_public
-from fairaudit.baseline import NO_TOLERANCE, BaselineSource
-from fairaudit.engine.contract import Engine
-from fairaudit.engine.engines import DEFAULT
-from fairaudit.errors import FairauditError, NothingToAudit, check_type
-from fairaudit.pipeline import answer_all, answer_specs, count_each, judge_file
-from fairaudit.progress import SILENT, Phase, Progress
-from fairaudit.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
+from fairaudit.base.errors import FairauditError, NothingToAudit, check_type
+from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.counting.contract import Engine
+from fairaudit.counting.engines import DEFAULT
+from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
+from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
+from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
 from fairaudit.result import FailOn, ResultOrError
 
 
@@ -38,8 +38,9 @@ def audit(  # noqa: PLR0913  # the options of the command
     `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
     report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
     `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises the errors
-    of `fairaudit.errors`; a failed check raises nothing: see `AuditResult.raise_for_failure`.
+    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises
+    `FairauditError` or a subclass of it. A failed check raises nothing: see
+    `AuditResult.raise_for_failure`.
     """
     options = RunOptions(fail_on, only, baseline, tolerance, draws, settings, timeout)
     (outcome,) = answer_specs([spec], data, options, progress, engine)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from fairaudit import judge as verdict
 from fairaudit import result as plain
-from fairaudit import verdict
-from fairaudit.errors import AuditFailed
-from fairaudit.frozen import field_names
+from fairaudit.base.errors import AuditFailed
+from fairaudit.base.frozen import field_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file that
         cannot be written.
         """
-        from fairaudit import result_files
+        from fairaudit.api import result_files
 
         result_files.save(self, path, format)
 
@@ -93,7 +93,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         Rates and their differences are shares from 0 to 1; what does not exist is null, and
         `state` says why. `to` is `polars`, `pandas` or `arrow`.
         """
-        from fairaudit import result_frames
+        from fairaudit.api import result_frames
 
         return result_frames.checks(self, to)
 
@@ -116,7 +116,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         `state` says why. `table` has a row for each group. Raises `UsageError` where there is no
         such grouping.
         """
-        from fairaudit import result_frames
+        from fairaudit.api import result_frames
 
         return result_frames.group_rates(self, by, to)
 
@@ -128,7 +128,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         another column is `group.n`. Undefined and suppressed values are null, infinite ones
         infinity; strata are not listed. Raises `UsageError` where there is no such grouping.
         """
-        from fairaudit import result_frames
+        from fairaudit.api import result_frames
 
         return result_frames.table(self, by)
 
@@ -154,6 +154,6 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     >>> fairaudit.load(result.to_dict()).verdict == result.verdict
     True
     """
-    from fairaudit import result_files
+    from fairaudit.api import result_files
 
     return make_public(result_files.read(source))

@@ -15,13 +15,13 @@ from typing import Annotated
 import typer
 from typer.completion import shell_complete
 
-from fairaudit import inputs, interrupts, memory
+from fairaudit.base import inputs, interrupts, memory
+from fairaudit.base.errors import FairauditError, OutOfMemory, Unwritten, UsageError
+from fairaudit.base.version import __version__
 from fairaudit.cli import streams
 from fairaudit.cli.app import Request, app
 from fairaudit.cli.commands import command_line, read_request
 from fairaudit.cli.exit_messages import end_by_error
-from fairaudit.errors import FairauditError, OutOfMemory, Unwritten, UsageError
-from fairaudit.version import __version__
 
 _COMPLETION = "_FAIRAUDIT_COMPLETE"
 

@@ -98,7 +98,7 @@ class Request(Struct):
 
     def files(self) -> Iterator[Path]:
         """Every file that an audit reads or writes, as far as that is known."""
-        from fairaudit import batch
+        from fairaudit.pipeline import batch
 
         yield from map(Path, self.written)
         yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import inputs, memory
+from fairaudit.base import inputs, memory
+from fairaudit.base.errors import FailOn, FairauditError, UsageError
 from fairaudit.cli import folder
 from fairaudit.cli.app import (
     FORMAT_VARIABLE,
@@ -36,13 +37,12 @@ from fairaudit.cli.output import (
     write_reports,
 )
 from fairaudit.cli.streams import Color, is_colored, silenced, write_line
-from fairaudit.errors import FailOn, FairauditError, UsageError
 from fairaudit.report import FORMATS, format_named
 
 if TYPE_CHECKING:
+    from fairaudit.base.processes import Workers
+    from fairaudit.base.progress import Progress
     from fairaudit.cli.timings import Stopwatch
-    from fairaudit.processes import Workers
-    from fairaudit.progress import Progress
     from fairaudit.result import Answer
 
 
@@ -146,10 +146,10 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     debug: Debug = False,
 ) -> None:
     """Audit the data of a spec and gate by the exit code."""
-    from fairaudit import batch
-    from fairaudit.baseline import NO_TOLERANCE
-    from fairaudit.progress import Phase
-    from fairaudit.question import RunOptions
+    from fairaudit.base.progress import Phase
+    from fairaudit.pipeline import batch
+    from fairaudit.pipeline.baseline import NO_TOLERANCE
+    from fairaudit.pipeline.question import RunOptions
 
     request: Request = context.obj
     memory.keep_freed()
@@ -211,7 +211,7 @@ def _begin(
 
     Raises `UsageError` for a tolerance without an earlier report that it is of.
     """
-    from fairaudit import batch
+    from fairaudit.pipeline import batch
 
     specs = name_specs(named, data)
     request.arguments = tuple(map(str, specs))
@@ -232,8 +232,8 @@ def _begin(
 
 def _start_workers(jobs: int | None, specs: Sequence[Path], data: str | None) -> Workers:
     """The processes that judge files: as many as are named, else as pay for so many audits."""
-    from fairaudit import batch
-    from fairaudit.processes import Workers, choose_jobs
+    from fairaudit.base.processes import Workers, choose_jobs
+    from fairaudit.pipeline import batch
 
     return Workers(jobs or choose_jobs(len(batch.list_audits(specs, data))))
 
@@ -258,7 +258,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 @contextlib.contextmanager
 def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
     """Shows how far a pass is on stderr, on a terminal only."""
-    from fairaudit.progress import SILENT
+    from fairaudit.base.progress import SILENT
 
     if quiet or not sys.stderr.isatty():
         yield SILENT

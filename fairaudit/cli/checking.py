@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit.base.errors import WORST_FIRST, FairauditError, UsageError
 from fairaudit.cli.app import (
     ColorChoice,
     Debug,
@@ -24,7 +25,6 @@ from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_
 from fairaudit.cli.exit_messages import error_text, name_subject
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
 from fairaudit.cli.streams import Color, silenced, write_line
-from fairaudit.errors import WORST_FIRST, FairauditError, UsageError
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
     Whatever is accepted here `run` accepts. The exit code is 0, or of a fault that of `run`.
     """
-    from fairaudit import batch, dry_run
-    from fairaudit.question import RunOptions
+    from fairaudit.pipeline import batch
+    from fairaudit.pipeline.question import RunOptions
+    from fairaudit.tools import dry_run
 
     request: Request = context.obj
     check_page_outputs(format_name, [], "a dry run")
@@ -120,7 +121,7 @@ def _list_audits(
     specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool
 ) -> Sequence[tuple[str, str | None]]:
     """The spec and the data of each dry run; raises `UsageError` for what can mean nothing."""
-    from fairaudit import batch
+    from fairaudit.pipeline import batch
 
     if no_data and data is not None:
         raise UsageError("--no-data reads no data, and --data names some", "leave one of them out")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit.base.errors import NothingToAudit, UsageError, list_known
 from fairaudit.cli.app import ColorChoice, Debug, Request, Verbose, app, show_examples
 from fairaudit.cli.output import (
     Page,
@@ -19,15 +20,14 @@ from fairaudit.cli.output import (
 )
 from fairaudit.cli.results import read_result
 from fairaudit.cli.streams import Color, write_line
-from fairaudit.errors import NothingToAudit, UsageError, list_known
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairaudit.compare import Changes
     from fairaudit.report.blocks import Document
     from fairaudit.result import AuditResult
+    from fairaudit.tools.compare import Changes
 
 
 class _FailOn(StrEnum):
@@ -145,7 +145,7 @@ def _changes(
     same_people: bool | None,
 ) -> Changes:
     """The changes from one result to the other, or between two models of one."""
-    from fairaudit import compare as comparing
+    from fairaudit.tools import compare as comparing
 
     if after is not None:
         return comparing.compare(

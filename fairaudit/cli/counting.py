@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import FairauditError, UsageError
+from fairaudit.base.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
 from fairaudit.cli.app import Debug, Request, Settings, Timeout, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
-from fairaudit.errors import FairauditError, UsageError
-from fairaudit.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
 
 if TYPE_CHECKING:
-    from fairaudit.counts import Counts
-    from fairaudit.quantile_rounds import CutsRound
-    from fairaudit.question import Question
+    from fairaudit.counting.counts import Counts
+    from fairaudit.counting.quantile_rounds import CutsRound
+    from fairaudit.pipeline.question import Question
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
@@ -63,10 +63,12 @@ def count(
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a small file that holds no row."""
-    from fairaudit import batch, counts_file, pipeline, quantile_rounds_file
-    from fairaudit.counts_suppression import hide_small_cells, refuse_single_people
-    from fairaudit.engine.files import Files, find_files
-    from fairaudit.question import Question, RunOptions
+    from fairaudit.counting.sources.files import Files, find_files
+    from fairaudit.counting.stored import counts_file, quantile_rounds_file
+    from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
+    from fairaudit.pipeline import batch
+    from fairaudit.pipeline import stages as pipeline
+    from fairaudit.pipeline.question import Question, RunOptions
 
     request: Request = context.obj
     read = [cuts] if cuts else []
@@ -106,8 +108,8 @@ def merge(
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Add up files of counts: of several sites, months or machines."""
-    from fairaudit import counts_file, quantile_rounds_file
-    from fairaudit.engine.files import find_files
+    from fairaudit.counting.sources.files import find_files
+    from fairaudit.counting.stored import counts_file, quantile_rounds_file
 
     request: Request = context.obj
     try:
@@ -125,7 +127,7 @@ def merge(
 
 def _find_each(parts: Iterable[str]) -> Iterator[Path]:
     """The files of the parts that are there."""
-    from fairaudit.engine.files import find_files
+    from fairaudit.counting.sources.files import find_files
 
     for part in parts:
         with contextlib.suppress(FairauditError):
@@ -138,8 +140,8 @@ def _is_round(output: str) -> bool:
 
 def _read_cuts(path: Path, question: Question) -> CutsRound:
     """The round in a file; raises `DataError` for one of another spec."""
-    from fairaudit import quantile_rounds_file
-    from fairaudit.counted_files import refuse_other_plans
+    from fairaudit.counting.stored import quantile_rounds_file
+    from fairaudit.counting.stored.counted_files import refuse_other_plans
 
     known = quantile_rounds_file.read(path)
     refuse_other_plans(known.plan, question.plan, Path(question.spec.path), path)
@@ -161,7 +163,7 @@ def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
 
 
 def _write(counts: Counts, output: str, outputs: Outputs) -> None:
-    from fairaudit import counts_file
+    from fairaudit.counting.stored import counts_file
 
     content = counts_file.write(counts)
     outputs.write(Path(output), content)
@@ -174,7 +176,7 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
 
 
 def _write_round(cuts_round: CutsRound, output: str, outputs: Outputs) -> None:
-    from fairaudit import quantile_rounds_file
+    from fairaudit.counting.stored import quantile_rounds_file
 
     content = quantile_rounds_file.write(cuts_round)
     outputs.write(Path(output), content)

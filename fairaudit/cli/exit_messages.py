@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import FairauditError, Unwritten
 from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import Identity
 from fairaudit.cli.output import print_report, write_reports
-from fairaudit.errors import FairauditError, Unwritten
 from fairaudit.report import Format, format_of, format_of_suffix
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _LONGEST = 2000
 
 def end_by_error(error: FairauditError, request: Request) -> int:
     """Writes an error wherever the command was to write its result; returns its exit code."""
-    from fairaudit import batch
+    from fairaudit.pipeline import batch
     from fairaudit.result import Answer
 
     answer = Answer(request.subject, batch.name_data(request.data), error)

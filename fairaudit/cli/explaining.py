@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit.base.errors import UsageError
 from fairaudit.cli.app import ColorChoice, app
 from fairaudit.cli.output import print_document
 from fairaudit.cli.streams import Color
-from fairaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from fairaudit.result import Definition

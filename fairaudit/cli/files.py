@@ -12,9 +12,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairaudit import names
-from fairaudit.errors import UsageError
-from fairaudit.frozen import Frozen, field
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import Frozen, field
 
 _ONLY_IN_PLACE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV, errno.ENAMETOOLONG)

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fairaudit import inputs
+from fairaudit.base import inputs
+from fairaudit.base.errors import FairauditError, UsageError
+from fairaudit.base.processes import THIS_PROCESS, Workers
 from fairaudit.cli.files import Outputs
-from fairaudit.errors import FairauditError, UsageError
-from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
+    from fairaudit.base.notice import Notice
     from fairaudit.codec.values import Tree
-    from fairaudit.notice import Notice
     from fairaudit.result import Answer
 
 _REPORTS = ("html", "json")

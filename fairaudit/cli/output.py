@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.inputs import STDIN
+from fairaudit.base.processes import THIS_PROCESS, Workers
 from fairaudit.cli import folder
 from fairaudit.cli.files import Identity, Outputs, clear
 from fairaudit.cli.streams import Color, is_colored, write_line
-from fairaudit.errors import UsageError
-from fairaudit.frozen import Frozen
-from fairaudit.inputs import STDIN
-from fairaudit.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS, Format, format_named, format_of_suffix
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rich.progress import (
     Progress as Bars,
 )
 
-from fairaudit.progress import Progress
+from fairaudit.base.progress import Progress
 
 
 class Bar(Progress):

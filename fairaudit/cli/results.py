@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import inputs, names
+from fairaudit.base import inputs, names
+from fairaudit.base.errors import FairauditError, UsageError, did_you_mean
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app
 from fairaudit.cli.output import (
     FILE_HELP,
@@ -24,13 +25,12 @@ from fairaudit.cli.output import (
     write_reports,
 )
 from fairaudit.cli.streams import Color
-from fairaudit.errors import FairauditError, UsageError, did_you_mean
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
+    from fairaudit.judge import Finding
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
-    from fairaudit.verdict import Finding
 
 _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]

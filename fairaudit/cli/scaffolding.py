@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.input_formats import TITLES
 from fairaudit.cli.app import Debug, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
-from fairaudit.errors import UsageError
-from fairaudit.frozen import replace
-from fairaudit.input_formats import TITLES
 
 if TYPE_CHECKING:
-    from fairaudit.columns import CsvFormat
-    from fairaudit.engine.profiles import ColumnProfile, FileProfile
-    from fairaudit.scaffold import Choices
+    from fairaudit.counting.columns import CsvFormat
+    from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
+    from fairaudit.tools.init import Choices
 
 _Columns = Annotated[
     list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")
@@ -97,8 +97,8 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     Columns are proposed by their names and values. Which ones are protected is asked on a terminal,
     or said by --protected.
     """
-    from fairaudit.engine import csv_guess, profiles
-    from fairaudit.scaffold import Choices, Role, is_like_count, pair_counts
+    from fairaudit.counting.sources import csv_guess, profiles
+    from fairaudit.tools.init import Choices, Role, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
     columns = {
@@ -132,7 +132,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
 
 def _choose(choices: Choices, profile: FileProfile, *, can_ask: bool) -> Choices:
     """The choices, completed: by somebody at a terminal, where one is, and by what is proposed."""
-    from fairaudit import scaffold as first_spec
+    from fairaudit.tools import init as first_spec
 
     if not can_ask:
         return first_spec.complete(choices, profile)
@@ -149,8 +149,8 @@ def _write(
     title: str,
 ) -> None:
     """Writes the spec, once it was read as a run reads it, and says what to do next."""
-    from fairaudit import scaffold as first_spec
     from fairaudit.spec import parse
+    from fairaudit.tools import init as first_spec
 
     form, profile = file
     path = _relative(data, output)
@@ -213,8 +213,8 @@ def _can_ask() -> bool:
 
 def _ask(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with what somebody answers: the protected columns, then each outcome."""
-    from fairaudit import scaffold as first_spec
-    from fairaudit.scaffold import Role, find_candidates
+    from fairaudit.tools import init as first_spec
+    from fairaudit.tools.init import Role, find_candidates
 
     write_line(f"{profile.rows:,} rows, and in their columns:")
     for line in first_spec.describe_columns(profile):
@@ -248,7 +248,7 @@ def _ask_columns(
 
     Raises the `UsageError` of the last of `_MOST_TRIES` wrong answers.
     """
-    from fairaudit import scaffold as first_spec
+    from fairaudit.tools import init as first_spec
 
     for left in reversed(range(_MOST_TRIES)):
         answer = typer.prompt(question, default=proposed, err=True)
@@ -269,8 +269,8 @@ def _ask_columns(
 
 def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
     """Whether columns of counts that stand side by side are the outcome; asked where there are."""
-    from fairaudit import scaffold as first_spec
-    from fairaudit.scaffold import Role
+    from fairaudit.tools import init as first_spec
+    from fairaudit.tools.init import Role
 
     has_outcome = bool({*first_spec.OUTCOMES, Role.SCORE, Role.COUNT} & {*choices.columns})
     taken = (*choices.protected, *choices.columns.values())
@@ -283,7 +283,7 @@ def _takes_counts(choices: Choices, profile: FileProfile) -> bool:
 
 def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:
     """The choices with the positive value of each outcome of which none is evident."""
-    from fairaudit import scaffold as first_spec
+    from fairaudit.tools import init as first_spec
 
     positives = list(choices.positives)
     for role in first_spec.OUTCOMES:
@@ -300,7 +300,7 @@ def _ask_positives(choices: Choices, profile: FileProfile) -> Choices:
 
 def _find_question(column: ColumnProfile, positives: Iterable[str]) -> str | None:
     """What to ask where it is not known which value of an outcome is positive."""
-    from fairaudit.scaffold import find_positive
+    from fairaudit.tools.init import find_positive
 
     try:
         find_positive(column, positives)

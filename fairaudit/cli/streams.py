@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairaudit.errors import Unwritten
+from fairaudit.base.errors import Unwritten
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

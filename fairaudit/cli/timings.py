@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from threading import get_ident
 from typing import Any, Self
 
-from fairaudit.progress import SILENT, Phase, Progress
+from fairaudit.base.progress import SILENT, Phase, Progress
 
 
 class Stopwatch(Progress):

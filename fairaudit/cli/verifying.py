@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairaudit.base.errors import NothingToAudit, UsageError
 from fairaudit.cli.app import ColorChoice, Debug, app
 from fairaudit.cli.output import Page, PageFormat, check_page_outputs, write_json
 from fairaudit.cli.streams import Color, write_line
-from fairaudit.errors import NothingToAudit, UsageError
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     """
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec
-    from fairaudit import verify as verifying
     from fairaudit.report import verification as pages
     from fairaudit.result import Verification
+    from fairaudit.tools import verify as verifying
 
     columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
+from fairaudit.base.version import __version__
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.values import Tree
-from fairaudit.errors import FairauditError, Fault, SpecError, UsageError
-from fairaudit.frozen import Frozen, field
-from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.result import (
     SCHEMA_VERSION,
     Answer,
@@ -27,7 +28,6 @@ from fairaudit.result import (
     Verification,
     exit_code,
 )
-from fairaudit.version import __version__
 
 AGAIN = "make it again: fairaudit run SPEC -o result.json"
 """What to do with a document that cannot be read."""

@@ -12,13 +12,13 @@ from functools import cache, cached_property, partial, reduce
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from fairaudit.base.frozen import NODEFAULT, field_names
+from fairaudit.base.json_marks import Member, Unreadable
 from fairaudit.codec import values
 from fairaudit.codec.schema import define, describe, join, object_of
 from fairaudit.codec.values import NUMBER, STATE, Kind, Schema, Tree, read_member
-from fairaudit.estimate import Estimate, State, state_of
-from fairaudit.frozen import NODEFAULT, field_names
-from fairaudit.json_marks import Member, Unreadable
 from fairaudit.metrics import Metric
+from fairaudit.metrics.estimate import Estimate, State, state_of
 from fairaudit.metrics.record_names import MetricName, find_record, name_record
 
 _NO_MARK = Member()

@@ -13,10 +13,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from fairaudit.disclosure_marks import Subjects
-from fairaudit.estimate import State
-from fairaudit.json_marks import Unreadable
-from fairaudit.notice import Notice
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.json_marks import Unreadable
+from fairaudit.base.notice import Notice
+from fairaudit.metrics.estimate import State
 
 Tree: TypeAlias = dict[str, Any]
 Schema: TypeAlias = dict[str, Any]

@@ -7,7 +7,7 @@ cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a 
 
 from __future__ import annotations
 
-from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.cube.amounts import Amount, AmountName, Sum, add_up
 from fairaudit.cube.cells import Cube, find_excluded
 from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen
 
 AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""

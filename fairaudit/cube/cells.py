@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.arrays import Floats, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Grouping, Ints, Marks
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.ledger import Ledger
 from fairaudit.cube.amounts import Amount, AmountName, Clusters, Sum, add_up
 from fairaudit.cube.exclusion import ExcludeBelow, ExcludedGroups, ShareOf
 from fairaudit.cube.group_table import ClusteredTable, GroupTable, Pairs, Ungrouped
@@ -23,8 +25,6 @@ from fairaudit.cube.keys import (
     name_groups,
 )
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
-from fairaudit.frozen import Frozen, field
-from fairaudit.ledger import Ledger
 
 
 class Cube(Frozen, eq=False, dict=True):

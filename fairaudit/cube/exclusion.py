@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
 
-from fairaudit.arrays import Group
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Group
+from fairaudit.base.frozen import Frozen
 
 
 class ShareOf(StrEnum):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube.amounts import Amount, Clusters
 from fairaudit.cube.exclusion import ExcludedGroups
+from fairaudit.cube.histogram import Histogram
 from fairaudit.cube.rows import RowTable
-from fairaudit.frozen import Frozen, field, replace
-from fairaudit.histogram import Histogram
-from fairaudit.memoize import memoize
 
 
 class Ungrouped(Frozen, eq=False):

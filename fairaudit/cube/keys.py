@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.arrays import Group, Grouping, Ints, Marks
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Group, Grouping, Ints, Marks
+from fairaudit.base.frozen import Frozen
 
 NO_LEVEL = -1
 """The code of a row that takes no part where its column is used; for an outcome: not known."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.features import Features
-from fairaudit.frozen import Frozen, field, replace
-from fairaudit.memoize import memoize
-from fairaudit.sampling import choose_places
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.memoize import memoize
+from fairaudit.base.sampling import choose_places
+from fairaudit.cube.features import Features
 
 NOWHERE = -1
 """The stratum or the group of a person who is in none of a table."""

@@ -29,17 +29,17 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from fairaudit.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import Member, Unreadable
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import GroupTable, distinct_rows
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.estimate import Estimate, Significance
 from fairaudit.evidence.pair_tests import compare_shares
 from fairaudit.evidence.pooled_groups import PooledGroups, ShareGap, exceeds
-from fairaudit.frozen import Frozen
-from fairaudit.json_marks import Member, Unreadable
-from fairaudit.memoize import memoize
 from fairaudit.metrics import Better, Rate, Terms, evaluate
 from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Inference
 
 LEAST_GAP = Fraction(1, 100)

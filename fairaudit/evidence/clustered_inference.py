@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.frozen import replace
 from fairaudit.evidence.no_interval import NO_CLUSTER_VARIANCE, NoInterval
-from fairaudit.frozen import replace
 from fairaudit.metrics import (
     NO_PARAMETERS,
     Comparison,

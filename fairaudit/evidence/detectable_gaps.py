@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import Member
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.frozen import Frozen, replace
-from fairaudit.json_marks import Member
 from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats import multiplicity

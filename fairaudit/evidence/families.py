@@ -10,14 +10,14 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
-from fairaudit.estimate import Significance
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.evidence.method_names import has_direct_test
 from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.evidence.value_tests import run_tests
-from fairaudit.frozen import Frozen, field, replace
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
+from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 

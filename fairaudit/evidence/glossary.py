@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from fairaudit.errors import did_you_mean
-from fairaudit.frozen import Frozen
+from fairaudit.base.errors import did_you_mean
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics.works import Citation
 
 

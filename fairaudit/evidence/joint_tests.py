@@ -13,7 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.no_interval import FEW_CLUSTERS
 from fairaudit.evidence.pair_tests import (
@@ -34,7 +35,6 @@ from fairaudit.evidence.records import (
     find_test_key,
     stack_strata,
 )
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues, Requirement, TableMetric
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.inference import Inference, TTest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Ends
+from fairaudit.base.arrays import Ends
 from fairaudit.cube import Floats, Marks
 from fairaudit.evidence.missing_people import (
     NoBounds,

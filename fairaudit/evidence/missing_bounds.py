@@ -13,9 +13,11 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
-from fairaudit.arrays import Ends
+from fairaudit.base.arrays import Ends
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import Member
 from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
-from fairaudit.disclosure_marks import declare_subjects
 from fairaudit.evidence.metric_bounds import find_bounds, find_policy
 from fairaudit.evidence.missing_people import (
     Contributions,
@@ -25,8 +27,6 @@ from fairaudit.evidence.missing_people import (
     find_contributions,
     find_possible_members,
 )
-from fairaudit.frozen import Frozen, replace
-from fairaudit.json_marks import Member
 from fairaudit.metrics import (
     NO_GROUP,
     Disparity,

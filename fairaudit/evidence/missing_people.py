@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Ends
+from fairaudit.base.arrays import Ends
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen
-from fairaudit.memoize import memoize
 from fairaudit.metrics import GroupMetric, Mean, Rate
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.frozen import replace
 from fairaudit.evidence.records import IsBeyond, PairFilter, Tests
-from fairaudit.frozen import replace
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.inference import FisherTest, Inference, TTest, ZTest

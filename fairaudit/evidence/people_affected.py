@@ -8,11 +8,11 @@ from typing import Annotated
 
 import numpy as np
 
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.estimate import Estimate, Significance
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import Member
 from fairaudit.evidence.sides import ComparisonPart
-from fairaudit.frozen import Frozen, replace
-from fairaudit.json_marks import Member
+from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.stats import contingency, distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.estimate import Estimate
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, name_share_test
-from fairaudit.frozen import Frozen
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import effective_n
 from fairaudit.metrics.inference import Inference

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.estimate import Beside, Significance
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import Evaluation, GroupValues
+from fairaudit.metrics.estimate import Beside, Significance
 from fairaudit.metrics.inference import Correction
 
 TestKey: TypeAlias = tuple[object, ...]

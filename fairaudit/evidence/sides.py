@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import FLAT, STATED
 from fairaudit.cube import Group, GroupTable
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.estimate import Estimate
 from fairaudit.evidence.no_interval import explain_group_without_interval
-from fairaudit.frozen import Frozen
-from fairaudit.json_marks import FLAT, STATED
 from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, GroupValues
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.table_metrics import TableValue
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Floats
+from fairaudit.base.arrays import Floats
 from fairaudit.evidence.clustered_inference import is_clustered
 from fairaudit.evidence.records import TestKey, Tests
 from fairaudit.evidence.value_intervals import find_intervals

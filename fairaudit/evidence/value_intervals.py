@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats, Marks
-from fairaudit.estimate import Estimate
+from fairaudit.base.arrays import Alpha, Floats, Marks
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.memoize import memoize
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.averages import find_sparse_interval
 from fairaudit.evidence.metric_bounds import bound_fold
@@ -29,8 +30,6 @@ from fairaudit.evidence.simultaneous import (
     find_spread_interval,
     keep_within_reach,
 )
-from fairaudit.frozen import Frozen
-from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -41,6 +40,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.disparities import ComparisonShape
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.folds import (
     FARTHEST_FROM_1,

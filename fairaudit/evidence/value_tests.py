@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.base.frozen import replace
+from fairaudit.base.memoize import memoize
 from fairaudit.evidence import averages
 from fairaudit.evidence import clustered_inference as clusters
 from fairaudit.evidence.joint_tests import run_joint_tests, run_spread_tests, run_table_tests
@@ -35,8 +37,6 @@ from fairaudit.evidence.records import (
 )
 from fairaudit.evidence.tests_by_interval import invert_intervals
 from fairaudit.evidence.value_intervals import pair_outcomes
-from fairaudit.frozen import replace
-from fairaudit.memoize import memoize
 from fairaudit.metrics import (
     Disparity,
     Evaluation,

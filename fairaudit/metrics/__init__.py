@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from difflib import SequenceMatcher
 
-from fairaudit.errors import did_you_mean
-from fairaudit.frozen import replace
+from fairaudit.base.errors import did_you_mean
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import describe_group, quoted
 from fairaudit.metrics import (
     association,
     calibration,
@@ -68,7 +69,6 @@ from fairaudit.metrics.terms import (
     Weights,
 )
 from fairaudit.metrics.unsupported import UNSUPPORTED_METRICS, UnsupportedMetric, find_notion
-from fairaudit.names import describe_group, quoted
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
-from fairaudit.frozen import replace
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.evaluation_record import (
     Evaluation,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Ends, Floats, Marks
+from fairaudit.base.arrays import Ends, Floats, Marks
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, GroupTable
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.clustered_variance import (
     FEWEST_CLUSTERS,
     AveragedShare,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, GroupTable, Marks
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.average_arrays import (
     StratifiedAverages,
     average_exactly,

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints
-from fairaudit.frozen import Frozen
-from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.group_metrics import GroupMetric

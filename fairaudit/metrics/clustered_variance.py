@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import ClusteredTable
-from fairaudit.frozen import Frozen, replace
-from fairaudit.memoize import memoize
 from fairaudit.stats import distributions
 
 FEWEST_CLUSTERS = 10

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, field, field_names, replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, Marks, Sum
-from fairaudit.frozen import Frozen, field, field_names, replace
-from fairaudit.memoize import memoize
 from fairaudit.metrics.clustered_variance import PooledClusters
 from fairaudit.metrics.row_sides import RowSides
 from fairaudit.metrics.terms import ReferencePolicy

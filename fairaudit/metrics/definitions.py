@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TypeAlias
 
-from fairaudit.frozen import Frozen, force_setattr
+from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.confusion_counts import ConfusionCounts
 from fairaudit.metrics.works import Citation
 

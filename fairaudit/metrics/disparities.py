@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha
+from fairaudit.base.arrays import Alpha
+from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.cube import Floats
-from fairaudit.estimate import Estimate
-from fairaudit.frozen import Frozen, force_setattr
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import MAX, MEAN_MAGNITUDE, REMAINDER, Fold, OverGroups
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable, Ints, Marks
-from fairaudit.frozen import replace
 from fairaudit.metrics.aggregate import aggregate_groups
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen, replace
-from fairaudit.memoize import memoize
 from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.disparities import Comparison, Disparity

@@ -8,10 +8,10 @@ from functools import cache
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, Floats, GroupTable, Ints, RowTable, Sum
-from fairaudit.features import Features
-from fairaudit.frozen import replace
-from fairaudit.histogram import Bins, Histogram
+from fairaudit.cube.features import Features
+from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 
 
 class Fold(Frozen, kw_only=True):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
-from fairaudit.frozen import replace
 from fairaudit.metrics.clustered_variance import ClusteredShare
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Example, Requirement

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.memoize import memoize
+from fairaudit.base.sampling import ASKED_SEED, hash_rows
 from fairaudit.cube import NOWHERE, Floats, GroupTable, Ints, Marks, RowTable
-from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -39,7 +40,6 @@ from fairaudit.rows.variance import (
     Mean,
     widen,
 )
-from fairaudit.sampling import ASKED_SEED, hash_rows
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5

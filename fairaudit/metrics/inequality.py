@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups

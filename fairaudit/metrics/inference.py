@@ -9,9 +9,9 @@ from functools import cache
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import Unreadable
 from fairaudit.cube import Floats
-from fairaudit.frozen import Frozen
-from fairaudit.json_marks import Unreadable
 from fairaudit.stats import multiplicity
 
 
@@ -80,7 +80,7 @@ class Inference(Frozen):
 
     `yates` corrects the z test of two shares for continuity. A fingerprint leaves out what equals
     a default here, in `Terms`, `Check` or `Missing`: who changes one changes what stored baselines
-    ask (`baseline/fingerprints.py`).
+    ask (`pipeline/baseline/fingerprints.py`).
     """
 
     confidence: Decimal = Decimal("0.95")

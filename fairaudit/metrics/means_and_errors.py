@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats, Ints
-from fairaudit.frozen import replace
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts, Sums

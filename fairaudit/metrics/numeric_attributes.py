@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.table_metrics import TableMetric, TableValue

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats
-from fairaudit.histogram import ranked
-from fairaudit.memoize import memoize
+from fairaudit.base.arrays import Alpha, Ends, Floats
+from fairaudit.base.memoize import memoize
+from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.inference import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, mover, proportions, ranks, strata

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen
 from fairaudit.metrics.confusion_counts import count_groups, mark_cells
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupMetric, count_effective

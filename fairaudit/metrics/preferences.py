@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 
 
 class Better(StrEnum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import works
 from fairaudit.metrics.definitions import Bounds
 from fairaudit.metrics.disparities import Disparity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fairaudit.frozen import replace
+from fairaudit.base.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import ConfusionCounts
 from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Example

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from fairaudit.frozen import Frozen, replace
-from fairaudit.json_marks import RARE, Unreadable
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import RARE, Unreadable
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,

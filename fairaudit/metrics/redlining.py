@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.memoize import memoize
+from fairaudit.base.sampling import hash_rows
 from fairaudit.cube import NOWHERE, Floats, Ints, Marks, RowTable
-from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -14,7 +15,6 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.preferences import Better
 from fairaudit.metrics.terms import Parameters
 from fairaudit.rows.redlining import FOLDS, INFLATION, SEED, Errors, predict_errors
-from fairaudit.sampling import hash_rows
 from fairaudit.stats import mover, proportions
 
 MOST_TOLD_APART = 25_000

@@ -12,8 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import find_participants_overall, reference_index
@@ -28,7 +29,6 @@ from fairaudit.metrics.evaluation_record import (
 from fairaudit.metrics.group_metrics import GroupValues, RegressionFit
 from fairaudit.metrics.retabulate import collapse_strata
 from fairaudit.metrics.terms import Terms
-from fairaudit.names import describe_group
 from fairaudit.stats.regression import Fit, least_squares
 
 MOST_COLUMNS = 500

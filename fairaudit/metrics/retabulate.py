@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from fairaudit.base.frozen import replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import ClusteredTable, GroupTable, Marks, Sum, Ungrouped
-from fairaudit.frozen import replace
-from fairaudit.memoize import memoize
 from fairaudit.metrics.confusion_counts import Cell
 
 

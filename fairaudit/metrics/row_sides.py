@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import NOWHERE, Ints, RowTable
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics.terms import ReferencePolicy
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import ScoreCounts, count_groups
 from fairaudit.metrics.eligibility import admit_groups, are_comparable

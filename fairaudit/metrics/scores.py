@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, squeeze_repeats
+from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
+from fairaudit.base.frozen import replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, Ints, Marks
-from fairaudit.frozen import replace
-from fairaudit.histogram import median_bin, rank_error, ranked
-from fairaudit.memoize import memoize
+from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import works
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts

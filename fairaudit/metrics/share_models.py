@@ -12,10 +12,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import replace
+from fairaudit.base.memoize import memoize
 from fairaudit.cube import Floats, GroupTable, Ints
-from fairaudit.frozen import replace
-from fairaudit.memoize import memoize
 from fairaudit.metrics import works
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.definitions import Requirement

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairaudit.arrays import Alpha
+from fairaudit.base.arrays import Alpha
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Floats
-from fairaudit.estimate import Estimate
-from fairaudit.frozen import replace
 from fairaudit.metrics import works
 from fairaudit.metrics.disparities import Comparison, Disparity, SideEstimates, Sides
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.individual import (

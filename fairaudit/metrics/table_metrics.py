@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends
+from fairaudit.base.arrays import Alpha, Ends
+from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
-from fairaudit.frozen import Frozen
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry, Requirement
 from fairaudit.metrics.terms import Minimum, Parameters
 

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.json_marks import FLAT, RARE, RARE_TEXT, Member
 from fairaudit.cube import Floats, Group, Ints, Marks
-from fairaudit.frozen import Frozen, field
-from fairaudit.json_marks import FLAT, RARE, RARE_TEXT, Member
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 
 
 class UnsupportedMetric(Frozen):

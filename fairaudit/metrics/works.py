@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 
 
 class Citation(Frozen):

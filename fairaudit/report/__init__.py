@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fairaudit.errors import UsageError, did_you_mean, list_known
-from fairaudit.frozen import Frozen
+from fairaudit.base.errors import UsageError, did_you_mean, list_known
+from fairaudit.base.frozen import Frozen
 
 if TYPE_CHECKING:
     from fairaudit.report.blocks import Document

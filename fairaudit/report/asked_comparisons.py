@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from fairaudit.cube import Group
+from fairaudit.judge import AnyCheck, Finding, Limit
 from fairaudit.metrics import Disparity, find_comparison, find_metric
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.verdict import AnyCheck, Finding, Limit
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:

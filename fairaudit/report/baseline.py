@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.judge import Before, Breach, Earlier, Finding, Status, Waived
+from fairaudit.judge.waivers import Waiver
 from fairaudit.report import numbers, reversal_sentences
-from fairaudit.verdict import Before, Breach, Earlier, Finding, Status, Waived
-from fairaudit.waivers import Waiver
 
 _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 

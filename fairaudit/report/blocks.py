@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from fairaudit.frozen import Frozen, replace
-from fairaudit.names import printable
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import printable
 from fairaudit.report.pictures import Picture
 
 FEW_ROWS = 12

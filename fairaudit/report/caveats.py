@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fairaudit import names
-from fairaudit.estimate import State
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
+from fairaudit.metrics.estimate import State
 from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_POSITIVE_RATE,

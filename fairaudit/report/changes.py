@@ -6,21 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit import names
-from fairaudit.compare import (
-    Change,
-    Changes,
-    CheckChange,
-    ComparedResult,
-    DifferentCheck,
-    Direction,
-    GroupChange,
-    ReversalChange,
-    Sampling,
-    Scale,
-    find_middle,
-    find_parity,
-)
+from fairaudit.base import names
+from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.inference import Correction
 from fairaudit.report import baseline, checks, metric_titles, numbers, rate_changes
 from fairaudit.report.blocks import (
@@ -36,7 +23,20 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.reversal_sentences import KIND_WORDS
 from fairaudit.result import Verdict
-from fairaudit.verdict import AnyCheck, Check
+from fairaudit.tools.compare import (
+    Change,
+    Changes,
+    CheckChange,
+    ComparedResult,
+    DifferentCheck,
+    Direction,
+    GroupChange,
+    ReversalChange,
+    Sampling,
+    Scale,
+    find_middle,
+    find_parity,
+)
 
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5

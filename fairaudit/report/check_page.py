@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
-from fairaudit.errors import UsageError, list_known
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError, list_known
 from fairaudit.evidence import ComparisonPart
+from fairaudit.judge import (
+    Backing,
+    Breach,
+    Check,
+    Finding,
+    Limit,
+    ReversalCheck,
+    SubgroupCheck,
+    match_ids,
+)
+from fairaudit.judge.subgroups import SearchedRate, Subgroup
+from fairaudit.judge.subgroups.search import ParentGroup
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.report import (
     checks,
@@ -35,18 +47,6 @@ from fairaudit.report.blocks import (
 from fairaudit.report.diagnostics import Explanation, by_label, diagnose, explanations_of
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult, GroupRow, RateRow
-from fairaudit.subgroups import SearchedRate, Subgroup
-from fairaudit.subgroups.search import ParentGroup
-from fairaudit.verdict import (
-    Backing,
-    Breach,
-    Check,
-    Finding,
-    Limit,
-    ReversalCheck,
-    SubgroupCheck,
-    match_ids,
-)
 
 _UNWEIGHED = (
     "the rates are averages over strata; their counts and weights are not in the result: an entry "

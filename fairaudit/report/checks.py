@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fairaudit import names
-from fairaudit.errors import Place
+from fairaudit.base import names
+from fairaudit.base.errors import Place
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence import ComparisonPart
-from fairaudit.frozen import Frozen, replace
+from fairaudit.judge import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.verdict import Breach, Check, Finding, ReversalCheck, Status, SubgroupCheck
 
 _TONES = {
     Status.PASS: Tone.GOOD,

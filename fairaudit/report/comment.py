@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TypeAlias
 
-from fairaudit import names
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,

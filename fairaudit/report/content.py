@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from fairaudit import names
-from fairaudit.estimate import State
+from fairaudit.base import names
+from fairaudit.judge import Finding, Status
+from fairaudit.judge.waivers import WaiverState
+from fairaudit.metrics.estimate import State
 from fairaudit.report import (
     baseline,
     caveats,
@@ -36,8 +38,6 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import Explanation, explanations_of
 from fairaudit.result import AuditResult, Definition, LatticeEntry
-from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import WaiverState
 
 _LIMITS_OF_A_PASS = (
     "A pass says that these numbers, on these people, did not cross these limits. It does not say "

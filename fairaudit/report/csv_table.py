@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from fairaudit import names
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
 
 Value: TypeAlias = str | int | float | None
 MARK = "\ufeff"

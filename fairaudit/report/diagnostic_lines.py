@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.judge import Check, Finding, Limit, Status, Waived
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.effect_sizes import DISTRIBUTIONS
 from fairaudit.metrics.reasons import describe_people
@@ -22,9 +25,6 @@ from fairaudit.report import (
 from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
 from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Reversal
-from fairaudit.subgroups import Subgroup
-from fairaudit.verdict import Check, Finding, Limit, Status, Waived
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _Row: TypeAlias = tuple[str, str, str, str]

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from enum import StrEnum
 
-from fairaudit import names
-from fairaudit.errors import Place, Quote
-from fairaudit.frozen import Frozen, replace
+from fairaudit.base import names
+from fairaudit.base.errors import Place, Quote
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import (
@@ -23,7 +24,6 @@ from fairaudit.report.blocks import Figure, Tone
 from fairaudit.report.pictures import MOST_CHECKED, Interval, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import limit_rules, rate_interval
 from fairaudit.result import AuditResult, FailOn, RateRow
-from fairaudit.verdict import Check, Finding, Status
 
 
 class Level(StrEnum):

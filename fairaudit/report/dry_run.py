@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.report import numbers
 from fairaudit.report.blocks import (
     Block,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.evidence import Side
+from fairaudit.judge import Backing, Check, Finding, Status
+from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_POOLED
 from fairaudit.report import baseline, checks, headlines, metric_titles, numbers
 from fairaudit.report.reversal_sentences import KIND_WORDS, name_given, pair
-from fairaudit.simpson import Reversal
-from fairaudit.verdict import Backing, Check, Finding, Status
 
 MISLEADING_RATE = 0.1
 """Below this reference rate a ratio is shown with the difference beside it."""

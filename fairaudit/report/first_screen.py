@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from fairaudit import names
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import find_metric
 from fairaudit.report import (
     asked_comparisons,

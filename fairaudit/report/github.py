@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
-from fairaudit.errors import FairauditError, Place, SpecError
-from fairaudit.frozen import Frozen, replace
-from fairaudit.inputs import is_file
-from fairaudit.names import printable
+from fairaudit.base.errors import FairauditError, Place, SpecError
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.inputs import is_file
+from fairaudit.base.names import printable
+from fairaudit.judge import Finding, Status
+from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.report import checks
 from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place, limit_quote
 from fairaudit.report.markup import shortened
 from fairaudit.report.provenance import name_spec
 from fairaudit.report.repository import path_in_repository
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
-from fairaudit.verdict import Finding, Status
-from fairaudit.waivers import WaiverOutcome, WaiverState
 
 MOST = 10
 """So many annotations of a kind GitHub shows of a step."""

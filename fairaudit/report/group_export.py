@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import FairauditError
 from fairaudit.cube import Group
-from fairaudit.errors import FairauditError
-from fairaudit.estimate import Estimate, Significance, State, state_of
+from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
 from fairaudit.report import numbers
 from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
 from fairaudit.result import Answer, AuditResult, GroupRow, RateRow

@@ -6,14 +6,9 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 
-from fairaudit import names
-from fairaudit.estimate import Estimate
+from fairaudit.base import names
 from fairaudit.evidence import Side
-from fairaudit.metrics import Disparity, GroupMetric
-from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
-from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.verdict import (
+from fairaudit.judge import (
     Backing,
     Breach,
     Check,
@@ -24,6 +19,11 @@ from fairaudit.verdict import (
     Status,
     SubgroupCheck,
 )
+from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairaudit import names
-from fairaudit.errors import FairauditError
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.version import __version__
+from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.report import diagnostics, numbers, summary
 from fairaudit.report.csv_table import Column, Kind, Value, of_rows, written_csv
 from fairaudit.report.group_export import stated, tested
 from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
-from fairaudit.verdict import Check, Finding, Limit, Status
-from fairaudit.version import __version__
 
 _SUMMARY = {
     "spec": Kind.TEXT,

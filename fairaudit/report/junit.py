@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
-from fairaudit.errors import FairauditError
-from fairaudit.frozen import Frozen
-from fairaudit.names import printable
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import printable
+from fairaudit.judge import Finding, Status
 from fairaudit.report import checks, numbers
 from fairaudit.report.diagnostics import Explanation, explanations_of, limit_place
 from fairaudit.result import Answer, AuditResult, FailOn, Verdict
-from fairaudit.verdict import Finding, Status
 
 _ELEMENT = {
     Status.FAIL: "failure",

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
-from fairaudit.frozen import replace
+from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.report import appearances, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Bars, Interval, Lattice, Node
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
-from fairaudit.verdict import Check, Finding, Status
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from fairaudit.errors import WORST_FIRST
-from fairaudit.frozen import Frozen, replace
+from fairaudit.base.errors import WORST_FIRST
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.report import comment, content, summary
 from fairaudit.report.blocks import (
     Cell,

@@ -12,8 +12,8 @@ import html
 import re
 from functools import cache
 
+from fairaudit.base.names import printable
 from fairaudit.metrics import CATALOGUE, COMPARISONS
-from fairaudit.names import printable
 
 JOINER = "\u2060"
 """The word joiner: nobody sees it, no line breaks at it, and it ends a name."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.cube import Group
-from fairaudit.estimate import Estimate
+from fairaudit.judge import Check, Finding
 from fairaudit.metrics import GroupMetric, Mean, PeopleCount, Rate, Requirement, find_metric
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.rates import BASE_RATE, NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import numbers
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Check, Finding
 
 _LABEL = "label"
 _OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}

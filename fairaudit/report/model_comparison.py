@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.cube import Grouping
 from fairaudit.metrics import find_ranges
 from fairaudit.report import metric_titles, numbers

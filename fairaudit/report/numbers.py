@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.cube import Group
-from fairaudit.estimate import Estimate, Significance
+from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.inference import Correction, Inference
 
 _MOST_DIGITS = 17

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 from fairaudit.report import numbers
 
 

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.metrics import Eligibility, describe_rule
 from fairaudit.report import numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Facts, Figure, Heading, Table

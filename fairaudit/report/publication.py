@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.errors import UsageError
-from fairaudit.estimate import State
-from fairaudit.frozen import Frozen, replace
 from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics.estimate import State
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio

@@ -6,13 +6,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from fairaudit.compare import Change, Changes, Direction, PeopleChange, RateChange, Sampling, Scale
-from fairaudit.compare.records import ShareChange
-from fairaudit.estimate import Estimate
-from fairaudit.names import describe_group
+from fairaudit.base.names import describe_group
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.tools.compare import (
+    Change,
+    Changes,
+    Direction,
+    PeopleChange,
+    RateChange,
+    Sampling,
+    Scale,
+)
+from fairaudit.tools.compare.records import ShareChange
 
 _MARKS = {
     Direction.WORSE: "worse",

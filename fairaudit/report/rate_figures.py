@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.frozen import replace
 from fairaudit.cube import Grouping
-from fairaudit.frozen import replace
+from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
 from fairaudit.result import AuditResult, RateRow
-from fairaudit.verdict import Check, Finding, Limit
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _STANDINGS = {

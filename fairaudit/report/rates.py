@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import compress, groupby
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.method_names import FEW_EXPECTED
-from fairaudit.frozen import Frozen
+from fairaudit.judge import Check
 from fairaudit.metrics import (
     Better,
     Eligibility,
@@ -20,7 +21,6 @@ from fairaudit.metrics import (
 from fairaudit.report import asked_comparisons, metric_titles, numbers, rate_figures
 from fairaudit.report.blocks import Block, Cell, Heading, Paragraph, Table, Tone
 from fairaudit.result import AuditResult, RateRow
-from fairaudit.verdict import Check
 
 
 class _Column(Frozen):

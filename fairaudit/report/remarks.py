@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from fairaudit.judge import Finding, Limit
 from fairaudit.metrics import Disparity
 from fairaudit.report import finding_facts, headlines, metric_titles, numbers
 from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.text_layout import Line, line
 from fairaudit.result import AuditResult, LatticeEntry
-from fairaudit.verdict import Finding, Limit
 
 
 def distance(diagnostic: Diagnostic) -> float:

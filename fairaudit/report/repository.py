@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
-from fairaudit.errors import Place
-from fairaudit.inputs import is_file
+from fairaudit.base.errors import Place
+from fairaudit.base.inputs import is_file
+from fairaudit.base.names import printable
 from fairaudit.metrics import find_metric
-from fairaudit.names import printable
 
 
 def path_in_repository(file: str) -> str:

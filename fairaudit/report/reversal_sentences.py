@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind
 from fairaudit.metrics.inference import Inference
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Tone
-from fairaudit.simpson import GroupRate, Reversal, ReversalKind
 
 KIND_WORDS = {
     ReversalKind.EVERY_STRATUM: "reversed in every stratum",

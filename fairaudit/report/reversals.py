@@ -6,7 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.judge import Status
+from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
@@ -31,8 +33,6 @@ from fairaudit.report.reversal_sentences import (
     share,
 )
 from fairaudit.result import AuditResult
-from fairaudit.simpson import Reversal, ReversalKind
-from fairaudit.verdict import Status
 
 _FULL = 3
 """So many reversals are shown with their strata, and so many notes."""

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from fairaudit.errors import FairauditError, Place, SpecError
-from fairaudit.frozen import Frozen
-from fairaudit.inputs import is_file
-from fairaudit.names import printable
+from fairaudit.base.errors import FairauditError, Place, SpecError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.inputs import is_file
+from fairaudit.base.names import printable
+from fairaudit.base.version import __version__
+from fairaudit.judge import Finding, Status
 from fairaudit.report import checks, explain, json, markdown
 from fairaudit.report.diagnostics import explanations_of, limit_place, limit_quote
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.repository import link_to_metric, path_in_repository
 from fairaudit.result import Answer, AuditResult, Definition, FailOn
-from fairaudit.verdict import Finding, Status
-from fairaudit.version import __version__
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby, islice
 
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.estimate import Estimate
 from fairaudit.evidence import ComparisonPart, Side
-from fairaudit.frozen import Frozen, replace
+from fairaudit.judge import Check
+from fairaudit.judge.simpson import GroupRate
 from fairaudit.metrics import Eligibility
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import Weights
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
-from fairaudit.simpson import GroupRate
-from fairaudit.verdict import Check
 
 _NEAR = 1e-9
 

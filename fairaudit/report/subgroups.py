@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.evidence.method_names import FEW_EXPECTED
+from fairaudit.judge import SubgroupCheck
+from fairaudit.judge.subgroups import SearchedRate, Subgroup, Subgroups
 from fairaudit.metrics.inference import Correction, Inference
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Cell, Entries, Figure, Heading, Paragraph, Table, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import SearchedRate, Subgroup, Subgroups
-from fairaudit.verdict import SubgroupCheck
 
 _ABOUT = (
     "of all: share of everybody in the denominator, people of unknown group included; diff.: "

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairaudit import names
-from fairaudit.errors import FairauditError
-from fairaudit.frozen import Frozen
+from fairaudit.base import names
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.frozen import Frozen
+from fairaudit.judge import Status
 from fairaudit.report import checks, content, diagnostics, numbers, trends
 from fairaudit.report.blocks import Block, Cell, Document, Entries, Heading, Table, Tone, inert
 from fairaudit.result import Answer, AuditResult, Verdict, list_notices
-from fairaudit.verdict import Status
 
 _MANY = 24
 """So many audits are listed where not all are asked for."""

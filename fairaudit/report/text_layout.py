@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fairaudit.frozen import Frozen
-from fairaudit.names import printable, width
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import printable, width
 from fairaudit.report.blocks import Cell
 
 GLUE = "\ue000"

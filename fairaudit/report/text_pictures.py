@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fairaudit.names import width
+from fairaudit.base.names import width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Cell, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, Rule, both_ends

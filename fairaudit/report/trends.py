@@ -8,17 +8,17 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeGuard
 
-from fairaudit.estimate import Estimate
-from fairaudit.frozen import Frozen, replace
-from fairaudit.names import describe_group
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import describe_group
+from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Block, Cell, Figure, Heading, Table, Tone
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import Check, Finding, Limit, Status
 
 if TYPE_CHECKING:
-    from fairaudit.compare import GroupKey, JudgedValues
+    from fairaudit.tools.compare import GroupKey, JudgedValues
 
 WORDS = {**checks.STATUS_WORDS, Status.INCONCLUSIVE: "inconcl."}
 """The statuses as headings of columns, the worst first."""
@@ -81,7 +81,7 @@ def section(answers: Sequence[Answer], names: Sequence[str], *, all_rows: bool) 
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
-    from fairaudit.compare import find_values, index_rows
+    from fairaudit.tools.compare import find_values, index_rows
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
@@ -203,7 +203,7 @@ def _with_room(lines: Sequence[Line]) -> Sequence[Line]:
 
 def _worst_times(trend: _Trend) -> Counter[GroupKey]:
     """In how many files each group was the worst."""
-    from fairaudit.compare import find_deciding_group
+    from fairaudit.tools.compare import find_deciding_group
 
     return Counter(
         find_deciding_group(finding)

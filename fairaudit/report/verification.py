@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairaudit import names
+from fairaudit.base import names
 from fairaudit.report import checks, numbers
 from fairaudit.report.blocks import Cell, Document, Entries, Heading, Paragraph, Tone
 from fairaudit.result import Verification

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 from fairaudit.metrics import Eligibility
 from fairaudit.report import metric_titles, numbers
 from fairaudit.result import AuditResult, RateRow

@@ -9,19 +9,19 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from fairaudit import names
-from fairaudit.estimate import Estimate
+from fairaudit.base import names
+from fairaudit.base.frozen import Frozen
 from fairaudit.evidence import ComparisonPart, Side
-from fairaudit.frozen import Frozen
+from fairaudit.judge import Check, Finding, SubgroupCheck
+from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.folds import REMAINDER, Fold
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.strata import WeighedStratum, average_of, weighed
 from fairaudit.report.subgroups import whose_rate
 from fairaudit.result import AuditResult
-from fairaudit.subgroups import SearchedRate, Subgroup
-from fairaudit.verdict import Check, Finding, SubgroupCheck
 
 _EXACT = 1e-9
 _DECIMALS = 1e-6

@@ -1,7 +1,7 @@
 """Results: the types of everything that an audit, dry run or verification found."""
 
-from fairaudit.errors import FailOn
-from fairaudit.ledger import DataFile
+from fairaudit.base.errors import FailOn
+from fairaudit.base.ledger import DataFile
 from fairaudit.result.audit import (
     SCHEMA_VERSION,
     Answer,

@@ -7,15 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.errors import WORST_FIRST, FailOn, FairauditError
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
+from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
+from fairaudit.base.notice import Notice
 from fairaudit.cube import ExcludeBelow
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.errors import WORST_FIRST, FailOn, FairauditError
-from fairaudit.frozen import Frozen, field
-from fairaudit.json_marks import FLAT, RARE, Member, Unreadable
-from fairaudit.ledger import DataFile, Ledger, PublishedLedger
+from fairaudit.judge import Check, Earlier, Finding, Status
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.subgroups import Subgroups
+from fairaudit.judge.waivers import WaiverOutcome
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import Inference
-from fairaudit.notice import Notice
 from fairaudit.result.definitions import Definition
 from fairaudit.result.rows import (
     ComparisonRow,
@@ -30,10 +34,6 @@ from fairaudit.result.rows import (
     ScoreRow,
     Searched,
 )
-from fairaudit.simpson import Reversal
-from fairaudit.subgroups import Subgroups
-from fairaudit.verdict import Check, Earlier, Finding, Status
-from fairaudit.waivers import WaiverOutcome
 
 SCHEMA_VERSION = "2.0"
 """Of the JSON report: a baseline must have the same."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairaudit.disclosure_marks import declare_subjects
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.method_names import name_interval, name_test
-from fairaudit.frozen import Frozen
 from fairaudit.metrics import (
     FAMILIES,
     PREFERENCES,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import FLAT, Member
+from fairaudit.base.notice import Notice
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.detectable_gaps import DetectableGap
-from fairaudit.frozen import Frozen
-from fairaudit.json_marks import FLAT, Member
-from fairaudit.notice import Notice
-from fairaudit.verdict import AnyCheck, NotEvaluated
+from fairaudit.judge import AnyCheck, NotEvaluated
 
 
 class LevelPreview(Frozen):

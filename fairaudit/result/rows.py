@@ -6,22 +6,18 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Annotated
 
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.json_marks import FLAT, RARE, Member
 from fairaudit.cube import Group, Grouping
-from fairaudit.disclosure_marks import declare_subjects
-from fairaudit.estimate import HIDDEN, Estimate, Significance
 from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.frozen import Frozen, field, replace
-from fairaudit.json_marks import (
-    FLAT,
-    RARE,
-    Member,
-)
 from fairaudit.metrics import (
     Eligibility,
     describe_group,
 )
+from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance
 
 
 @declare_subjects(

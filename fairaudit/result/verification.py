@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from fairaudit.base.errors import Place
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import Member
 from fairaudit.cube import Group
-from fairaudit.errors import Place
-from fairaudit.frozen import Frozen
-from fairaudit.json_marks import Member
 
 
 class TableFault(Frozen):

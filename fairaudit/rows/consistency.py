@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
+from fairaudit.base.arrays import Floats, Ints
 from fairaudit.rows.neighbours import Neighbours
 from fairaudit.rows.variance import NOTHING, Mean, estimate_variance
 

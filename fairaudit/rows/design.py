@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.errors import UsageError
-from fairaudit.features import Features
-from fairaudit.frozen import Frozen
-from fairaudit.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.strata_models import CategoryLevels, FeatureScale, LinearScore, NumberScale
+from fairaudit.cube.features import Features
 
 
 class Design(Frozen, eq=False):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.features import Features
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.strata_models import ClusterModel, LinearScore
+from fairaudit.cube.features import Features
 from fairaudit.rows.design import Design, design, one_thread
-from fairaudit.strata_models import ClusterModel, LinearScore
 
 _MATCH = 0.5**0.5
 """The length of an indicator: two people of different levels are at the distance 1."""

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
+from fairaudit.base.arrays import Floats, Marks
 
 ALMOST_NONE = 1e-4
 """A ridge that does nothing but keep weights finite where a feature tells the sides apart."""

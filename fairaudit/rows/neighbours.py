@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.features import Features
-from fairaudit.memoize import memoize
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.memoize import memoize
+from fairaudit.cube.features import Features
 from fairaudit.rows.space import Points, Space, count_differing, locate, split_profiles, square_gaps
 
 _FEW = 2**14

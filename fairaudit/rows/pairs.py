@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.features import Features
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.sampling import PAIRS_SEED, hash_rows
+from fairaudit.cube.features import Features
 from fairaudit.rows.space import locate, square_distances
 from fairaudit.rows.variance import (
     NOTHING,
@@ -20,7 +21,6 @@ from fairaudit.rows.variance import (
     estimate_variance,
     tells_too_little,
 )
-from fairaudit.sampling import PAIRS_SEED, hash_rows
 
 MOST_IN_PAIRS = 2_000
 """Of so many people all pairs are looked at; of more, those of a sample of so many."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
-from fairaudit.features import Features
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.strata_models import SCORE_DECIMALS, PropensityModel
+from fairaudit.cube.features import Features
 from fairaudit.rows import logistic
 from fairaudit.rows.design import design, one_thread
-from fairaudit.strata_models import SCORE_DECIMALS, PropensityModel
 
 _LEAST = 2
 """So many people a side needs: the score of one alone spans no range."""

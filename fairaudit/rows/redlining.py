@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
-from fairaudit.features import Features
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.cube.features import Features
 from fairaudit.rows import logistic
 from fairaudit.rows.design import design, one_thread
 

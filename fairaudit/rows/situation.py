@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.features import Features
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.cube.features import Features
 from fairaudit.rows.neighbours import Neighbours, find_neighbours
 from fairaudit.rows.space import locate
 from fairaudit.rows.variance import (

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.features import Features
-from fairaudit.frozen import Frozen
-from fairaudit.memoize import memoize
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.memoize import memoize
+from fairaudit.cube.features import Features
 
 
 class Points(Frozen, eq=False):

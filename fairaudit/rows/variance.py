@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats, Ints
+from fairaudit.base.arrays import Alpha, Floats, Ints
 from fairaudit.stats.distributions import normal_critical, t_critical
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fairaudit import inputs
-from fairaudit.errors import SpecError, UsageError
-from fairaudit.input_formats import is_surely_data
+from fairaudit.base import inputs
+from fairaudit.base.errors import SpecError, UsageError
+from fairaudit.base.input_formats import is_surely_data
 from fairaudit.spec import text
 from fairaudit.spec.build import build
 from fairaudit.spec.column_model import (

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
-from fairaudit.columns import Age, Combination, Derivation, Difference
+from fairaudit.base.errors import Fault, did_you_mean, suggest_known
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import quoted
+from fairaudit.counting.columns import Age, Combination, Derivation, Difference
 from fairaudit.cube import UNKNOWN
-from fairaudit.errors import Fault, did_you_mean, suggest_known
-from fairaudit.frozen import replace
-from fairaudit.names import quoted
 from fairaudit.spec import column_schema
 from fairaudit.spec.column_model import Protected
 from fairaudit.spec.text import Draft, Path, Text

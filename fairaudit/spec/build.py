@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path as FilePath
 
-from fairaudit.columns import COUNTED_PEOPLE, CsvFormat
-from fairaudit.errors import SpecError, did_you_mean
-from fairaudit.frozen import replace
-from fairaudit.inputs import NO_PATH, can_be_named
+from fairaudit.base.errors import SpecError, did_you_mean
+from fairaudit.base.frozen import replace
+from fairaudit.base.inputs import NO_PATH, can_be_named
+from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
 from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
 from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
 from fairaudit.spec import schema

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import Fault
+from fairaudit.base.frozen import replace
+from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
-from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import Fault
 from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.frozen import replace
+from fairaudit.judge import About, Check, Limit
 from fairaudit.metrics import (
     Bounds,
     Disparity,
@@ -21,7 +23,6 @@ from fairaudit.metrics import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
-from fairaudit.notice import Notice
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure
@@ -32,7 +33,6 @@ from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
 from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.text import Draft, Path, written
-from fairaudit.verdict import About, Check, Limit
 
 """The comparison of the two groups farthest apart, by that of each group with its reference."""
 

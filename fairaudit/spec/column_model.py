@@ -10,8 +10,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
-from fairaudit.columns import CountColumns, Derivation, SimilarityColumns
-from fairaudit.frozen import Frozen, field, replace
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.counting.columns import CountColumns, Derivation, SimilarityColumns
 from fairaudit.spec.text import Text
 
 

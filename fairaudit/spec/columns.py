@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from fairaudit.columns import SimilarityColumns
+from fairaudit.base.errors import did_you_mean, suggest_known
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.errors import did_you_mean, suggest_known
-from fairaudit.frozen import Frozen, replace
 from fairaudit.spec import column_schema
 from fairaudit.spec.attributes import read_attribute, read_strata
 from fairaudit.spec.column_model import Outcome, OutcomeKind, Protected

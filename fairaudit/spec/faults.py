@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from fairaudit.errors import Fault, SpecError, did_you_mean
-from fairaudit.frozen import Frozen
+from fairaudit.base.errors import Fault, SpecError, did_you_mean
+from fairaudit.base.frozen import Frozen
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.shape import AnyShape, Kind, Misfit, Shape, read_shape

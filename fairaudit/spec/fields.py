@@ -8,8 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
-from fairaudit.errors import suggest_known
-from fairaudit.fixed_point import LARGEST_WHOLE
+from fairaudit.base.errors import suggest_known
+from fairaudit.base.fixed_point import LARGEST_WHOLE
+from fairaudit.judge.simpson import ReversalKind
+from fairaudit.judge.simpson.records import FORMER_NAMES
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -20,8 +22,6 @@ from fairaudit.metrics import (
     suggest,
 )
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
-from fairaudit.simpson import ReversalKind
-from fairaudit.simpson.records import FORMER_NAMES
 from fairaudit.spec.shape import Reader
 
 _DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"

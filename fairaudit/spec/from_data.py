@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from fairaudit.columns import Cut, Quantile
-from fairaudit.disclosure_marks import Subjects
-from fairaudit.errors import SpecError
-from fairaudit.frozen import replace
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import SpecError
+from fairaudit.base.frozen import replace
+from fairaudit.base.notice import Notice
+from fairaudit.counting.columns import Cut, Quantile
+from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.metrics import Requirement
-from fairaudit.notice import Notice
 from fairaudit.spec.attributes import reference_faults
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected, Threshold, format_edge
 from fairaudit.spec.model import MissingPolicy, Spec
-from fairaudit.strata_models import FittedStrata
 
 
 def needed_quantiles(spec: Spec) -> tuple[Quantile, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Grouping
-from fairaudit.frozen import Frozen, replace
+from fairaudit.judge import LimitQuotes
 from fairaudit.metrics import (
     MODELS,
     Disparity,
@@ -28,7 +29,6 @@ from fairaudit.spec import metrics_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind
 from fairaudit.spec.columns import Columns, Groupings
 from fairaudit.spec.text import Document, Draft, Path
-from fairaudit.verdict import LimitQuotes
 
 MACRO = "macro"
 """The class that stands for the mean over all of them."""

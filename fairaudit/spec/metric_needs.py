@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fairaudit.arrays import Grouping
-from fairaudit.errors import suggest_known
+from fairaudit.base.arrays import Grouping
+from fairaudit.base.errors import suggest_known
 from fairaudit.metrics import Disparity, Metric, Requirement
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.share_models import is_pooled

@@ -4,8 +4,9 @@
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
+from fairaudit.judge import About, OnUndefined
+from fairaudit.judge.simpson import PairChoice, ReversalKind
 from fairaudit.metrics import OverGroups, ReferencePolicy
-from fairaudit.simpson import PairChoice, ReversalKind
 from fairaudit.spec.column_schema import StrataModel
 from fairaudit.spec.fields import (
     KINDS,
@@ -26,7 +27,6 @@ from fairaudit.spec.fields import (
     read_reversal_limit,
 )
 from fairaudit.spec.shape import Key, Reader, Shape
-from fairaudit.verdict import About, OnUndefined
 
 
 class Bound(Shape):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from fairaudit.columns import (
+from fairaudit.base.errors import FairauditError, Fault, PlanError, SpecError
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.notice import Notice
+from fairaudit.counting.columns import (
     NO_SIMILARITY,
     CountColumns,
     CsvFormat,
@@ -13,8 +16,10 @@ from fairaudit.columns import (
     SimilarityColumns,
 )
 from fairaudit.cube import ExcludeBelow, Grouping
-from fairaudit.errors import FairauditError, Fault, PlanError, SpecError
-from fairaudit.frozen import Frozen, field, replace
+from fairaudit.judge import AnyCheck, Check
+from fairaudit.judge.simpson import ReversalScan
+from fairaudit.judge.subgroups import SubgroupSearch
+from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -27,14 +32,9 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.inference import Inference
-from fairaudit.notice import Notice
 from fairaudit.result import Profile
-from fairaudit.simpson import ReversalScan
 from fairaudit.spec.column_model import OtherValues, Outcome, Protected
 from fairaudit.spec.text import Text
-from fairaudit.subgroups import SubgroupSearch
-from fairaudit.verdict import AnyCheck, Check
-from fairaudit.waivers import Waiver
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
 """Words of a spec that name no column."""

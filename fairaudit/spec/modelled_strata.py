@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairaudit.columns import SimilarityColumns
-from fairaudit.errors import did_you_mean, suggest_known
-from fairaudit.frozen import Frozen, replace
+from fairaudit.base.errors import did_you_mean, suggest_known
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import quoted
+from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
-from fairaudit.names import quoted
 from fairaudit.spec import column_schema, schema
 from fairaudit.spec.column_model import ClusterStrata, ModelledStrata, PropensityStrata, Protected
 from fairaudit.spec.columns import Columns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from fairaudit.columns import COUNTED_LEVEL, CountColumns
-from fairaudit.frozen import replace
+from fairaudit.base.frozen import replace
+from fairaudit.counting.columns import COUNTED_LEVEL, CountColumns
 from fairaudit.spec import column_schema
 from fairaudit.spec.column_model import OtherValues, Outcome, OutcomeKind, Threshold
 from fairaudit.spec.shape import written_fields

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from fairaudit.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
-from fairaudit.frozen import Frozen, replace
-from fairaudit.inputs import OPTION
+from fairaudit.base.errors import Fault, Place, SpecError, UsageError, check_type, did_you_mean
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.inputs import OPTION
 from fairaudit.spec.text import ALIASED, HALF, Document, Path, Tree, is_broken, read, written
 
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')

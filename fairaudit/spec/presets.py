@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fairaudit.disclosure_marks import Subjects
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.notice import Notice
 from fairaudit.metrics import Disparity, Preset, ReferencePolicy, find_metric, find_preset
-from fairaudit.notice import Notice
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path as FilePath
 
-from fairaudit import inputs
-from fairaudit.errors import Fault, Place, SpecError, suggest_known
-from fairaudit.frozen import replace
+from fairaudit.base import inputs
+from fairaudit.base.errors import Fault, Place, SpecError, suggest_known
+from fairaudit.base.frozen import replace
 from fairaudit.result import Profile
 from fairaudit.spec.text import Document, Path, Tree, read
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from fairaudit.small_counts import LEAST_THRESHOLD
+from fairaudit.base.small_counts import LEAST_THRESHOLD
+from fairaudit.judge import AnyCheck, Check
 from fairaudit.spec import schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Draft
-from fairaudit.verdict import AnyCheck, Check
 
 _MOST_LIMITS = 4
 """So many entries, each to warn and to fail, may judge one measure where counts are hidden."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
-from fairaudit.errors import did_you_mean, suggest_known
 from fairaudit.metrics import (
     Average,
     Disparity,

@@ -11,6 +11,7 @@ reported once.
 from typing import Annotated, Literal
 
 from fairaudit.cube import ExcludeBelow, ShareOf
+from fairaudit.judge import OnUndefined
 from fairaudit.metrics import Minimum
 from fairaudit.metrics.inference import (
     DEFAULT_INFERENCE,
@@ -38,7 +39,6 @@ from fairaudit.spec.fields import (
 )
 from fairaudit.spec.metrics_schema import Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.shape import Reader, Shape
-from fairaudit.verdict import OnUndefined
 
 VERSION: Literal["1"] = "1"
 

@@ -7,17 +7,17 @@ from fractions import Fraction
 from itertools import combinations
 from math import comb
 
+from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import Grouping
-from fairaudit.errors import did_you_mean, suggest_known
+from fairaudit.judge import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
+from fairaudit.judge.simpson import PairChoice, ReversalScan
+from fairaudit.judge.subgroups import MOST_DEEP, SubgroupSearch
 from fairaudit.metrics import Rate, find_metric
-from fairaudit.simpson import PairChoice, ReversalScan
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.metric_lookup import Context, quote_limits
 from fairaudit.spec.metric_needs import find_unmet
 from fairaudit.spec.text import Draft, Path
-from fairaudit.subgroups import MOST_DEEP, SubgroupSearch
-from fairaudit.verdict import Limit, ReversalCheck, ReversalLimit, SubgroupCheck
 
 _MOST_TOGETHER = 3
 """Of more columns held fixed together hardly anybody is left in a stratum."""

@@ -24,7 +24,7 @@ from typing import (
     get_origin,
 )
 
-from fairaudit.frozen import NODEFAULT, Frozen
+from fairaudit.base.frozen import NODEFAULT, Frozen
 from fairaudit.spec.text import Path
 
 

@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 import yaml
 
-from fairaudit import inputs
-from fairaudit.errors import Fault, Place, Quote, SpecError
-from fairaudit.frozen import Frozen, field, replace
+from fairaudit.base import inputs
+from fairaudit.base.errors import Fault, Place, Quote, SpecError
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.result import Profile
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from fairaudit import inputs
+from fairaudit.base import inputs
+from fairaudit.base.errors import Fault, SpecError, did_you_mean
+from fairaudit.base.names import quoted
 from fairaudit.cube import Group
-from fairaudit.errors import Fault, SpecError, did_you_mean
-from fairaudit.names import quoted
+from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
+from fairaudit.judge.waivers import Waiver
 from fairaudit.spec import text
 from fairaudit.spec.faults import validate_entries
 from fairaudit.spec.fields import Day, Words
 from fairaudit.spec.model import Spec
 from fairaudit.spec.shape import Reader, Shape
 from fairaudit.spec.text import Document, Text
-from fairaudit.verdict import AnyCheck, ReversalCheck, SubgroupCheck
-from fairaudit.waivers import Waiver
 
 
 def _read_group(value: object) -> object:

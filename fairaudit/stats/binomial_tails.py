@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from fairaudit.arrays import Ends, Floats
+from fairaudit.base.arrays import Ends, Floats
 
 MOST_HITS = 100
 """Of more hits the series is long."""

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import expit
 
 _STEPS = 100

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.stats import mover
 from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
+from fairaudit.base.arrays import Alpha, Floats
 
 _FEW = 100
 """Of more degrees of freedom no tail is summed up."""

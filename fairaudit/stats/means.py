@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.stats.distributions import t_critical, t_two_sided
 
 _TRUSTED = 10

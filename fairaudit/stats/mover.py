@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Ends, Floats
+from fairaudit.base.arrays import Ends, Floats
 
 _ALIKE = 1e-6
 """A difference that is a smaller share of its terms has lost six digits."""

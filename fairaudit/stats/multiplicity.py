@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import mover, proportions
 from fairaudit.stats.distributions import normal_below, normal_critical
 

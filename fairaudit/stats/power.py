@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats
+from fairaudit.base.arrays import Alpha, Ends, Floats
 from fairaudit.stats.distributions import normal_critical, normal_quantile
 
 POWER = 0.8

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Marks, map_blocks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Marks, map_blocks
 from fairaudit.stats import mover
 from fairaudit.stats.binomial_tails import MOST_HITS, invert_tails
 from fairaudit.stats.distributions import normal_critical

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Floats, Marks
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.base.frozen import Frozen
 
 _COLLINEAR = 1e-12
 """A column is a combination of those before it if they leave a smaller share of its square."""

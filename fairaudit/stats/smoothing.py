@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
+from fairaudit.base.arrays import Alpha, Floats
 from fairaudit.stats import proportions
 
 _FEWEST = 10

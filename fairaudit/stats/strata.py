@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairaudit.arrays import Alpha, Floats
-from fairaudit.frozen import Frozen
+from fairaudit.base.arrays import Alpha, Floats
+from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _TOGETHER = 100

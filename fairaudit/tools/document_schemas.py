@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from fairaudit.base.frozen import field
+from fairaudit.base.json_marks import FLAT, Member
 from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.schema import definitions_of
 from fairaudit.codec.values import Schema
-from fairaudit.compare import Changes
-from fairaudit.frozen import field
-from fairaudit.json_marks import FLAT, Member
 from fairaudit.result import SCHEMA_VERSION
+from fairaudit.tools.compare import Changes
 
 
 class Comparison(Document):

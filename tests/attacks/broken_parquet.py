@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import fairaudit
-from fairaudit.engine import thrift
-from fairaudit.errors import FairauditError
+from fairaudit.base.errors import FairauditError
+from fairaudit.counting.sources import thrift
 
 ROWS = 240
 SLOW = 20.0

@@ -25,13 +25,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fairaudit.columns import CsvFormat
-from fairaudit.engine import native_parquet
-from fairaudit.engine.native_levels import NO_NULLS
-from fairaudit.engine.readers import open_file
-from fairaudit.engine.sources import begin_pass
-from fairaudit.plan import Edge, Key, Plan
-from fairaudit.progress import SILENT
+from fairaudit.base.progress import SILENT
+from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.native import native_parquet
+from fairaudit.counting.native.native_levels import NO_NULLS
+from fairaudit.counting.plan import Edge, Key, Plan
+from fairaudit.counting.sources.readers import open_file
+from fairaudit.counting.sources.sources import begin_pass
 
 HERE = Path(__file__).parent
 TREE = HERE.parents[1]

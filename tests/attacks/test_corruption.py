@@ -12,8 +12,8 @@ import pytest
 from conftest import seeds
 
 import fairaudit
-from fairaudit.errors import FairauditError
-from fairaudit.ledger import Ledger
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.ledger import Ledger
 from fairaudit.result import AuditResult
 
 SPEC: dict[str, Any] = {

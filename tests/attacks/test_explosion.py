@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import fairaudit
-from fairaudit.errors import SpecError
-from fairaudit.simpson import scanning
-from fairaudit.tables import request_refusals
+from fairaudit.base.errors import SpecError
+from fairaudit.judge.simpson import scanning
+from fairaudit.pipeline.tables import request_refusals
 
 QUICK = 60.0
 """Seconds on a busy machine; without a budget each doubled what was minutes already."""

@@ -17,9 +17,9 @@ import pytest
 from conftest import count_data
 
 import fairaudit
-from fairaudit.engine import filter as filters
-from fairaudit.errors import NothingToAudit, SpecError
-from fairaudit.plan_builder import plan
+from fairaudit.base.errors import NothingToAudit, SpecError
+from fairaudit.counting import filter as filters
+from fairaudit.pipeline.plan_builder import plan
 from fairaudit.spec import of_mapping
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))

@@ -23,9 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
+from fairaudit.judge import Finding, Status
 from fairaudit.report import checks
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Finding, Status
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fairaudit.errors import DataError, FairauditError, OutOfMemory
+from fairaudit.base.errors import DataError, FairauditError, OutOfMemory
 
 resource = pytest.importorskip("resource")
 pytestmark = pytest.mark.skipif(
@@ -164,7 +164,7 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
 def test_a_pass_that_is_killed_leaves_no_copy_of_the_data(folder: Path) -> None:
     code = (
         "import os, pathlib, signal\n"
-        "from fairaudit.engine.sources import Copies\n"
+        "from fairaudit.counting.sources.sources import Copies\n"
         "with Copies() as made:\n"
         "    out, path = made.new()\n"
         "    out.write(b'somebody'); out.flush()\n"

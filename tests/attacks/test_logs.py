@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import cli, names
+from fairaudit import cli
+from fairaudit.base import names
 from fairaudit.report import FORMATS, csv_table
 from fairaudit.report import json as report_json
 

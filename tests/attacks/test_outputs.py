@@ -15,9 +15,9 @@ import pytest
 from conftest import long
 
 from fairaudit import cli
+from fairaudit.base.errors import UsageError
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.output import clear_outputs
-from fairaudit.errors import UsageError
 
 ROWS = "group,y,n\na,1,48\na,0,52\nb,1,50\nb,0,50\n"
 SPEC = """\
@@ -92,7 +92,7 @@ def test_an_output_that_is_refused_leaves_no_old_report_beside_it(place: Path) -
 def test_a_file_too_large_for_a_spec_is_not_read_to_find_what_it_names(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairaudit.inputs.SPEC", 100)
+    monkeypatch.setattr("fairaudit.base.inputs.SPEC", 100)
     (place / "old.html").write_text("PASS")
     whole: list[Path] = []
 
@@ -174,7 +174,7 @@ def test_whatever_ends_a_run_no_earlier_report_stays(place: Path) -> None:
     code = (
         "import os, signal, sys\n"
         "from fairaudit import cli\n"
-        "from fairaudit.engine import polars_engine\n"
+        "from fairaudit.counting import polars_engine\n"
         f"polars_engine.count = lambda *_: os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
         "cli.run_line(sys.argv[1:])\n"
     )

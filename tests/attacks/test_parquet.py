@@ -17,8 +17,8 @@ import pytest
 from pyarrow.parquet import encryption
 
 import fairaudit
-from fairaudit.engine import thrift
-from fairaudit.errors import DataError, FairauditError
+from fairaudit.base.errors import DataError, FairauditError
+from fairaudit.counting.sources import thrift
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))
 TRIES = round(200 * ATTACKS)

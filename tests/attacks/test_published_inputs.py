@@ -24,7 +24,7 @@ from test_suppression import metric_of
 from twins import Captured, attack, audited, captured, sound
 
 import fairaudit
-from fairaudit.errors import FairauditError, SpecError
+from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.metrics import CATALOGUE, GroupMetric, Rate, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.share_models import is_pooled

@@ -24,7 +24,7 @@ import pytest
 from conftest import seeds
 
 import fairaudit
-from fairaudit import suppress
+from fairaudit.pipeline import suppress
 from fairaudit.report import first_screen, html, markdown, sarif
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import fairaudit
-from fairaudit.errors import FairauditError
+from fairaudit.base.errors import FairauditError
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["race"], "decision": {"column": "y", "positive": 1}},

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fairaudit
-from fairaudit.errors import FairauditError
+from fairaudit.base.errors import FairauditError
 
 if sys.platform == "win32":
     pytest.skip("there are no such files", allow_module_level=True)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import fairaudit
-from fairaudit import inputs
 from fairaudit import spec as specs
-from fairaudit.errors import FairauditError, SpecError, UsageError
+from fairaudit.base import inputs
+from fairaudit.base.errors import FairauditError, SpecError, UsageError
 from fairaudit.report import json as report_json
 
 ATTACKS = float(os.environ.get("ATTACKS", "1"))

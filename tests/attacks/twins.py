@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import fairaudit
+from fairaudit.base.errors import SpecError
 from fairaudit.cube import NO_LEVEL, UNKNOWN
-from fairaudit.errors import SpecError
+from fairaudit.pipeline.suppress import protection, publication
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
-from fairaudit.suppress import protection, publication
 
 WORDS = {
     "status", "sentence", "limit", "backing", "not_cleared", "summary", "created", "spec", "data",
@@ -76,7 +76,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> list[Captured]:
         return suppress(result, threshold, data)
 
     monkeypatch.setattr(publication, "protect", watching)
-    monkeypatch.setattr("fairaudit.suppress.suppress", publish)
+    monkeypatch.setattr("fairaudit.pipeline.suppress.suppress", publish)
     return found
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from commands import run
 
-from fairaudit.engine.dialects import Database
+from fairaudit.counting.sources.dialects import Database
 from fairaudit.report import FORMATS, Format
 
 SPEC = {

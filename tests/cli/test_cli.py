@@ -15,8 +15,8 @@ from schemas import validate
 
 import fairaudit
 from fairaudit import cli
+from fairaudit.base.errors import FairauditError
 from fairaudit.cli.commands import command_line, read_request
-from fairaudit.errors import FairauditError
 from fairaudit.report import json as report_json
 from fairaudit.tools import document_schemas
 
@@ -263,8 +263,8 @@ def test_version_and_help() -> None:
             [
                 "concurrent.futures",
                 "fairaudit.cli.comparing",
-                "fairaudit.compare",
-                "fairaudit.engine.parquet",
+                "fairaudit.tools.compare",
+                "fairaudit.counting.sources.parquet",
             ],
         ),
     ],
@@ -302,7 +302,7 @@ def test_interruption_exits_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fairaudit.engine.polars_engine.count", interrupted)
+    monkeypatch.setattr("fairaudit.counting.polars_engine.count", interrupted)
     spec = spec_file(tmp_path, *GOOD)
     assert cli.run_line(["run", str(spec), "-o", str(tmp_path / "r.json")]) == 130
     assert not (tmp_path / "r.json").exists()
@@ -315,7 +315,7 @@ def test_our_own_crash_gives_no_verdict(
     def crash(*_: object) -> None:
         raise ZeroDivisionError("secret of a row")
 
-    monkeypatch.setattr("fairaudit.engine.polars_engine.count", crash)
+    monkeypatch.setattr("fairaudit.counting.polars_engine.count", crash)
     assert cli.run_line(["run", str(spec_file(tmp_path, *GOOD))]) == 2
     errors = capsys.readouterr().err
     assert "fairaudit itself failed: ZeroDivisionError" in errors

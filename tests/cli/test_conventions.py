@@ -15,8 +15,8 @@ from conftest import ROOT
 from test_cli import GOOD, spec_file
 
 from fairaudit import cli
+from fairaudit.base.version import __version__
 from fairaudit.cli import scaffolding
-from fairaudit.version import __version__
 
 PAGE = (ROOT / "docs" / "conventions.md").read_text("utf-8")
 ROWS = [

@@ -47,7 +47,10 @@ GIVEN += ["docs/spec_notes.md"]
 LANGUAGES = {"console", "sh", "text", "python", "pycon", "yaml", "csv", "sql", "make", ""}
 NOT_RUN = {
     ("README.md", "-m pytest"): "this is that",
-    ("docs/python.md", "import mlflow"): "a part of somebody's training; tests/unit/test_mlflow.py",
+    (
+        "docs/python.md",
+        "import mlflow",
+    ): "a part of somebody's training; tests/unit/api/test_mlflow.py",
     ("docs/counts.md", "-o site1.cuts"): "asks for quantiles in the spec; test_counting.py",
     ("docs/counts.md", "# GNU parallel"): "asks for another program; test_counting_recipes.py",
     ("docs/counts.md", "# Slurm"): "asks for a cluster; test_counting_recipes.py",

@@ -16,13 +16,15 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import audit, batch, cli, pipeline
+from fairaudit import audit, cli
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.processes import Workers
 from fairaudit.cli import folder
 from fairaudit.cli.app import Request
 from fairaudit.cli.commands import command_line
-from fairaudit.errors import UsageError
-from fairaudit.frozen import replace
-from fairaudit.processes import Workers
+from fairaudit.pipeline import batch
+from fairaudit.pipeline import stages as pipeline
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
 from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
@@ -234,7 +236,7 @@ def test_a_spec_that_changes_under_way_gives_no_verdict(
         (place / "spec.yaml").write_text(json.dumps({**SPEC, "title": "another one"}))
         return pipeline.count_each(*arguments, **options)
 
-    monkeypatch.setattr("fairaudit.batch.count_each", change)
+    monkeypatch.setattr("fairaudit.pipeline.batch.count_each", change)
     with Workers(2) as workers:
         answers = batch.answer([Path("spec.yaml")], "*.csv", workers=workers)
     assert [str(answer.result) for answer in answers] == [

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairaudit.cli import scaffolding
-from fairaudit.engine.csv_guess import guess_format
-from fairaudit.engine.profiles import profile_file
-from fairaudit.scaffold import is_like_count, pair_counts
-from fairaudit.scaffold.writing import quote
+from fairaudit.counting.sources.csv_guess import guess_format
+from fairaudit.counting.sources.profiles import profile_file
+from fairaudit.tools.init import is_like_count, pair_counts
+from fairaudit.tools.init.writing import quote
 
 SAMPLE_ARGUMENTS = {
     "adult_counts.csv": "--protected race,gender,nationality --label income --positive >50K",

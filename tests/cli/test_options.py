@@ -16,10 +16,11 @@ import pytest
 from commands import run, start
 from test_cli import BAD, GOOD, WARNED, spec_file
 
-from fairaudit import cli, inputs
+from fairaudit import cli
+from fairaudit.base import inputs
+from fairaudit.base.errors import UsageError
 from fairaudit.cli.streams import Color, is_colored
-from fairaudit.errors import UsageError
-from fairaudit.verdict import match_ids
+from fairaudit.judge import match_ids
 
 COMMANDS = ("run", "show", "render", "compare", "explain", "metrics", "schema")
 IDS = ("impact_ratio/race/decision", "impact_ratio/gender/decision", "auc/race/decision", "odd[1]")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import SAMPLES, SPECS
 
-from fairaudit import batch, cli, codec, report
+from fairaudit import cli, codec, report
+from fairaudit.pipeline import batch
 from fairaudit.report import check_page
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult

@@ -14,12 +14,12 @@ from conftest import SAMPLES
 from report_cases import NAMES, sample
 
 import fairaudit
-from fairaudit.errors import UsageError
-from fairaudit.estimate import State
-from fairaudit.frozen import replace
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.metrics.estimate import State
 from fairaudit.report import check_page, strata, terminal, worked_formula
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Check, Finding, Limit, Status
 
 
 def mean(*parts: Any) -> Any:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from conftest import SAMPLES, SPECS
 
-from fairaudit import batch, cli
+from fairaudit import cli
+from fairaudit.pipeline import batch
 from fairaudit.report import html
 
 _SPEC = str(SPECS / "titanic.yaml")

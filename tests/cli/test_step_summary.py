@@ -9,8 +9,8 @@ from conftest import SPECS
 from report_cases import kind, many
 
 from fairaudit import cli
+from fairaudit.base.errors import DataError
 from fairaudit.cli.exit_messages import append_summary
-from fairaudit.errors import DataError
 from fairaudit.report import markdown
 from fairaudit.result import Answer
 

@@ -12,8 +12,8 @@ from commands import run, start
 from test_cli import BAD, GOOD, spec_file
 
 import fairaudit
+from fairaudit.base.progress import Phase, Progress
 from fairaudit.cli import timings
-from fairaudit.progress import Phase, Progress
 
 LINE = re.compile(r" +(\d+\.\d{3}) s +(?:(\d+)%)?  ([a-z ]+)")
 

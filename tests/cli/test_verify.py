@@ -11,7 +11,7 @@ from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.verify import find_faults, read_table
+from fairaudit.tools.verify import find_faults, read_table
 
 # 6 RCNY 5-301: the worked example of the scoring table of New York's rule, 168 people.
 CLEAN = """\

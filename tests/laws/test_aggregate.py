@@ -19,7 +19,7 @@ from law_tables import (
     spec_of,
 )
 
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric, Requirement
 
 AGGREGATES = ("mean", "sum", "max", "min")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from conftest import long
 
+from fairaudit.judge import Status
 from fairaudit.metrics import build_disparity, find_comparison, find_metric
 from fairaudit.stats.power import smallest_detectable
-from fairaudit.verdict import Status
 
 SEED = 7
 RUNS = 800

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from fairaudit.columns import Cut, Quantile
-from fairaudit.counts import CountedFile, Counts
-from fairaudit.engine.contract import CountsOrError, Data
-from fairaudit.engine.dialects import Database
-from fairaudit.engine.files import Files, find_files, name_file
-from fairaudit.errors import DataError, UsageError
-from fairaudit.plan import MISSING, Key, Plan, is_finite_number
-from fairaudit.progress import Progress
-from fairaudit.quantile_rounds import PartsOfSpan, Span
-from fairaudit.raw_keys import RawKey
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.progress import Progress
+from fairaudit.counting.columns import Cut, Quantile
+from fairaudit.counting.contract import CountsOrError, Data
+from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.plan import MISSING, Key, Plan, is_finite_number
+from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
+from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.result import DataFile
 
 Row = Mapping[str, str]

@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import strata_fitting
-from fairaudit.errors import NothingToAudit, SpecError, UsageError
-from fairaudit.frozen import replace
-from fairaudit.pipeline import conclude, count
-from fairaudit.question import Question
+from fairaudit.base.errors import NothingToAudit, SpecError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.judge import Status
+from fairaudit.pipeline import strata_fitting
+from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.stages import conclude, count
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Status
 
 FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}
 PROPENSITY = {"propensity": {"bins": 4}}
@@ -405,7 +405,7 @@ def test_a_small_count_is_not_published() -> None:
 
 
 def test_of_many_people_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("metrics.redlining", "tables.row_notices"):
+    for module in ("metrics.redlining", "pipeline.tables.row_notices"):
         monkeypatch.setattr(f"fairaudit.{module}.MOST_TOLD_APART", 100)
     result = audit(draw(1), "balanced_error_rate")
     assert [row.estimate.n for row in result.rates if row.group] == [200, 200]

@@ -23,8 +23,8 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.cube import UNKNOWN, Cube, every_subset
 from fairaudit.metrics import CATALOGUE, Disparity
-from fairaudit.plan_builder import plan
-from fairaudit.recode import recode
+from fairaudit.pipeline.plan_builder import plan
+from fairaudit.pipeline.recode import recode
 from fairaudit.result import AuditResult
 
 NAMES = ("team", "sex")

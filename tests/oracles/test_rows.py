@@ -16,7 +16,7 @@ from hypothesis import given
 from rows_oracle import One
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 from fairaudit.result import AuditResult
 
 FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}

@@ -14,7 +14,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 import fairaudit
-from fairaudit.arrays import Floats
+from fairaudit.base.arrays import Floats
 from fairaudit.result import AuditResult
 
 NUMBERS = ["duration", "amount", "installment", "residence", "age", "credits", "dependents"]

@@ -20,11 +20,11 @@ from sklearn.metrics import (
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairaudit
-from fairaudit.ledger import Ledger
+from fairaudit.base.ledger import Ledger
+from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.report import content
 from fairaudit.report.blocks import Table
 from fairaudit.result import AuditResult, Verdict
-from fairaudit.simpson import Reversal, ReversalKind
 
 
 def epsilons(result: AuditResult) -> dict[frozenset[str], float]:

@@ -14,7 +14,7 @@ import yaml
 from conftest import ROOT, SPECS
 
 import fairaudit
-from fairaudit.errors import DataError
+from fairaudit.base.errors import DataError
 from fairaudit.result import AuditResult
 from fairaudit.spec.editor_schema import json_schema
 

@@ -14,8 +14,8 @@ import pytest
 from conftest import SPECS
 
 import fairaudit
-from fairaudit.errors import Place
-from fairaudit.frozen import replace
+from fairaudit.base.errors import Place
+from fairaudit.base.frozen import replace
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 

@@ -13,7 +13,7 @@ from pages import read, sample
 from report_cases import NAMES
 
 from fairaudit import cli
-from fairaudit.errors import NothingToAudit
+from fairaudit.base.errors import NothingToAudit
 from fairaudit.report import html
 from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.diagnostics import explanations_of

@@ -17,15 +17,17 @@ from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairaudit.base.frozen import field_names
+from fairaudit.base.json_marks import Member
 from fairaudit.codec.objects import row_of
 from fairaudit.codec.schema import definitions_of
-from fairaudit.compare.records import PeopleChange, ReversalChange
-from fairaudit.estimate import Significance
 from fairaudit.evidence import MissingBounds
 from fairaudit.evidence.detectable_gaps import DetectableGap
 from fairaudit.evidence.people_affected import PeopleAffected
-from fairaudit.frozen import field_names
-from fairaudit.json_marks import Member
+from fairaudit.judge import Earlier, NotEvaluated, ReversalLimit
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.subgroups import Subgroups
+from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.terms import Terms
 from fairaudit.result import (
     Curve,
@@ -38,9 +40,7 @@ from fairaudit.result import (
     ScoreRow,
     Searched,
 )
-from fairaudit.simpson import Reversal
-from fairaudit.subgroups import Subgroups
-from fairaudit.verdict import Earlier, NotEvaluated, ReversalLimit
+from fairaudit.tools.compare.records import PeopleChange, ReversalChange
 
 ROWS = (
     Curve,

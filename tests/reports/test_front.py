@@ -12,11 +12,11 @@ from report_cases import NAMES
 from test_pictures import drawings
 
 import fairaudit
+from fairaudit.judge import Status
 from fairaudit.report import html, summary
 from fairaudit.report.blocks import Table
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import Status
 
 
 def by_class(tree: Element, name: str) -> list[Element]:

@@ -14,12 +14,12 @@ from test_reports import GOLDENS, stable
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.frozen import replace
+from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
+from fairaudit.base.frozen import replace
+from fairaudit.judge import Status
 from fairaudit.report import github
 from fairaudit.report.diagnostics import diagnose, explanations_of, limit_place
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import Status
 
 BAD = ROOT / "tests" / "unit" / "spec" / "bad_specs"
 

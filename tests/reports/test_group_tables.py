@@ -18,7 +18,7 @@ from report_cases import NAMES, sample
 
 import fairaudit
 from fairaudit import cli
-from fairaudit.errors import UsageError
+from fairaudit.base.errors import UsageError
 from fairaudit.report import csv_table, format_of, format_of_suffix, group_export
 from fairaudit.result import Answer, AuditResult, RateRow
 

@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit import names
+from fairaudit.base import names
+from fairaudit.base.errors import DataError, Fault, Place, SpecError
+from fairaudit.base.names import describe_group
 from fairaudit.cli.exit_messages import error_text
-from fairaudit.errors import DataError, Fault, Place, SpecError
-from fairaudit.names import describe_group
 from fairaudit.report import FORMATS, Format, numbers
 from fairaudit.result import Answer, AuditResult
 

@@ -18,7 +18,7 @@ from pages import Element, elements, read, sample, tree_of
 from report_cases import NAMES
 
 import fairaudit
-from fairaudit.errors import NothingToAudit
+from fairaudit.base.errors import NothingToAudit
 from fairaudit.report import FORMATS, checks, content, html, numbers, palette
 from fairaudit.report.blocks import (
     Cell,

@@ -23,8 +23,7 @@ from schemas import validate
 import fairaudit
 from fairaudit import codec
 from fairaudit.api.results import make_public
-from fairaudit.codec.objects import row_of
-from fairaudit.errors import (
+from fairaudit.base.errors import (
     AuditFailed,
     DataError,
     FairauditError,
@@ -36,7 +35,9 @@ from fairaudit.errors import (
     Unwritten,
     UsageError,
 )
-from fairaudit.frozen import Frozen, field_names, replace
+from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.codec.objects import row_of
+from fairaudit.judge import Check, Limit
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,
@@ -51,7 +52,6 @@ from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
 from fairaudit.tools import document_schemas
-from fairaudit.verdict import Check, Limit
 
 Path_ = tuple[str | int, ...]
 

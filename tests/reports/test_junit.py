@@ -16,12 +16,12 @@ from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
 from fairaudit import cli
-from fairaudit.errors import DataError, FairauditError, NothingToAudit
-from fairaudit.frozen import replace
+from fairaudit.base.errors import DataError, FairauditError, NothingToAudit
+from fairaudit.base.frozen import replace
+from fairaudit.judge import Status
 from fairaudit.report import checks, junit
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.result import Answer, AuditResult, FailOn
-from fairaudit.verdict import Status
 
 
 @dataclass(frozen=True)

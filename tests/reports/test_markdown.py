@@ -14,8 +14,9 @@ from markdown_it.token import Token
 from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from test_reports import GOLDENS, stable
 
-from fairaudit.errors import DataError, Place
-from fairaudit.frozen import replace
+from fairaudit.base.errors import DataError, Place
+from fairaudit.base.frozen import replace
+from fairaudit.judge import About, Status
 from fairaudit.metrics import CATALOGUE, COMPARISONS
 from fairaudit.report import checks, comment, content, markdown, markup
 from fairaudit.report.blocks import (
@@ -34,7 +35,6 @@ from fairaudit.report.diagnostics import Level, diagnose, limit_place
 from fairaudit.report.pictures import Intervals
 from fairaudit.report.repository import link_to_line
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import About, Status
 
 ENDLESS = 10**9
 OURS = re.compile(r"(<details( open)?>\n<summary>[^<]*</summary>|</details>)\n")

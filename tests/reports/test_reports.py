@@ -19,7 +19,7 @@ from report_cases import NAMES, sample
 from schemas import validate
 
 import fairaudit
-from fairaudit.errors import UsageError
+from fairaudit.base.errors import UsageError
 from fairaudit.report import content, numbers, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult

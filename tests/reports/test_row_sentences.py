@@ -13,12 +13,12 @@ import pytest
 from conftest import sentence_of
 
 import fairaudit
+from fairaudit.judge import Finding
 from fairaudit.metrics import CATALOGUE
 from fairaudit.metrics.definitions import NARROW
 from fairaudit.report import check_page, checks, worked_formula
 from fairaudit.report.terminal import render
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Finding
 
 _ANYTHING = {"above": 0, "significant": True}
 

@@ -14,13 +14,13 @@ from report_cases import HOSTILE, KINDS, NAMES, hostile, kind, many, sample
 from sarif_schema import read
 from test_cli import GOOD, spec_file
 
-from fairaudit.errors import DataError, FairauditError, Fault, Place, SpecError
-from fairaudit.frozen import replace
+from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
+from fairaudit.base.frozen import replace
+from fairaudit.base.version import __version__
+from fairaudit.judge import About, Status
 from fairaudit.report import checks, sarif
 from fairaudit.report.diagnostics import limit_place
 from fairaudit.result import Answer, AuditResult
-from fairaudit.verdict import About, Status
-from fairaudit.version import __version__
 
 LEVELS = {"fail": "error", "inconclusive": "error", "warn": "warning", "waived": "note"}
 

@@ -21,13 +21,17 @@ from commands import run
 from conftest import SPECS
 
 import fairaudit
-from fairaudit import batch, counts_file, pipeline, strata_fitting
+from fairaudit.base.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.cli import files, output, streams
-from fairaudit.engine import csv_text, frames, kernel, merging, partial_counts, row_profiles, rows
-from fairaudit.engine import filter as filters
-from fairaudit.errors import FairauditError, NothingToAudit, Unwritten
-from fairaudit.question import NO_OPTIONS, Question
-from fairaudit.recode import groups
+from fairaudit.counting import filter as filters
+from fairaudit.counting import kernel, partial_counts
+from fairaudit.counting.routes import merging, row_profiles, rows
+from fairaudit.counting.sources import csv_text, frames
+from fairaudit.counting.stored import counts_file
+from fairaudit.pipeline import batch, strata_fitting
+from fairaudit.pipeline import stages as pipeline
+from fairaudit.pipeline.question import NO_OPTIONS, Question
+from fairaudit.pipeline.recode import groups
 from fairaudit.report import format_of
 
 COLUMNS = {"protected": ["sex"], "decision": {"column": "d", "positive": 1}}

@@ -13,13 +13,13 @@ from itertools import count
 import jinja2
 from markupsafe import Markup
 
+from fairaudit.base.version import __version__
 from fairaudit.report import palette, summary
 from fairaudit.report.blocks import Block, Document, Entries
 from fairaudit.report.html import escaping, plots
 from fairaudit.report.html.front import Front, front
 from fairaudit.report.html.outline import Outline, is_long, is_quiet, is_short, outlined
 from fairaudit.result import Answer, AuditResult
-from fairaudit.version import __version__
 
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, whose ids may not be alike."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from fairaudit.names import printable
+from fairaudit.base.names import printable
 
 _LONGEST = 160
 """A word with more signs is shortened: nobody reads on, and it may stand in a hundred places."""

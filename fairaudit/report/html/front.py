@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairaudit.frozen import Frozen, replace
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.judge import ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, reversals, subgroups
 from fairaudit.report.blocks import Cell, Figure
 from fairaudit.report.diagnostics import (
@@ -19,7 +20,6 @@ from fairaudit.report.remarks import distance
 from fairaudit.report.repository import link_to_metric
 from fairaudit.report.widest_gaps import WidestGap, widest
 from fairaudit.result import AuditResult
-from fairaudit.verdict import ReversalCheck, SubgroupCheck
 
 _SHOWN = 8
 """So many checks that did not pass are listed at once; the others are folded."""

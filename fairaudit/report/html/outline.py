@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, count, groupby
 from typing import Generic, TypeVar
 
-from fairaudit.frozen import Frozen, replace
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.report.blocks import (
     Block,
     Document,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from fairaudit.frozen import Frozen
+from fairaudit.base.frozen import Frozen
 from fairaudit.report import numbers
 from fairaudit.report.html import escaping
 from fairaudit.report.palette import SERIES, SHADES

@@ -21,12 +21,12 @@ from scipy import stats
 
 import fairaudit
 from fairaudit.evidence.appearances import Appearance
-from fairaudit.pipeline import Recoded
-from fairaudit.question import Question
+from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.stages import Recoded
+from fairaudit.pipeline.tables.lattice import lattice
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
-from fairaudit.tables.lattice import lattice
 
 Cells = Mapping[tuple[str, ...], tuple[int, int]]
 """Hits and people for each combination of levels."""

@@ -17,12 +17,12 @@ from statsmodels.stats.proportion import proportion_confint
 
 import fairaudit
 from fairaudit import codec
-from fairaudit.compare import compare
-from fairaudit.errors import DataError, SpecError
+from fairaudit.base.errors import DataError, SpecError
+from fairaudit.judge import Finding
 from fairaudit.report import json as report_json
 from fairaudit.report import markdown
 from fairaudit.result import Answer, AuditResult, Verdict
-from fairaudit.verdict import Finding
+from fairaudit.tools.compare import compare
 
 Row = tuple[str, str, int]
 """Group, cluster, and whether the person is selected."""

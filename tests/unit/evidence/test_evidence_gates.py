@@ -19,7 +19,7 @@ from evidence_specs import YES, Rate, document, of_cells, of_rates
 from stats_oracle import koopman, newcombe
 from test_evidence_intervals import PEOPLE, WITHOUT_DRAWS, asked_of
 
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 from fairaudit.metrics import Disparity, GroupMetric, Metric
 
 ALPHA = 0.05

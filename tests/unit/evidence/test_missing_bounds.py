@@ -18,9 +18,10 @@ from conftest import examples
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from fairaudit.base.ledger import Ledger
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
 from fairaudit.evidence import find_missing_bounds, judge_missing, missing_bounds
-from fairaudit.ledger import Ledger
+from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
@@ -34,7 +35,6 @@ from fairaudit.metrics import (
     find_metric,
 )
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Finding, Limit, Status
 
 Audit = Callable[..., AuditResult]
 Row = tuple[str | None, str | None, int | None, int | None]

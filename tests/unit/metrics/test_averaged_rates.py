@@ -14,10 +14,10 @@ from evidence_specs import YES
 
 import fairaudit
 from fairaudit import AuditResult, codec
-from fairaudit.compare import compare
 from fairaudit.report import format_of, group_export
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer
+from fairaudit.tools.compare import compare
 
 People = dict[tuple[str, str, str], tuple[int, int]]
 PEOPLE: People = {

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.errors import FairauditError
+from fairaudit.base.errors import FairauditError
+from fairaudit.judge import Status
 from fairaudit.result import AuditResult
 from fairaudit.stats import calibration
 from fairaudit.stats.calibration import ScoreBins
-from fairaudit.verdict import Status
 
 COLUMNS = {"protected": ["g"], "label": {"column": "y", **YES}, "score": "s"}
 NAMES = ["calibration_slope", "calibration_intercept", "hosmer_lemeshow"]

@@ -10,8 +10,9 @@ import pytest
 
 import fairaudit
 from fairaudit import metrics
+from fairaudit.base.frozen import replace
 from fairaudit.evidence.method_names import name_interval
-from fairaudit.frozen import replace
+from fairaudit.judge import Finding
 from fairaudit.metrics import COMPARISONS, build_disparity
 from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
 from fairaudit.metrics.disparities import ComparisonShape, Rescaling
@@ -21,7 +22,6 @@ from fairaudit.report import rate_figures, worked_formula
 from fairaudit.report.pictures import Intervals
 from fairaudit.result import AuditResult
 from fairaudit.spec import fields
-from fairaudit.verdict import Finding
 
 RELATIVE = replace(
     RATIO,

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
+from fairaudit.judge import Status
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
-from fairaudit.verdict import Status
 
 Row = tuple[str, bool, float, int]
 """Group, label, score, people."""

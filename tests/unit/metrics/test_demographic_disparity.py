@@ -11,8 +11,8 @@ from conftest import sentence_of
 from evidence_specs import YES, document
 
 import fairaudit
+from fairaudit.judge import Finding, Status
 from fairaudit.report import checks
-from fairaudit.verdict import Finding, Status
 
 Rows = list[tuple[str, str, int, int]]
 METRIC = {"metric": "conditional_demographic_disparity", "given": "z", "fail": {"above": 0.01}}

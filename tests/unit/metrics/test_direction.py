@@ -10,10 +10,10 @@ import pytest
 from evidence_specs import YES, Cells, confused, spec
 
 import fairaudit
-from fairaudit.compare import compare
 from fairaudit.metrics import GROUP_METRICS
 from fairaudit.report.explain import markdown
 from fairaudit.result import AuditResult
+from fairaudit.tools.compare import compare
 
 LOW, HIGH, NOBODY = "the lower rate", "the higher rate", "no answer"
 RULE: dict[str, tuple[str, str]] = {

@@ -18,11 +18,11 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
+from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.codec import read_result
-from fairaudit.errors import FairauditError, SpecError
+from fairaudit.judge import Status
 from fairaudit.report.json import render
 from fairaudit.report.provenance import provenance as describe_origin
-from fairaudit.verdict import Status
 
 CELLS = {
     ("x", "m"): (26, 162), ("x", "n"): (5, 18), ("y", "m"): (71, 96), ("y", "n"): (88, 177),

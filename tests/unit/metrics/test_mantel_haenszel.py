@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 from fairaudit.result import AuditResult, ComparisonRow, Verdict
 
 METRIC = "mantel_haenszel_odds_ratio"

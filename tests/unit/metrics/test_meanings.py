@@ -15,12 +15,12 @@ from conftest import sentence_of
 from evidence_specs import YES, Cells, confused, document, spec
 
 import fairaudit
+from fairaudit.judge import Status
 from fairaudit.metrics import CATALOGUE, COMPARISONS, Disparity, find_metric
 from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.report import checks
 from fairaudit.report.explain import markdown
 from fairaudit.result import definition
-from fairaudit.verdict import Status
 
 EQUAL: Mapping[str, Cells] = {"a": (30, 10, 20, 40), "b": (300, 100, 200, 400)}
 

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 import fairaudit
 from fairaudit import spec as specs
+from fairaudit.base.errors import DataError, FairauditError, SpecError
+from fairaudit.base.frozen import field_names, replace
+from fairaudit.counting import polars_engine
+from fairaudit.counting.sources.files import Files
 from fairaudit.cube import Amount, Cube, Sum
-from fairaudit.engine import polars_engine
-from fairaudit.engine.files import Files
-from fairaudit.errors import DataError, FairauditError, SpecError
-from fairaudit.frozen import field_names, replace
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.plan_builder import plan
-from fairaudit.recode import recode
+from fairaudit.pipeline.plan_builder import plan
+from fairaudit.pipeline.recode import recode
 from fairaudit.result import AuditResult
 from fairaudit.spec import Spec
 

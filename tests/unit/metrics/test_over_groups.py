@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 
 DRAW = random.Random(7)
 GROUPS = ["a"] * 120 + ["b"] * 80 + ["c"] * 40 + ["d"] * 10

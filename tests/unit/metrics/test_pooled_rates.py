@@ -11,9 +11,9 @@ import pytest
 from evidence_specs import YES
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
+from fairaudit.judge import Status
 from fairaudit.stats.pooling import pool_shares
-from fairaudit.verdict import Status
 
 CELLS = {
     ("x", "m"): (26, 162), ("x", "n"): (5, 18), ("x", "o"): (32, 124),

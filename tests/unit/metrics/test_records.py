@@ -18,10 +18,10 @@ from conftest import ROOT
 
 import fairaudit
 from fairaudit import metrics, result
+from fairaudit.base.errors import SpecError
+from fairaudit.base.frozen import replace
 from fairaudit.cli import run_line
 from fairaudit.cube import GroupTable
-from fairaudit.errors import SpecError
-from fairaudit.frozen import replace
 from fairaudit.metrics import (
     CATALOGUE,
     COMPARISONS,

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from statsmodels.regression.linear_model import OLS
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
+from fairaudit.judge import Finding, Status
 from fairaudit.result import AuditResult, ComparisonRow
-from fairaudit.verdict import Finding, Status
 
 OUTCOMES: dict[str, dict[str, Any]] = {
     "class": {"decision": {"column": "y", "positive": 1, "negative": 0}},

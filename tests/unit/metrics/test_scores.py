@@ -21,22 +21,22 @@ from sklearn.metrics import roc_auc_score
 
 import fairaudit
 from fairaudit import spec as specs
+from fairaudit.base.errors import DataError, SpecError
+from fairaudit.base.frozen import field_names, replace
+from fairaudit.counting.routes import scores as engine_scores
 from fairaudit.cube import Cube, Grouping
-from fairaudit.engine import scores as engine_scores
-from fairaudit.errors import DataError, SpecError
-from fairaudit.frozen import field_names, replace
-from fairaudit.histogram import Bins, auc, bins_of, quantile
+from fairaudit.cube.histogram import Bins, auc, bins_of, quantile
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.pipeline import Recoded
-from fairaudit.plan_builder import plan
-from fairaudit.question import Question
-from fairaudit.recode import recode
-from fairaudit.recode.scores import Distribution, with_histogram
+from fairaudit.pipeline.plan_builder import plan
+from fairaudit.pipeline.question import Question
+from fairaudit.pipeline.recode import recode
+from fairaudit.pipeline.recode.scores import Distribution, with_histogram
+from fairaudit.pipeline.stages import Recoded
+from fairaudit.pipeline.tables import Listing, Tables
+from fairaudit.pipeline.tables.scores import scores
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
-from fairaudit.tables import Listing, Tables
-from fairaudit.tables.scores import scores
 
 SPEC: dict[str, Any] = {
     "columns": {
@@ -202,7 +202,7 @@ def test_coarser_bins_have_a_larger_error_that_still_holds(
     fine = fairaudit.audit(SPEC, path).scores[0]
     for most in (4000, 400, 60):
         monkeypatch.setattr(engine_scores, "_MOST_HERE", 4 * most)
-        monkeypatch.setattr("fairaudit.engine.merging.MOST_ENTRIES", most)
+        monkeypatch.setattr("fairaudit.counting.routes.merging.MOST_ENTRIES", most)
         coarse = fairaudit.audit(SPEC, path).scores[0]
         assert coarse.auc_error is not None
         assert fine.auc_error is not None
@@ -220,8 +220,8 @@ def test_the_median_is_exact_by_finer_and_finer_bins(
     rng = np.random.default_rng(1)
     close = 0.5 + rng.random(3001) * 1e-9
     rows: list[Row] = [("a", 30, int(at % 2), float(s), 1) for at, s in enumerate(close)]
-    monkeypatch.setattr("fairaudit.engine.quantiles._FEW", 10)
-    monkeypatch.setattr("fairaudit.engine.quantiles._BINS", 4)
+    monkeypatch.setattr("fairaudit.counting.routes.quantiles._FEW", 10)
+    monkeypatch.setattr("fairaudit.counting.routes.quantiles._BINS", 4)
     path = write(tmp_path / "rows.parquet", rows, row_group_size=100)
     found = fairaudit.audit(SPEC, path).scores[0].median
     assert found == (sorted(close)[1500],) * 2
@@ -445,7 +445,7 @@ def test_tables_come_with_the_histogram_that_is_asked(
         tables["label"] = made.table(("race",), (), "label").histogram
         return Listing((), (), (), (), (), (), (), (), ())
 
-    monkeypatch.setattr("fairaudit.pipeline.tabulate", tabulate)
+    monkeypatch.setattr("fairaudit.pipeline.stages.tabulate", tabulate)
     rows = [(r, a, y, s, 1 + y) for r, a, y, s, _ in generated(200) if y is not None]
     models = {**MODELS, "columns": {**MODELS["columns"], "strata": {"site": {"column": "n"}}}}
     del models["columns"]["count"]

@@ -13,8 +13,9 @@ from conftest import comparison_of, rate_of
 from jsonschema import Draft202012Validator
 
 from fairaudit import codec
+from fairaudit.base.frozen import replace
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
-from fairaudit.frozen import replace
+from fairaudit.judge import Finding, NotEvaluated, Status
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
@@ -23,7 +24,6 @@ from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
 from fairaudit.tools import document_schemas
-from fairaudit.verdict import Finding, NotEvaluated, Status
 
 Audit = Callable[..., AuditResult]
 LAW = {"share": "0.02", "reason": "6 RCNY 5-301(d)"}

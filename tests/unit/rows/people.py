@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fairaudit.arrays import Floats, Marks
-from fairaudit.features import Features
+from fairaudit.base.arrays import Floats, Marks
+from fairaudit.cube.features import Features
 
 ADULT = Path(__file__).parents[4] / "shared" / "data" / "adult_train.csv"
 NUMBERS = ("age", "education_num", "hours_per_week")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from people import draw, number
 
-from fairaudit.features import Features
+from fairaudit.counting.strata_models import ClusterModel
+from fairaudit.cube.features import Features
 from fairaudit.rows.k_means import fit_clusters
-from fairaudit.strata_models import ClusterModel
 
 
 def _nearest(model: ClusterModel, number: float, level: str | None = None) -> int:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairaudit.features import Features
+from fairaudit.cube.features import Features
 from fairaudit.rows import neighbours as search
 from fairaudit.rows.neighbours import NearestPoints, find_neighbours
 from fairaudit.rows.space import locate

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from people import adult, draw, number
 
-from fairaudit.arrays import Marks
-from fairaudit.features import Features
+from fairaudit.base.arrays import Marks
+from fairaudit.counting.strata_models import PropensityModel
+from fairaudit.cube.features import Features
 from fairaudit.rows.propensity import fit_propensity
-from fairaudit.strata_models import PropensityModel
 
 
 def _fitted(features: Features, member: Marks, bins: int = 5) -> PropensityModel:

@@ -11,7 +11,7 @@ from people import adult, draw, number
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from fairaudit.features import Features
+from fairaudit.cube.features import Features
 from fairaudit.rows.redlining import FOLDS, INFLATION, Errors, deal_folds, predict_errors
 from fairaudit.stats import mover, proportions
 

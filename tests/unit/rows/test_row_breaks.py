@@ -11,11 +11,11 @@ import pytest
 from people import number
 
 import fairaudit
-from fairaudit.errors import SpecError
-from fairaudit.raw_rows import PROCESS
+from fairaudit.base.errors import SpecError
+from fairaudit.counting.raw_rows import PROCESS
+from fairaudit.judge.checks import Status
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.rows.pairs import find_steepest_pair
-from fairaudit.verdict.checks import Status
 
 RATES = {"w": 0.3, "m": 0.6, "x": 0.6}
 
@@ -192,8 +192,8 @@ def test_a_few_profiles_of_a_sample_never_pass(
     metric: str, profiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few profiles spread over many cells: the memory holds one or none of them."""
-    monkeypatch.setattr("fairaudit.raw_rows.BUDGET", PROCESS + 2**15)
-    monkeypatch.setattr("fairaudit.engine.row_profiles._LEAST_HELD", 50)
+    monkeypatch.setattr("fairaudit.counting.raw_rows.BUDGET", PROCESS + 2**15)
+    monkeypatch.setattr("fairaudit.counting.routes.row_profiles._LEAST_HELD", 50)
     draw, n = np.random.default_rng(profiles), 4000
     frame = pl.DataFrame(
         {

@@ -12,6 +12,7 @@ from people import draw
 from test_row_intervals import features_of, intervals
 
 import fairaudit
+from fairaudit.judge.checks import Status
 from fairaudit.result import AuditResult
 from fairaudit.rows import logistic
 from fairaudit.rows.pairs import differing_pairs
@@ -19,7 +20,6 @@ from fairaudit.rows.propensity import fit_propensity
 from fairaudit.rows.redlining import predict_errors
 from fairaudit.rows.situation import rate_twins
 from fairaudit.rows.variance import Mean
-from fairaudit.verdict.checks import Status
 
 DRAWS = 600
 SIZES = [(1, 30), (1, 200), (1, 4000), (2, 200), (2, 4000), (6, 300), (30, 300)]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from fairaudit.arrays import Floats
-from fairaudit.features import Features
+from fairaudit.base.arrays import Floats
+from fairaudit.cube.features import Features
 from fairaudit.rows.consistency import consistency
 from fairaudit.rows.neighbours import find_neighbours
 from fairaudit.rows.pairs import differing_pairs

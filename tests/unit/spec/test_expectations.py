@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fairaudit
-from fairaudit.errors import DataError, SpecError
+from fairaudit.base.errors import DataError, SpecError
 
 TEXT = "sex,town,y\n" + "f,A,1\nm,B,0\n" * 4 + "f,A,0\nm,B,1\n"
 SPEC = """\

@@ -12,12 +12,12 @@ from commands import run
 
 import fairaudit
 from fairaudit import spec as specs
-from fairaudit.errors import SpecError, UsageError
-from fairaudit.frozen import replace
+from fairaudit.base.errors import SpecError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.judge import Limit
 from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec
-from fairaudit.verdict import Limit
 
 SPEC = """\
 version: 1

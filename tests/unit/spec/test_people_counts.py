@@ -10,7 +10,7 @@ import pytest
 
 import fairaudit
 from fairaudit import AuditResult
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
 from fairaudit.report.diagnostics import explanations_of
 
 CELLS = {  # tp, fp, fn, tn

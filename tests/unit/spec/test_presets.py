@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import fairaudit
+from fairaudit.base.errors import SpecError
 from fairaudit.cli import run_line
-from fairaudit.errors import SpecError
 from fairaudit.metrics import FAIR_RANGES, PRESETS, find_metric
 from fairaudit.report import content, terminal
 from fairaudit.result import AuditResult

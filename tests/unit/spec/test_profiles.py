@@ -11,12 +11,12 @@ import pytest
 
 import fairaudit
 from fairaudit import spec as specs
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
+from fairaudit.judge.limits import LimitQuotes
 from fairaudit.report import FORMATS
 from fairaudit.result import Answer
 from fairaudit.spec import Spec
 from fairaudit.spec.profile_files import list_profiles
-from fairaudit.verdict.limits import LimitQuotes
 
 ABOUT = "about: {title: Ours, date: 2024-01-31, source: a memo, caution: none}\n"
 SPEC = """\

@@ -14,12 +14,12 @@ from conftest import ROOT, SPECS
 
 import fairaudit
 from fairaudit import spec as specs
-from fairaudit.errors import FairauditError, SpecError
-from fairaudit.frozen import replace
+from fairaudit.base.errors import FairauditError, SpecError
+from fairaudit.base.frozen import replace
+from fairaudit.judge import About, Check
 from fairaudit.spec import Missing
 from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.text import read
-from fairaudit.verdict import About, Check
 
 BAD = sorted((Path(__file__).parent / "bad_specs").glob("*.yaml"))
 GOOD = sorted(SPECS.glob("*.yaml"))

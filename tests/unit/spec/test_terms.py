@@ -13,9 +13,9 @@ import yaml
 from conftest import ROOT
 
 import fairaudit
-from fairaudit.errors import SpecError
+from fairaudit.base.errors import SpecError
+from fairaudit.judge import Check, Finding, Status
 from fairaudit.result import AuditResult
-from fairaudit.verdict import Check, Finding, Status
 
 OUTCOME = {"positive": "yes", "negative": "no"}
 CELLS: dict[tuple[str, str, str], tuple[int, int]] = {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import fairaudit
-from fairaudit.errors import SpecError, UsageError
+from fairaudit.base.errors import SpecError, UsageError
 
 BASE: dict[str, Any] = {
     "columns": {

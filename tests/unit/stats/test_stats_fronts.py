@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairaudit.arrays import map_blocks
+from fairaudit.base.arrays import map_blocks
 from fairaudit.stats.multiplicity import undominated
 
 Floats = NDArray[np.float64]

@@ -1,0 +1,90 @@
+"""MLflow: logs an audit's reports, values and statuses to the active run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TypeVar
+
+from fairaudit.base.errors import UsageError, check_type
+from fairaudit.report import html, json
+from fairaudit.result import Answer, AuditResult
+
+Value = TypeVar("Value")
+
+_LONGEST = 250
+"""So many characters MLflow takes in a key."""
+_MOST = 100
+"""So many tags it takes at a time, and more metrics."""
+_DIGITS = 8
+_UNKNOWN = re.compile(r"[^\w\-. :/]")
+"""What MLflow takes in no key: the signs of an id such as `+` and `=`."""
+
+
+def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
+    """Logs an audit to the active run of MLflow, or to a new one, as MLflow's own functions do.
+
+    `name` is the folder of the artifacts `report.html` and `report.json`, and begins every metric
+    and tag: `fairaudit/impact_ratio/sex/decision` is a metric with the value of a check, as its
+    limit judges it, and a tag with its status. A check without a finite value has the tag alone.
+    Tags `fairaudit.verdict`, `fairaudit.spec`, `fairaudit.spec_sha256` and `fairaudit.version` say
+    what was audited by what. Raises `UsageError` where MLflow is not installed; errors of its store
+    are its own.
+    """
+    check_type(result, AuditResult, "what is logged is a result")
+    try:
+        import mlflow
+    except ImportError as error:
+        what = "MLflow is not installed"
+        raise UsageError(what, "pip install 'fairaudit-cli[mlflow]'") from error
+    provenance = result.provenance
+    keys = name_keys((finding.check.id for finding in result.findings), name)
+    tags = {
+        f"{name}.verdict": str(result.verdict),
+        f"{name}.spec": provenance.spec_path,
+        f"{name}.spec_sha256": provenance.spec_sha256,
+        f"{name}.version": provenance.version,
+    }
+    tags |= {keys[finding.check.id]: str(finding.status) for finding in result.findings}
+    values = {
+        keys[finding.check.id]: finding.value
+        for finding in result.findings
+        if finding.value is not None and math.isfinite(finding.value)
+    }
+    page = html.render([Answer(provenance.spec_path, None, result)], all_rows=True)
+    mlflow.log_text(page, f"{name}/report.html")
+    mlflow.log_text(json.render(result), f"{name}/report.json")
+    for metrics in _split(values):
+        mlflow.log_metrics(metrics)
+    for statuses in _split(tags):
+        mlflow.set_tags(statuses)
+
+
+def name_keys(ids: Iterable[str], name: str) -> dict[str, str]:
+    """The key in MLflow of each check, by its id: no two are the same.
+
+    An id with signs that no key may have gets `_` in their place; where that, or its length, would
+    make two of one, a digest of the id follows.
+
+    >>> name_keys(["auc/race/decision", "gap/sex+race/decision"], "ours")["gap/sex+race/decision"]
+    'ours/gap/sex_race/decision'
+    """
+    keys: dict[str, str] = {}
+    for id_ in ids:
+        parts = [part if part.strip(". ") else "_" for part in _UNKNOWN.sub("_", id_).split("/")]
+        key = f"{name}/{'/'.join(parts)}"
+        if len(key) > _LONGEST or key in keys.values():
+            digest = hashlib.sha256(id_.encode(errors="backslashreplace")).hexdigest()[:_DIGITS]
+            key = f"{key[: _LONGEST - _DIGITS - 1]}-{digest}"
+        keys[id_] = key
+    return keys
+
+
+def _split(entries: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """The entries in parts that MLflow takes at a time."""
+    rest = iter(entries.items())
+    while part := dict(islice(rest, _MOST)):
+        yield part

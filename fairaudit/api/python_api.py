@@ -1,0 +1,150 @@
+"""`audit_arrays` and its default metrics, `assert_audit`: audits by `audit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from fairaudit.api.audits import audit
+from fairaudit.api.results import AuditResult
+from fairaudit.base.errors import UsageError, check_type
+from fairaudit.counting.sources import frames
+from fairaudit.counting.sources.frames import Column
+from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
+from fairaudit.pipeline.question import DataLike, SpecLike
+from fairaudit.pipeline.recode.suspicious_levels import canonical
+from fairaudit.result import FailOn
+
+_ROLES = {
+    "y_true": "label",
+    "y_pred": "prediction",
+    "score": "score",
+    "sample_weight": "weight",
+}
+_OF_DECISIONS = (
+    "selection_rate",
+    "demographic_parity_difference",
+    "demographic_parity_ratio",
+)
+_OF_LABELS = (
+    "accuracy",
+    "true_positive_rate",
+    "false_positive_rate",
+    "equalized_odds_difference",
+    "equalized_odds_ratio",
+)
+
+
+def assert_audit(
+    spec: SpecLike,
+    data: DataLike = None,
+    *,
+    fail_on: FailOn | str = FailOn.FAIL,
+    only: str | Iterable[str] | None = None,
+    baseline: BaselineSource | None = None,
+    tolerance: Decimal | float | str = NO_TOLERANCE,
+) -> AuditResult:
+    """The result of an audit that passes; one that does not raises `AuditFailed`.
+
+    That is an `AssertionError` with a line for each check, which pytest shows as the failure of a
+    test. The arguments are those of `audit`.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test, not this one
+    result = audit(spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance)
+    result.raise_for_failure()
+    return result
+
+
+def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
+    y_true: Any = None,  # noqa: ANN401  # arrays, lists and series of any library
+    y_pred: Any = None,  # noqa: ANN401  # the same
+    *,
+    sensitive_features: Any,  # noqa: ANN401  # the same, also frames and dicts of them
+    control_features: Any = None,  # noqa: ANN401  # the same
+    score: Any = None,  # noqa: ANN401  # as y_true
+    sample_weight: Any = None,  # noqa: ANN401  # as y_true
+    pos_label: object = 1,
+    metrics: Sequence[str | Mapping[str, object]] | str | None = None,
+    limits: Mapping[str, object] | None = None,
+    fail_on: FailOn | str = FailOn.FAIL,
+    **keys: object,
+) -> AuditResult:
+    """The result of an audit of arrays of equal length, called as scikit-learn and Fairlearn do.
+
+    `y_true` are labels and `y_pred` decisions, positive where they are `pos_label`; one of them may
+    be left out. `sensitive_features` and `control_features` (strata) are a frame, a series, a dict
+    of columns, a list, or an array of one or two dimensions, whose columns are
+    `sensitive_feature_0` and so on where they have no names. `score` is a number for each row,
+    `sample_weight` its weight. `metrics` are those of a spec, with or without limits; `limits`
+    names a limit at which a metric fails, `{"demographic_parity_ratio": {"below": 0.8}}`. Any
+    further key of a spec may follow, such as `groups` or `inference`. Raises `DataError`,
+    `UsageError`, and `SpecError` for what a spec must not say.
+
+    >>> import fairaudit
+    >>> result = fairaudit.audit_arrays(
+    ...     [1, 1, 0, 0], [1, 0, 1, 0], sensitive_features={"sex": ["f", "f", "m", "m"]}
+    ... )
+    >>> result.table("sex")["selection_rate"].to_list()
+    [0.5, 0.5]
+    """
+    arrays = _read_arrays({"y_true": y_true, "y_pred": y_pred})
+    if not arrays:
+        raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
+    classes = _name_classes(pos_label, arrays.values())
+    columns: dict[str, Any] = {_ROLES[name]: {"column": name, **classes} for name in arrays}
+    numbers = _read_arrays({"score": score, "sample_weight": sample_weight})
+    columns |= {_ROLES[name]: name for name in numbers}
+    arrays |= numbers
+    for role, base, features in (
+        ("protected", "sensitive_feature", sensitive_features),
+        ("strata", "control_feature", control_features),
+    ):
+        if features is not None:
+            named = frames.name_columns(features, base)
+            columns[role] = {name: {"column": _column_of(base, name)} for name in named}
+            arrays |= _read_arrays({_column_of(base, name): named[name] for name in named})
+    listed = _add_limits(metrics or _choose_metrics(y_true, y_pred), limits or {})
+    return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
+
+
+def _column_of(base: str, name: str) -> str:
+    """The column of a feature: behind a prefix it may be called like any other column."""
+    return f"{base}s.{name}"
+
+
+def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
+    """Those that are given as columns, which can be read as often as it takes."""
+    return {
+        name: frames.read_column(name, values)
+        for name, values in arrays.items()
+        if values is not None
+    }
+
+
+def _name_classes(pos_label: Any, outcomes: Iterable[Column]) -> dict[str, object]:  # noqa: ANN401  # any label
+    """The positive, and the negative where all other values are one."""
+    positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
+    text = str(positive).lower() if isinstance(positive, bool) else str(positive)
+    known = {canonical(level) for column in outcomes for level in frames.list_levels(column)}
+    others = known - {canonical(text)}
+    return {"positive": positive, **({"negative": others.pop()} if len(others) == 1 else {})}
+
+
+def _choose_metrics(y_true: object, y_pred: object) -> Sequence[str]:
+    """What is reported where nothing is named."""
+    if y_pred is None:
+        return ("base_rate",)
+    return _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
+
+
+def _add_limits(
+    metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
+) -> list[str | Mapping[str, object]]:
+    """The metrics without those that have a limit, and these with it."""
+    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
+    check_type(limits, Mapping, "limits are a dict of metrics", example)
+    listed = [metrics] if isinstance(metrics, str) else [*metrics]
+    others = [metric for metric in listed if not isinstance(metric, str) or metric not in limits]
+    return [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]

@@ -1,0 +1,121 @@
+"""Rows of a result as Polars, pandas, Arrow frames; columns: report/index, report/group_export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairaudit.base.errors import UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import quoted
+from fairaudit.cube import Group, Grouping
+from fairaudit.report import group_export, index, numbers
+from fairaudit.report.csv_table import Column
+from fairaudit.result import Answer, AuditResult, RateRow
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_LIBRARIES = ("polars", "pandas", "arrow")
+_OF_ANSWERS = {"title", "spec", "data"}
+"""Columns that tell several answers apart."""
+
+
+def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
+    """One row for each check."""
+    return _convert(index.check_columns(result), to)
+
+
+def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
+    """One row for each rate of each group, in one grouping or in all."""
+    if by is not None:
+        grouping = _find_grouping(result, by)
+        result = replace(
+            result,
+            groups=tuple(row for row in result.groups if frozenset(row.by) == grouping),
+            rates=tuple(row for row in result.rates if frozenset(row.by) == grouping),
+        )
+    columns = group_export.columns([Answer("", None, result)])
+    return _convert([column for column in columns if column.name not in _OF_ANSWERS], to)
+
+
+def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
+    """One row for each group of a grouping, with a column for each of its rates."""
+    import polars as pl
+
+    grouping = _find_grouping(result, by)
+    rates = [rate for rate in result.rates if frozenset(rate.by) == grouping and not rate.stratum]
+    names = _name_rates(rates)
+    taken = {"n", "standing", *names}
+    rows: dict[Group, dict[str, object]] = {}
+    for row in result.groups:
+        if frozenset(row.by) == grouping and not row.stratum:
+            people = {"n": row.n, "standing": str(row.standing)}
+            rows.setdefault(row.group, {**_levels(row.group, taken), **people})
+    for rate, name in zip(rates, names, strict=True):
+        if rate.group not in rows:
+            # Averaged over strata: its people are listed in each of them.
+            people = {"n": None, "standing": str(rate.standing)}
+            rows[rate.group] = {**_levels(rate.group, taken), **people}
+        rows[rate.group][name] = rate.estimate.known_value
+    kinds = {"n": pl.Int64, **dict.fromkeys(names, pl.Float64)}
+    return pl.DataFrame(list(rows.values()), infer_schema_length=None, schema_overrides=kinds)
+
+
+def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[str]:
+    """The columns of a grouping that the result has; raises `UsageError` where it has none such."""
+    known: dict[frozenset[str], Grouping] = {frozenset(row.by): row.by for row in result.groups}
+    try:
+        grouping = frozenset([by] if isinstance(by, str) else by)
+    except TypeError as error:
+        kind = type(by).__name__
+        raise UsageError(f"by is a name or a list of names, not a {kind}") from error
+    if grouping not in known:
+        named = " × ".join(sorted(map(str, grouping)))
+        listed = "; ".join(numbers.subset(columns) for columns in known.values() if columns)
+        raise UsageError(f"no table by {named}; there is {listed or 'none'}")
+    return grouping
+
+
+def _levels(group: Group, taken: set[str]) -> dict[str, object]:
+    return {f"group.{name}" if name in taken else name: level for name, level in group}
+
+
+def _name_rates(rates: Sequence[RateRow]) -> list[str]:
+    """What the column of each rate is called: its metric, and what tells it from the same one."""
+    outcomes: dict[str, set[str]] = {}
+    taken: dict[str, set[str]] = {}
+    for rate in rates:
+        outcomes.setdefault(rate.metric, set()).add(rate.of)
+        taken.setdefault(rate.metric, set()).add(repr((rate.parameters, rate.averaged)))
+    names = []
+    for rate in rates:
+        name = rate.metric
+        if len(outcomes[name]) > 1:
+            name += f" of {rate.of}"
+        if len(taken[rate.metric]) > 1:
+            name += "".join(f" {key}={value}" for key, value in rate.parameters.items())
+            name += f" over {'+'.join(rate.averaged)}" if rate.averaged else ""
+        names.append(name)
+    return names
+
+
+def _convert(columns: Sequence[Column], to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
+    """Columns as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
+    if to not in _LIBRARIES:
+        raise UsageError(f"to is {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
+    rows = group_export.arrow_table(columns)
+    if to == "polars":
+        import polars as pl
+
+        return pl.from_arrow(rows)
+    if to == "arrow":
+        return rows
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise UsageError("pandas is not installed", "pip install pandas") from error
+    import pyarrow as pa
+
+    kept = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return rows.to_pandas(types_mapper=kept.get)

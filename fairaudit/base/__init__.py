@@ -1,0 +1,1 @@
+"""Errors, names, records, arrays, notices, progress, memory and processes."""

@@ -1,0 +1,108 @@
+"""Marks on the fields of result classes: of which people each is, for suppression to obey.
+
+Each class whose values stand in a result declares all of its fields by `declare_subjects`. A field
+that is not declared is refused when the class is made, and what is not declared to be safe is
+hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar, cast
+
+from fairaudit.base.frozen import Frozen, field_names, replace
+
+T = TypeVar("T")
+
+
+class Subjects(StrEnum):
+    """The people that a value is computed from."""
+
+    NOBODY = "nobody"
+    """The spec, the program, the names of columns, levels and files: always published."""
+
+    ROW = "row"
+    """The people whom its row is about: published where their counts are proven safe."""
+
+    COMPARED = "compared"
+    """Those and the people they are compared with: published where all their counts are safe."""
+
+    ANYBODY = "anybody"
+    """People whom its row does not name: published where no cell of any columns is small."""
+
+    NEVER = "never"
+    """People in no cell of the cube, or of another report: never published."""
+
+    NESTED = "nested"
+    """A row of its own, which is decided by itself."""
+
+
+class Disclosure(Frozen):
+    """The subjects of each field of a class, and what stands in place of a hidden value."""
+
+    subjects: Mapping[str, Subjects]
+    hidden: Mapping[str, object]
+
+
+_DECLARED: dict[type, Disclosure] = {}
+
+
+def declare_subjects(
+    *, hidden: Mapping[str, object] | None = None, **fields_of: str
+) -> Callable[[type[T]], type[T]]:
+    """Declares the subjects of a class's fields: `row="n share"`, by the values of `Subjects`.
+
+    A hidden field is None, or what `hidden` says. Raises `TypeError` where a field is not declared,
+    is declared twice, or does not exist.
+    """
+
+    def declare(cls: type[T]) -> type[T]:
+        declared = [
+            (name, Subjects(subjects))
+            for subjects, names in fields_of.items()
+            for name in names.split()
+        ]
+        names = [name for name, _ in declared]
+        existing = field_names(cast("Any", cls))
+        if sorted(names) != sorted(existing):
+            wrong = ", ".join(sorted({*names} ^ {*existing} or {*names}))
+            raise TypeError(f"{cls.__name__} must declare the subjects of each field once: {wrong}")
+        _DECLARED[cls] = Disclosure(dict(declared), hidden or {})
+        return cls
+
+    return declare
+
+
+def disclosure_of(cls: type) -> Disclosure:
+    """What a class declares; `TypeError` where it declares nothing."""
+    disclosure = _DECLARED.get(cls)
+    if disclosure is None:
+        raise TypeError(f"{cls.__name__} does not declare the subjects of its fields")
+    return disclosure
+
+
+def redact(row: T, published: Container[Subjects], **nested: object) -> T:
+    """The row without the fields whose subjects are not `published`.
+
+    `nested` are rows within it that are decided already; those not given are hidden.
+    """
+    disclosure = disclosure_of(type(row))
+    changes = dict(nested)
+    for name, subjects in disclosure.subjects.items():
+        if name in nested or subjects is Subjects.NOBODY:
+            continue
+        if subjects in published and subjects is not Subjects.NEVER:
+            changes[name] = _redact_within(getattr(row, name), published)
+        else:
+            changes[name] = disclosure.hidden.get(name)
+    return cast("T", replace(cast("Any", row), **changes))
+
+
+def _redact_within(value: object, published: Container[Subjects]) -> object:
+    """A value in which every row is redacted."""
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return tuple(_redact_within(part, published) for part in value)
+    if isinstance(value, Frozen):
+        return redact(value, published)
+    return value

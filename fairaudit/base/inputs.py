@@ -1,0 +1,162 @@
+"""Files read whole, and stdin: largest sizes (a spec, a report); where fetched bytes are kept.
+
+A pipe may never end, and a device never does. Standard input is read where `-` names it, once: as
+bytes, or spooled to a file; beside it lie the bytes that were fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+STDIN = "-"
+"""The name of standard input, as a command line and a report have it."""
+
+OPTION = "--set"
+"""What stands for a file where something was set on the command line."""
+
+SPEC = 2_000_000
+"""So many bytes a spec may have, or a file of waivers: some 40,000 lines."""
+
+REPORT = 500_000_000
+"""So many bytes a stored report may have."""
+
+COUNTS_SUFFIX = ".counts"
+"""By its last suffix a file is known to hold counts."""
+
+CUTS_SUFFIX = ".cuts"
+"""Likewise a round in which quantiles are looked for."""
+
+_NOT_REGULAR = "not a regular file"
+
+_fetched: dict[str, Path] = {}
+_origins: dict[str, str] = {}
+
+NO_PATH = "it holds a NUL, or half of a character"
+
+
+def can_be_named(path: str) -> bool:
+    """Whether a text can be a path at all."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def is_file(name: str) -> bool:
+    """Whether the name of what a place is in is that of a file: not of stdin, nor of an option."""
+    return name not in {STDIN, OPTION}
+
+
+def refuse_special(path: Path) -> None:
+    """Raises `OSError` where a path is no regular file: opening a pipe may wait for ever."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, _NOT_REGULAR)
+
+
+def read(path: Path, most: int) -> bytes:
+    """The bytes of a regular file; raises `OSError`, also where there are more than `most`."""
+    try:
+        refuse_special(path)
+    except ValueError as error:  # a NUL in the path
+        raise OSError(errno.EINVAL, f"this is no path: {NO_PATH}") from error
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        # Some say that they are empty, such as those of /proc.
+        content = b"" if size > most else file.read(most + 1)
+    if size > most or len(content) > most:
+        size = max(size, len(content))
+        raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are read")
+    return content
+
+
+def read_named(name: str, most: int) -> bytes:
+    """The bytes of a file, or of stdin; raises `OSError`, also where there are more than `most`."""
+    content = read_stdin(most) if name == STDIN else read(Path(name), most)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes, and at most so many are read")
+    return content
+
+
+@cache
+def read_stdin(most: int) -> bytes:
+    """The bytes of stdin, one more than `most` where it has more; the same whenever it is asked."""
+    return sys.stdin.buffer.read(most + 1)
+
+
+@cache
+def spool_stdin() -> Path:
+    """A file that holds all of stdin, and lies until `forget_stdin`; raises `OSError`."""
+    import shutil
+
+    from fairaudit.base.input_formats import FIRST_BYTES, suffix_of
+
+    start = sys.stdin.buffer.read(FIRST_BYTES)
+    path = Path(_spool_folder().name, f"stdin{suffix_of(start)}")
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+@cache
+def _spool_folder() -> TemporaryDirectory[str]:
+    from tempfile import TemporaryDirectory
+
+    return TemporaryDirectory(prefix="fairaudit-")
+
+
+def find_origin(path: Path) -> str:
+    """Where the bytes of a file come from: the address of what was fetched, else its path."""
+    return _origins.get(str(path)) or str(path.absolute())
+
+
+def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], None]) -> Path:
+    """A file for what lies elsewhere, written once for each `state` of it; raises `OSError`.
+
+    It has this `name`, whose suffix tells its format, and lies until `forget_stdin`.
+    """
+    key = f"{origin}\n{state}"
+    if key not in _fetched:
+        folder = Path(_spool_folder().name, str(len(_fetched)))
+        folder.mkdir()
+        path = folder / name
+        try:
+            write(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            folder.rmdir()
+            raise
+        _fetched[key] = path
+        _origins[str(path)] = origin
+    return _fetched[key]
+
+
+def is_fetched(path: Path) -> bool:
+    """Whether a file holds what was fetched from elsewhere."""
+    return str(path) in _origins
+
+
+def is_spooled(path: Path) -> bool:
+    """Whether a file is the one that holds stdin."""
+    is_there = _spool_folder.cache_info().currsize > 0
+    return is_there and str(path.parent) == _spool_folder().name
+
+
+def forget_stdin() -> None:
+    """Removes what stdin was spooled to, and what was fetched."""
+    if _spool_folder.cache_info().currsize:
+        _spool_folder().cleanup()
+    _fetched.clear()
+    _origins.clear()
+    for function in (read_stdin, spool_stdin, _spool_folder):
+        function.cache_clear()

@@ -1,0 +1,80 @@
+"""What was read: files; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
+
+from __future__ import annotations
+
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, force_setattr
+
+
+@declare_subjects(nobody="path modified", never="bytes lines", hidden={"bytes": 0})
+class DataFile(Frozen):
+    """A file that was read; `lines` are the physical ones of a CSV file, the header included.
+
+    `modified` is when it was last written, to the second.
+    """
+
+    path: str
+    bytes: int
+    modified: str | None
+    lines: int | None = None
+
+
+@declare_subjects(nobody="column reason", nested="rows people")
+class LedgerLine(Frozen):
+    """One line of the ledger: so many rows (people), in which column, and what became of them."""
+
+    rows: int
+    people: int
+    column: str
+    reason: str
+
+
+@declare_subjects(nested="read counted people filtered undecided dropped set_aside")
+class Ledger(Frozen):
+    """Where every row went: read = counted + filtered + undecided + dropped.
+
+    `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
+    """
+
+    read: int
+    counted: int
+    people: int
+    filtered: int = 0
+    undecided: int = 0
+    dropped: tuple[LedgerLine, ...] = ()
+    set_aside: tuple[LedgerLine, ...] = ()
+
+    def __post_init__(self) -> None:
+        # By column and reason, so that the order of the rows changes nothing.
+        for name in ("dropped", "set_aside"):
+            force_setattr(self, name, tuple(sorted(getattr(self, name), key=_place)))
+        out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
+        if self.read != self.counted + out:
+            raise AssertionError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+
+
+@declare_subjects(nobody="column reason", nested="rows people")
+class PublishedLine(Frozen):
+    """A line of a ledger in which small numbers are suppressed: None."""
+
+    rows: int | None
+    people: int | None
+    column: str
+    reason: str
+
+
+@declare_subjects(nested="read counted people filtered undecided dropped set_aside")
+class PublishedLedger(Frozen):
+    """A ledger that closes and does not show it: numbers that are suppressed are None."""
+
+    read: int | None
+    counted: int | None
+    people: int | None
+    filtered: int | None
+    undecided: int | None
+    dropped: tuple[PublishedLine, ...]
+    set_aside: tuple[PublishedLine, ...]
+
+
+def _place(line: LedgerLine) -> tuple[str, str]:
+    return line.column, line.reason

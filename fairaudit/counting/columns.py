@@ -1,0 +1,162 @@
+"""Columns as data holds them: CSV format, cuts, derived columns, counts side by side, similarity.
+
+Columns are named by plain strings; where a spec names them is the business of `fairaudit.spec`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from fairaudit.base.frozen import Frozen
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+BETWEEN = "\x1f"
+"""Separates the levels of combined columns."""
+
+ABSENT = "\x1e"
+"""Stands for a missing level of a combined column."""
+
+COUNTED_LEVEL = "(outcome)"
+"""The column of the outcome's level where counts stand side by side."""
+
+COUNTED_PEOPLE = "(people)"
+"""The column of those counts."""
+
+Quantile: TypeAlias = tuple[str, Fraction]
+"""A column of numbers, and the share of the people at or below."""
+
+
+class Cut(Frozen):
+    """A quantile that was found, with the people above, at and below it."""
+
+    value: float
+    above: int
+    at: int
+    below: int
+
+    @property
+    def edge(self) -> Decimal:
+        """The value, exactly as it is written."""
+        return Decimal(repr(self.value).removesuffix(".0"))
+
+
+class CsvFormat(Frozen):
+    """How a CSV file is written; `header` names the columns of a file without a header line."""
+
+    separator: str
+    decimal: str
+    encoding: str
+    multiline: bool
+    header: tuple[str, ...] = ()
+
+    @property
+    def first_row(self) -> int:
+        """The line of the first row."""
+        return 1 if self.header else 2
+
+    def line_in_file(self, line: int) -> int:
+        """The line in the file itself of a line in its copy, which has a header above all rows."""
+        return line + self.first_row - 2
+
+
+class Age(Frozen, tag=True):
+    """The completed years from a date to a day, or to the date in another column."""
+
+    born: str
+    at: str
+
+    @property
+    def day(self) -> date | None:
+        """The day that `at` names; None where it is a column."""
+        return date.fromisoformat(self.at) if _DAY.fullmatch(self.at) else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it is made of."""
+        return (self.born, self.at) if self.day is None else (self.born,)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"(years from {self.born} to {self.at})"
+
+
+class Difference(Frozen, tag=True):
+    """A number less that of another column, or the days from the other date to this one."""
+
+    column: str
+    minus: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it is made of."""
+        return (self.column, self.minus)
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"({self.column} - {self.minus})"
+
+
+class Combination(Frozen, tag=True):
+    """Several columns as one, whose levels are those of all of them together."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the column it makes."""
+        return f"({' and '.join(self.columns)})"
+
+
+Derivation: TypeAlias = Age | Difference | Combination
+"""What makes a column of each row."""
+
+
+class CountColumns(Frozen):
+    """Counts of people that stand side by side in a row, each of one level of an outcome.
+
+    With a `total` the people of it that no other column counts are of the level `rest`.
+    """
+
+    levels: Mapping[str, str]
+    total: str | None
+    rest: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold counts."""
+        return (*self.levels.values(), *([] if self.total is None else [self.total]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The levels of the outcome."""
+        return (*self.levels, *([] if self.total is None else [self.rest]))
+
+
+class SimilarityColumns(Frozen):
+    """The columns in which people are alike or not: numbers, and texts that match or do not."""
+
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.numeric, *self.categorical)
+
+    def only(self, names: Container[str]) -> SimilarityColumns:
+        """Those of these names."""
+        return SimilarityColumns(
+            tuple(name for name in self.numeric if name in names),
+            tuple(name for name in self.categorical if name in names),
+        )
+
+
+NO_SIMILARITY = SimilarityColumns()

@@ -1,0 +1,68 @@
+"""The interface of an `Engine`: what it reads, what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias
+
+from fairaudit.base.errors import DataError, FairauditError
+from fairaudit.base.progress import Progress
+from fairaudit.counting.columns import Cut, Quantile
+from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.files import Files
+from fairaudit.counting.sources.sources import Frame
+
+Data: TypeAlias = Files | Frame | Database
+"""What an engine reads."""
+
+CountsOrError: TypeAlias = Counts | FairauditError
+"""What comes of a pass: counts, or why there are none."""
+
+
+class Engine(Protocol):
+    """Reads data and counts it; equal data gives equal counts, whatever the engine.
+
+    Every method raises `FairauditError` where the data cannot be read.
+    """
+
+    def open(self, data: Database) -> AbstractContextManager[Database]:
+        """The database as all passes over it see it: what is written meanwhile is in none."""
+        ...
+
+    def find_cuts(
+        self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress
+    ) -> Mapping[Quantile, Cut]:
+        """The quantiles of columns, over the rows that the plan's filter keeps."""
+        ...
+
+    def find_parts(
+        self, plan: Plan, spans: Sequence[Span], data: Data, progress: Progress
+    ) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
+        """The rows that the filter keeps, the people in the parts of each span, and the files.
+
+        The part of a value must hang on the value and the span alone.
+        """
+        ...
+
+    def count(
+        self, plans: Sequence[Plan], data: Data, progress: Progress
+    ) -> Sequence[CountsOrError]:
+        """The counts for each plan, or its error; plans of one format share passes if they can.
+
+        Each holds the plan that it was counted by, which may be finer: recoding rolls it up.
+        """
+        ...
+
+    def count_each(
+        self, plan: Plan, files: Files, progress: Progress
+    ) -> Mapping[str, CountsOrError]:
+        """The counts of each file by its name (`name_files`); a file that fails has its error."""
+        ...
+
+    def locate_error(self, error: DataError, plan: Plan, data: Data) -> DataError:
+        """The error with the place of the first row that it is about, where that can be found."""
+        ...

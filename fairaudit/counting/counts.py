@@ -1,0 +1,322 @@
+"""`Counts`: what a pass gives by raw levels; adding two up; notices on blank lines, empty files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+
+from fairaudit.base.arrays import Ints
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.fixed_point import SQUARE_SCALES, TINY, WEIGHT_SCALES
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.ledger import DataFile
+from fairaudit.base.notice import Notice
+from fairaudit.counting.plan import Key, Plan, SumName
+from fairaudit.counting.raw_keys import (
+    RawKey,
+    RawTable,
+    add_tables,
+    gather,
+    unite_keys,
+    unite_levels,
+)
+from fairaudit.counting.raw_rows import RawRows
+from fairaudit.counting.raw_scores import MOST_ENTRIES, RawScores, add_scores
+from fairaudit.cube import Sum, add_up, distinct_rows
+
+
+class CountedFile(Frozen):
+    """A file that was counted: its records, and blank lines, which are none.
+
+    `sha256` is there where the counts were stored: so nobody counts a file twice. `records` are
+    None where a site does not tell them.
+    """
+
+    file: DataFile
+    records: int | None
+    blank: int = 0
+    sha256: str | None = None
+
+
+class HiddenCells(Frozen):
+    """How many rows and people sites took out of counts: in cells of fewer than `below`, mostly."""
+
+    below: int
+    rows: int
+    people: int
+
+
+class RawWeights(Frozen, eq=False):
+    """The weights of [C] cells and their squares, exactly, at both fixed points.
+
+    The finer ones are of the tiny weights alone, and are used where the `largest` weight is one.
+    `errors` are the most that rounding a weight to a fixed point took away.
+    """
+
+    weights: tuple[Sequence[int], Sequence[int]]
+    squares: tuple[Sequence[int], Sequence[int]]
+    largest: float
+    errors: tuple[float, float]
+
+    @property
+    def _fine(self) -> int:
+        return int(0 < self.largest < TINY)
+
+    @property
+    def weight(self) -> Sum:
+        """The weights of each cell."""
+        return Sum.exact(self.weights[self._fine], WEIGHT_SCALES[self._fine])
+
+    @property
+    def square(self) -> Sum:
+        """The squares of the weights of each cell."""
+        return Sum.exact(self.squares[self._fine], SQUARE_SCALES[self._fine])
+
+    @property
+    def error(self) -> float:
+        """The most that rounding took away from a weight."""
+        return self.errors[self._fine]
+
+    def take(self, cells: Ints) -> RawWeights:
+        """Those of some of the cells."""
+        return replace(
+            self, weights=_take_pair(self.weights, cells), squares=_take_pair(self.squares, cells)
+        )
+
+    def gather(self, index: Ints, size: int) -> RawWeights:
+        """Those of joined cells; `index` is the new cell of each."""
+        return replace(
+            self,
+            weights=_gather_pair(self.weights, index, size),
+            squares=_gather_pair(self.squares, index, size),
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
+        """Those of several files or threads, one after the other."""
+        return cls(
+            _chain_pairs([part.weights for part in parts]),
+            _chain_pairs([part.squares for part in parts]),
+            max(part.largest for part in parts),
+            (max(part.errors[0] for part in parts), max(part.errors[1] for part in parts)),
+        )
+
+
+def _take_pair(
+    pair: tuple[Sequence[int], Sequence[int]], cells: Ints
+) -> tuple[list[int], list[int]]:
+    coarse, fine = ([values[cell] for cell in cells.tolist()] for values in pair)
+    return coarse, fine
+
+
+def _gather_pair(
+    pair: tuple[Sequence[int], Sequence[int]], index: Ints, size: int
+) -> tuple[list[int], list[int]]:
+    return gather(pair[0], index, size), gather(pair[1], index, size)
+
+
+def _chain_pairs(
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> tuple[list[int], list[int]]:
+    coarse, fine = ([*chain.from_iterable(parts)] for parts in zip(*pairs, strict=True))
+    return coarse, fine
+
+
+class Median(Frozen):
+    """The exact median of a score, and the people it is the median of."""
+
+    value: float
+    people: int
+
+
+class RawSearch(Frozen):
+    """The table of each candidate that stayed one, and why other columns were left out."""
+
+    tables: Mapping[str, Counts]
+    left_out: Mapping[str, str]
+
+
+class Counts(Frozen, eq=False):
+    """Everything that the passes for a plan bring: counts by raw levels, an entry or several each.
+
+    No later stage looks at the data again. `kept` is 1 where the filter holds, 0 where it does not,
+    -1 where it cannot decide. `read` is the control total: the records of the files, counted apart
+    from the pass. `medians` are those of the scores whose bins do not tell them. `rows_read` are
+    people one by one, where the plan asks for them. `amounts` are what the plan adds up in each
+    cell, as Python's integers; what is missing adds nothing. Numbers and distances are at the fixed
+    point `ADDED_SCALE`, products at its square. `hidden` are of no cell any more.
+    """
+
+    plan: Plan
+    keys: tuple[RawKey, ...]
+    kept: Ints
+    rows: Ints
+    people: Ints
+    read: int
+    sources: tuple[CountedFile, ...]
+    route: str
+    weights: RawWeights | None = None
+    scores: Mapping[str, RawScores] = field(default_factory=dict)
+    medians: Mapping[str, Median] = field(default_factory=dict)
+    amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
+    searched: RawSearch | None = None
+    notices: tuple[Notice, ...] = ()
+    tables: tuple[RawTable, ...] = ()
+    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
+    rows_read: RawRows | None = None
+    hidden: tuple[HiddenCells, ...] = ()
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files that were counted."""
+        return tuple(source.file for source in self.sources)
+
+    @property
+    def weight(self) -> Sum | None:
+        """The weights of each cell, where the plan has any."""
+        return None if self.weights is None else self.weights.weight
+
+    @property
+    def squares(self) -> Sum | None:
+        """The squares of the weights of each cell."""
+        return None if self.weights is None else self.weights.square
+
+    @property
+    def weight_error(self) -> float:
+        """The most that rounding took away from a weight."""
+        return 0.0 if self.weights is None else self.weights.error
+
+    def describe_files(self) -> Iterator[Notice]:
+        """Notices on blank lines, and on files without a row."""
+        blank = sum(source.blank for source in self.sources)
+        if blank:
+            lines = (
+                "1 blank line is no record"
+                if blank == 1
+                else f"{blank:,} blank lines are no records"
+            )
+            yield Notice(f"{lines} and not counted", Subjects.NOBODY)
+        for source in self.sources:
+            if source.records == 0 and len(self.sources) > 1:
+                yield Notice(f"{source.file.path} holds no row", Subjects.NEVER)
+
+    def text_key(self, column: str) -> RawKey:
+        """The levels of a column that is counted as text."""
+        return self.keys[self.plan.find_key(column, is_cut=False)]
+
+    def cut_key(self, column: str) -> RawKey:
+        """The intervals of a column that is counted as a number."""
+        return self.keys[self.plan.find_key(column, is_cut=True)]
+
+    def compact(self) -> Counts:
+        """The same counts, an entry for each combination of levels that occurs."""
+        codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
+        cells, index = distinct_rows(codes)
+        size = len(cells)
+        return replace(
+            self,
+            keys=tuple(
+                replace(key, codes=cells[:, number]) for number, key in enumerate(self.keys)
+            ),
+            kept=cells[:, -1],
+            rows=add_up(self.rows, index, size),
+            people=add_up(self.people, index, size),
+            weights=self.weights and self.weights.gather(index, size),
+            scores={column: scores.compact() for column, scores in self.scores.items()},
+            amounts={name: gather(sums, index, size) for name, sums in self.amounts.items()},
+            searched=self.searched
+            and replace(
+                self.searched,
+                tables={name: table.compact() for name, table in self.searched.tables.items()},
+            ),
+            tables=tuple(table.compact() for table in self.tables),
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        """The counts of both; the plan must be the same.
+
+        Medians do not add up: only those stay that are of everybody, and that both know.
+        """
+        if not self.plan.counts_like(other.plan):
+            raise ValueError("counts of different plans do not add up")
+        keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
+        levels = {
+            key: unite_levels((texts, other.table_levels[key]))
+            for key, texts in self.table_levels.items()
+        }
+        routes = (*self.route.split("; "), *other.route.split("; "))
+        return replace(
+            self,
+            keys=keys,
+            kept=np.concatenate([self.kept, other.kept]),
+            rows=np.concatenate([self.rows, other.rows]),
+            people=np.concatenate([self.people, other.people]),
+            read=self.read + other.read,
+            sources=(*self.sources, *other.sources),
+            route="; ".join(dict.fromkeys(routes)),
+            weights=self.weights
+            and other.weights
+            and RawWeights.join([self.weights, other.weights]),
+            scores={
+                column: add_scores(
+                    (scores, other.scores[column]),
+                    (self.keys, other.keys),
+                    keys,
+                    MOST_ENTRIES // len(self.scores),
+                )
+                for column, scores in self.scores.items()
+            },
+            medians={
+                column: median
+                for column, median in self.medians.items()
+                if other.medians.get(column) == median
+            },
+            amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
+            searched=_add_searches(self, other),
+            rows_read=_add_rows(self, other),
+            hidden=_add_hidden(self.hidden, other.hidden),
+            notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
+            tables=tuple(
+                add_tables(pair, (self.table_levels, other.table_levels), levels)
+                for pair in zip(self.tables, other.tables, strict=True)
+            ),
+            table_levels=levels,
+        )
+
+
+def _add_rows(first: Counts, second: Counts) -> RawRows | None:
+    rows, others = first.rows_read, second.rows_read
+    rows = rows and rows.placed(0, len(second.rows), 0)
+    others = others and others.placed(len(first.rows), 0, first.read)
+    return rows + others if rows and others else rows or others
+
+
+def _add_hidden(
+    first: Sequence[HiddenCells], second: Sequence[HiddenCells]
+) -> tuple[HiddenCells, ...]:
+    """Those of one threshold together, in ascending order."""
+    total: dict[int, HiddenCells] = {}
+    for cells in (*first, *second):
+        own = total.get(cells.below, HiddenCells(cells.below, 0, 0))
+        total[cells.below] = HiddenCells(
+            cells.below, own.rows + cells.rows, own.people + cells.people
+        )
+    return tuple(total[below] for below in sorted(total))
+
+
+def _add_searches(one: Counts, other: Counts) -> RawSearch | None:
+    """The tables of the candidates that both have; another column was not counted in both.
+
+    Where no row was read no column is a candidate, and none is ruled out.
+    """
+    first, second = one.searched, other.searched
+    if first is None or second is None:
+        return None
+    if not one.read or not other.read:
+        return first if one.read else second
+    shared = {name: own + second.tables[name] for name, own in first.tables.items()
+              if name in second.tables}  # fmt: skip
+    lacking = dict.fromkeys({*first.tables, *second.tables} - {*shared}, "not counted in all files")
+    return RawSearch(shared, {**lacking, **second.left_out, **first.left_out})

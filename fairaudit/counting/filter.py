@@ -1,0 +1,321 @@
+"""Parses the spec's `filter`, a restricted SQL expression; `filter_rows` applies it.
+
+Polars parses it; its tree is read as a small one of our own, in which only what stands in the
+allow-list below may occur.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import polars as pl
+
+from fairaudit.base.errors import PlanError, PlanFault
+from fairaudit.base.fixed_point import LARGEST_WHOLE
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import copied, quoted
+
+_ORDER = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_EQUAL = {"Eq": "=", "NotEq": "<>", "EqValidity": "is not distinct from"}
+_EQUAL |= {"NotEqValidity": "is distinct from"}
+_SIGNS = _ORDER | _EQUAL
+_COMPARE = {*_SIGNS, "IsIn", "IsBetween"}
+_ARITHMETIC = {
+    "Plus", "Minus", "Multiply", "Divide", "TrueDivide", "Modulus",
+    "Add", "Sub", "Mul", "Div", "Rem",
+}  # fmt: skip
+_LOGIC = {"And": "and", "Or": "or", "Not": "not"}
+_IS_NULL = {"IsNull", "IsNotNull"}
+_SEARCHES = {"StartsWith", "EndsWith", "Contains"}
+_LETTERS = {"Lowercase", "Uppercase"}
+_ALLOWED = {*_COMPARE, *_ARITHMETIC, *_LOGIC, *_IS_NULL, *_SEARCHES, *_LETTERS}
+_NAMES = {"Agg": "aggregates", "Over": "windows", "SubPlan": "subqueries"}
+_NAMES |= {"Alias": "names of its own (as …)"}
+_WORDS = "comparisons, and, or, not, in (…), between, like, is null, lower, upper and + - * / %"
+
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`""")
+_COMMENT = re.compile(r"--|/\*")
+_BEGINS_WITH_DIGIT = re.compile(r"(?<![\w.])\.?\d(?:[eE][+-]|[\w.])*")
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+_MOST_WORDS = 1_000
+"""So many words and signs a filter may have beside its values: deeper trees exhaust the stack."""
+_VALUES = re.compile(r"'(?:[^']|'')*'")
+_WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
+
+
+class _Kind(Enum):
+    """What a part of an expression gives; a column gives whatever the data holds."""
+
+    COLUMN = "a column"
+    NUMBER = "a number"
+    TEXT = "a text"
+    MOMENT = "a date or time"
+    BOOLEAN = "true or false"
+    COMPARISON = "a comparison"
+    NULL = "null"
+    OTHER = "neither a number nor a text"
+
+
+class _Node(Frozen):
+    """A part of an expression: a column or a literal, or an operation (`name`) on inner parts.
+
+    `name` of a column is its name, `text` of both how the spec would write it.
+    """
+
+    kind: _Kind
+    name: str = ""
+    inner: tuple[_Node, ...] = ()
+    text: str = ""
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is an operation."""
+        return bool(self.name) and self.kind is not _Kind.COLUMN
+
+    def walk(self) -> Iterator[_Node]:
+        """The node, and all nodes within it."""
+        yield self
+        for node in self.inner:
+            yield from node.walk()
+
+    def columns(self) -> set[str]:
+        """The names of the columns that it reads."""
+        return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
+
+
+class Filter(Frozen):
+    """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
+
+    `ordered` are pairs of columns compared by order with each other, as texts or as numbers;
+    `logical` are columns that `and`, `or` and `not` take for true or false.
+    """
+
+    text: str
+    expression: pl.Expr
+    columns: frozenset[str]
+    numeric: frozenset[str]
+    ordered: tuple[tuple[str, str], ...]
+    logical: frozenset[str]
+
+
+def parse(text: str) -> Filter:
+    """The filter that a text means; raises `PlanError` where it is none."""
+    words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
+    if words > _MOST_WORDS:
+        message = (
+            f"the filter has {words:,} words and signs, and at most {_MOST_WORDS:,} are read: many "
+            "values of a column are written `column in (1, 2, 3)`"
+        )
+        raise PlanError([PlanFault(message)])
+    faults = [PlanFault(message) for message in _faults_of_signs(text)]
+    if faults:
+        raise PlanError(faults)
+    try:
+        expression = pl.sql_expr(text)
+        root = _read(json.loads(expression.meta.serialize(format="json")))
+        return _checked(text, expression, root)
+    except (pl.exceptions.PolarsError, ValueError) as error:
+        message = copied(str(error).splitlines()[0])
+        raise PlanError([PlanFault(f"this is no SQL expression: {message}")]) from error
+    except RecursionError as error:
+        raise PlanError([PlanFault("the filter is too long")]) from error
+
+
+def _faults_of_signs(text: str) -> Iterator[str]:
+    """What a parser of SQL would read otherwise than it is meant: comments, other numbers."""
+    plain = _QUOTED.sub("''", text)
+    if _COMMENT.search(plain):
+        yield "a filter holds no comments (-- or /*): what follows would not be read"
+    for word in dict.fromkeys(_BEGINS_WITH_DIGIT.findall(plain)):
+        if not _NUMBER.fullmatch(word):
+            yield f"{quoted(word)} is not a number that a filter knows; {_instead_of(word)}"
+        elif float(word) > LARGEST_WHOLE:
+            yield f"the number {word} is too large: a number is at most {LARGEST_WHOLE:,}"
+
+
+def _instead_of(word: str) -> str:
+    """How a number is written that is written otherwise, as far as its value is clear."""
+    try:
+        return f"write {int(word, 0)}"
+    except ValueError:
+        column = f'a column of that name in double quotes: "{word}"'
+        return f"write it as 1000, 2.5 or 1e3, and {column}"
+
+
+def _checked(text: str, expression: pl.Expr, root: _Node) -> Filter:
+    calls = [node for node in root.walk() if node.is_call]
+    refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
+    if refused:
+        message = f"a filter may not use {', '.join(refused)}; it knows {_WORDS}"
+        raise PlanError([PlanFault(message)])
+    if not root.columns():
+        raise PlanError([PlanFault("a filter must look at a column")])
+    messages = [message for node in root.walk() for message in _faults(node)]
+    if root.kind not in {_Kind.COLUMN, _Kind.COMPARISON}:
+        messages.append(f"a filter is true or false; this one gives {root.kind.value}")
+    if messages:
+        raise PlanError([PlanFault(message) for message in dict.fromkeys(messages)])
+    numeric: set[str] = set()
+    textual: set[str] = set()
+    for call in calls:
+        if call.name in _ARITHMETIC or (
+            call.name in _COMPARE and any(side.kind is _Kind.NUMBER for side in call.inner)
+        ):
+            numeric |= call.columns()
+        if call.name in _COMPARE and any(side.kind is _Kind.TEXT for side in call.inner):
+            textual |= call.columns()
+    for name in sorted(numeric & textual):
+        message = f"the column {name!r} is compared with a number and with a text"
+        raise PlanError([PlanFault(message)])
+    pairs = [
+        (call.inner[0].name, call.inner[1].name)
+        for call in calls
+        if call.name in _ORDER and all(side.kind is _Kind.COLUMN for side in call.inner)
+    ]
+    logical = {
+        side.name
+        for call in calls
+        if call.name in _LOGIC
+        for side in call.inner
+        if side.kind is _Kind.COLUMN
+    }
+    return Filter(
+        text, expression, frozenset(root.columns()), frozenset(numeric), tuple(pairs),
+        frozenset(logical),
+    )  # fmt: skip
+
+
+def _faults(node: _Node) -> Iterator[str]:
+    """What SQL would take without a word, and no spec means: kinds that do not go together."""
+    kinds = {side.kind for side in node.inner}
+    if node.kind is _Kind.OTHER:
+        yield f"{node.text} is neither a number nor a text; numbers are written 1000, 2.5 or 1e3"
+    elif node.name in _COMPARE:
+        yield from _faults_of_comparison(node, kinds)
+    elif node.name in _LOGIC:
+        for kind in sorted(kinds - {_Kind.COLUMN, _Kind.COMPARISON, _Kind.BOOLEAN}, key=str):
+            word = _LOGIC[node.name]
+            yield (
+                f"`{word}` takes comparisons, and {kind.value} is none; write each in full, such "
+                "as x = 'a' or x = 'b', or x in ('a', 'b')"
+            )
+    elif node.name in _IS_NULL and kinds != {_Kind.COLUMN}:
+        yield "`is null` asks whether a column has a value; put comparisons in brackets beside it"
+    elif node.name in _ARITHMETIC and kinds - {_Kind.COLUMN, _Kind.NUMBER}:
+        (other, *_) = sorted(kinds - {_Kind.COLUMN, _Kind.NUMBER}, key=str)
+        yield f"+ - * / % take numbers, not {other.value}"
+    elif node.name in _SEARCHES | _LETTERS and kinds - {_Kind.COLUMN, _Kind.TEXT}:
+        yield "like, lower and upper take texts, and texts stand in single quotes"
+
+
+def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
+    equality = node.name in _EQUAL
+    if _Kind.COMPARISON in kinds and not (equality and _Kind.BOOLEAN in kinds):
+        yield "comparisons do not chain: " + _unchained(node)
+    elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
+        yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
+    elif _Kind.BOOLEAN in kinds and not equality:
+        yield "true and false have no order; write `x` or `not x`"
+    elif len(kinds - {_Kind.COLUMN}) > 1 and _Kind.COMPARISON not in kinds:
+        first, second = sorted(kind.value for kind in kinds - {_Kind.COLUMN, _Kind.NULL})[:2]
+        yield f"{first} is compared with {second}: texts stand in single quotes, numbers in none"
+    elif node.name in _ORDER:
+        for side in node.inner:
+            number = side.text[1:-1].strip()
+            if side.kind is _Kind.TEXT and _NUMBER.fullmatch(number.lstrip("+-")):
+                yield (
+                    f"{side.text} is a text, and of texts '9' comes after '10'; for a number write "
+                    f"{number}, without quotes"
+                )
+
+
+def _unchained(node: _Node) -> str:
+    """What is wrong with a comparison of a comparison, and how to say it instead."""
+    inner = node.inner[0]
+    if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
+        (low, middle), right = inner.inner, node.inner[1]
+        if low.text and middle.text and right.text:
+            first = f"{low.text} {_SIGNS[inner.name]} {middle.text}"
+            second = f"{middle.text} {_SIGNS[node.name]} {right.text}"
+            return (
+                f"{first} {_SIGNS[node.name]} {right.text} would hold true or false against "
+                f"{right.text}; write {first} and {second}"
+            )
+    return "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
+
+
+def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
+    """Polars' tree as ours; what is not known becomes a call of its name, to be refused."""
+    if isinstance(tree, str):
+        return _Node(_Kind.OTHER, tree.lower())
+    ((kind, body),) = tree.items()
+    match kind:
+        case "Column":
+            return _Node(_Kind.COLUMN, body, text=body if body.isidentifier() else f'"{body}"')
+        case "Literal":
+            return _literal(tree)
+        case "BinaryExpr":
+            return _call(body["op"], (_read(body["left"]), _read(body["right"])))
+        case "Function":
+            return _call(
+                _function(body["function"]), tuple(_read(argument) for argument in body["input"])
+            )
+        case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
+            return _read(body["expr"])
+        case _:
+            # SQL's sum(x) is a case around an aggregate: the inner name tells more.
+            inside = [name for part, name in _NAMES.items() if f'"{part}"' in json.dumps(body)]
+            return _Node(_Kind.OTHER, _NAMES.get(kind) or (inside or [kind.lower()])[0])
+
+
+def _call(name: str, inner: tuple[_Node, ...]) -> _Node:
+    if name in _ARITHMETIC:
+        return _Node(_Kind.NUMBER, name, inner)
+    if name in _LETTERS:
+        return _Node(_Kind.TEXT, name, inner)
+    return _Node(_Kind.COMPARISON if name in _ALLOWED else _Kind.OTHER, name, inner)
+
+
+def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
+    """A literal; the list of an `in (…)` has the kind of its elements."""
+    expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
+    column = pl.select(expression).to_series()
+    if isinstance(column.dtype, pl.List):
+        return _Node(_kind_of(column.dtype.inner), text="a value of the list")
+    value = column[0]
+    return _Node(_kind_of(column.dtype), text=_written(value))
+
+
+def _written(value: object) -> str:
+    match value:
+        case bool() | None:
+            return {True: "true", False: "false", None: "null"}[value]
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return f"0x{value.hex()}"
+        case _:
+            return str(value)
+
+
+def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class
+    if dtype.is_numeric():
+        return _Kind.NUMBER
+    if dtype in {pl.Date, pl.Time} or isinstance(dtype, pl.Datetime):
+        return _Kind.MOMENT
+    kinds = {pl.String: _Kind.TEXT, pl.Boolean: _Kind.BOOLEAN, pl.Null: _Kind.NULL}
+    return next((kind for known, kind in kinds.items() if dtype == known), _Kind.OTHER)
+
+
+def _function(tree: Any) -> str:  # noqa: ANN401  # plain data of Polars' own tree
+    """The innermost name: `{"Boolean": "IsNull"}` and `{"Sql": {"Binary": "Gt"}}` alike."""
+    if isinstance(tree, str):
+        return tree
+    ((kind, body),) = tree.items()
+    return _function(body) if kind in {"Boolean", "StringExpr", "Sql", "Binary"} else str(kind)

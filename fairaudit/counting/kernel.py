@@ -1,0 +1,50 @@
+"""Loads the native kernel where it is built, and `FAIRAUDIT_ROUTE` allows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from fairaudit.base.errors import UsageError
+from fairaudit.base.names import quoted
+
+_ROUTE = "FAIRAUDIT_ROUTE"
+
+
+def is_lazy() -> bool:
+    """Whether the environment asks for the route over lazy frames alone."""
+    return _forced_route() == "lazy"
+
+
+def is_forced() -> bool:
+    """Whether the environment asks for one route alone."""
+    return bool(_forced_route())
+
+
+def refuse_others(names: Sequence[str]) -> None:
+    """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
+    if names and _forced_route() == "native":
+        what = f"{_ROUTE} is native, and the kernel does not serve {quoted(names[0])} as it is"
+        raise UsageError(what, f"unset {_ROUTE}")
+
+
+def load() -> ModuleType | None:
+    """The kernel; None where it was not built, or another route is asked for."""
+    if is_lazy():
+        return None
+    try:
+        return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
+    except ImportError as error:
+        if _forced_route() == "native":
+            what = f"{_ROUTE} is native, and this installation has no kernel"
+            raise UsageError(what, "install with a C compiler, or unset it") from error
+        return None
+
+
+def _forced_route() -> str:
+    route = os.environ.get(_ROUTE, "")
+    if route not in {"", "lazy", "native"}:
+        raise UsageError(f"{_ROUTE} is {quoted(route)}", "unset it, or say lazy or native")
+    return route

@@ -1,0 +1,1 @@
+"""Counting with the C kernel: CSV and Parquet."""

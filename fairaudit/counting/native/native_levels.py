@@ -1,0 +1,310 @@
+"""Native route of Parquet: the levels of key columns, and numeric columns.
+
+Both are known from the dictionaries of its row groups, before anything is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.native.native_pages import DamagedPage, dictionary_page, read_bytes
+from fairaudit.counting.partial_counts import Level, NotServed
+from fairaudit.counting.plan import MISSING, Key, Plan
+from fairaudit.counting.sources.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
+from fairaudit.counting.sources.sources import SourceFile
+
+_MOST_LEVELS = 2**16
+MOST_TERMS = 2**17
+"""So many entries of a dictionary the kernel takes."""
+
+_FIRST_BYTES = 2**12
+"""The header of a dictionary is short, and so are most dictionaries."""
+
+NO_NULLS = 2**32 - 1
+"""What the kernel takes for the term of a null where there is none."""
+
+_BY_DICTIONARY = frozenset({2, 8})
+"""The encodings of values by their place in a dictionary."""
+
+NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE = range(7)
+"""How plain values are stored, in the kernel's words: not at all, as bits, as numbers."""
+
+_BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE = 0, 1, 2, 4, 5
+_TYPES = {
+    "bool": (_BOOLEAN, BITS),
+    **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), (_INT32, INT32)),
+    "uint32": (_INT32, UINT32),
+    "int64": (_INT64, INT64),
+    "float": (_FLOAT, FLOAT),
+    "double": (_DOUBLE, DOUBLE),
+    "string": (TEXT, NO_PLAIN),
+    "large_string": (TEXT, NO_PLAIN),
+}
+"""The types that are served, as they have to be stored, and how the kernel reads them plain."""
+
+_NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
+
+Terms: TypeAlias = tuple[bytes, int, int, int, bytes, bytes | None]
+"""What dictionary entries and nulls add; how plain values are read, and what they add."""
+
+
+class Reading(NamedTuple):
+    """A file while the levels of its columns are read, by a descriptor and the kernel."""
+
+    kernel: ModuleType
+    file: int
+    source: SourceFile
+    groups: Sequence[RowGroup]
+
+
+class _Stored(NamedTuple):
+    """A column as it is stored: its number in each row group, its chunks, type and plain kind."""
+
+    number: int
+    chunks: Sequence[Chunk]
+    type: str
+    plain_kind: int
+
+
+class KeyLevels(Frozen):
+    """The levels of a key in one file, each with its place, and where they are stored.
+
+    `number` is that of the column in each row group. `dictionaries` are the places of the entries
+    of the dictionary of each row group, `plain` those of the integers from `base` on, or of the
+    intervals between `edges`, and of NaN. A null has the place `null`, or none, where the file says
+    that there are no nulls.
+    """
+
+    number: int
+    levels: Mapping[Level, int]
+    dictionaries: Sequence[Ints]
+    plain_kind: int
+    plain: Ints
+    null: int | None = 0
+    base: int = 0
+    edges: Floats | None = None
+
+    def terms(self, group: int, stride: int) -> Terms:
+        """What the values of a row group add to the number of a cell, as the kernel takes it."""
+        by_dictionary, plain = (
+            (places * stride).astype(np.uint32).tobytes()
+            for places in (self.dictionaries[group], self.plain)
+        )
+        edges = None if self.edges is None else self.edges.tobytes()
+        null = NO_NULLS if self.null is None else self.null * stride
+        return by_dictionary, null, self.plain_kind, self.base, plain, edges
+
+
+class Numbers(Frozen):
+    """A column of numbers in one file, by the entries of the dictionary of each row group."""
+
+    number: int
+    dictionaries: Sequence[Floats]
+    plain_kind: int
+
+    def terms(self, group: int) -> Terms:
+        """Each entry by its place."""
+        places = np.arange(len(self.dictionaries[group]), dtype=np.uint32)
+        return places.tobytes(), 0, self.plain_kind, 0, b"", None
+
+
+def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
+    """The levels of a key, from the dictionaries alone; raises `NotServed` where they do not do."""
+    stored = _stored(reading, key.column)
+    if key.edges is not None:
+        return _intervals(reading, stored, key, plan)
+    if stored.plain_kind in {FLOAT, DOUBLE}:
+        raise NotServed
+    number, chunks, _, plain_kind = stored
+    # The kernel does not serve a null of whom nobody speaks.
+    has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
+    levels: dict[Level, int] = {None: 0} if has_nulls else {}
+    null = 0 if has_nulls else None
+    if plain_kind == BITS:
+        truths = _places(("false", "true"), levels)
+        nothing = np.zeros(0, np.int64)
+        return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
+    known: dict[bytes, Ints] = {}
+    dictionaries = []
+    for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):
+        if content not in known:
+            known[content] = _places(_values(content, count, stored), levels)
+        dictionaries.append(known[content])
+    base, integers = _plain_integers(chunks, plain_kind)
+    plain = _places(integers, levels)
+    return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
+
+
+def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
+    """The intervals of a number that is cut, as codes; the last one is of what is missing."""
+    assert key.edges is not None
+    number, chunks, _, plain_kind = stored
+    if plain_kind not in _NUMBERS or plan.missing_numbers(key.column):
+        raise NotServed
+    single = np.float32 if plain_kind == FLOAT else np.float64
+    cuts = [float(single(edge.value)) for edge in key.edges]
+    edges = [
+        math.nextafter(cut, math.inf) if edge.beyond else cut
+        for cut, edge in zip(cuts, key.edges, strict=True)
+    ]
+    ends = np.array(edges, dtype=np.float64)
+    missing = len(edges) + 1
+    dictionaries = []
+    for content, count in _dictionaries(reading, chunks, MOST_TERMS):
+        entries = _numbers(content, count, stored).astype(np.float64)
+        passed = np.searchsorted(ends, entries, side="right")
+        dictionaries.append(np.where(np.isnan(entries), missing, passed))
+    levels = {level: place for place, level in enumerate((*range(missing), MISSING))}
+    places = np.arange(len(levels))
+    return KeyLevels(number, levels, dictionaries, plain_kind, places, missing, edges=ends)
+
+
+def numbers(reading: Reading, column: str) -> Numbers:
+    """A column of numbers; raises `NotServed` where it is none."""
+    stored = _stored(reading, column)
+    if stored.plain_kind not in _NUMBERS:
+        raise NotServed
+    dictionaries = [
+        _numbers(content, count, stored).astype(np.float64)
+        for content, count in _dictionaries(reading, stored.chunks, MOST_TERMS)
+    ]
+    return Numbers(stored.number, dictionaries, stored.plain_kind)
+
+
+def _stored(reading: Reading, column: str) -> _Stored:
+    """How a column is stored; raises `NotServed` where the kernel does not read it so."""
+    number = _number(reading.groups[0], column)
+    chunks = [group.chunks[number] for group in reading.groups]
+    kind = reading.source.types[column].removeprefix("dictionary<values=").split(",")[0]
+    physical, plain_kind = _TYPES.get(kind, (-1, NO_PLAIN))
+    if physical != chunks[0].leaf.kind:
+        raise NotServed
+    return _Stored(number, chunks, kind, plain_kind)
+
+
+def _number(group: RowGroup, column: str) -> int:
+    """The number of a column in a row group, which no other has, and which holds plain values."""
+    (number, *others) = [
+        number for number, chunk in enumerate(group.chunks) if chunk.leaf.path[0] == column
+    ]
+    leaf = group.chunks[number].leaf
+    if others or leaf.repeats or len(leaf.path) > 1:
+        raise NotServed
+    return number
+
+
+def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
+    """The place of each level among those that are known, to which it is added."""
+    places = np.array([known.setdefault(level, len(known)) for level in levels], dtype=np.int64)
+    if len(known) > _MOST_LEVELS:
+        raise NotServed
+    return places
+
+
+def _dictionaries(
+    reading: Reading, chunks: Sequence[Chunk], most: int
+) -> Iterator[tuple[bytes, int]]:
+    """The entries of the dictionary of each chunk, and how many; none where its values are plain.
+
+    Row groups often have the same, which are unpacked once.
+    """
+    unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
+    for chunk in chunks:
+        if (page := _dictionary(reading, chunk, most)) is None:
+            yield b"", 0
+            continue
+        content, header = page
+        key = chunk.codec, content
+        if key not in unpacked:
+            entries, count = dictionary_page(content, header, chunk)
+            unpacked[key] = bytes(entries), count
+        yield unpacked[key]
+
+
+def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[bytes, Header] | None:
+    """The bytes of a chunk up to the end of its dictionary, and its header; None without one."""
+    if not chunk.encodings & _BY_DICTIONARY:
+        return None
+    file = reading.file
+    content = read_bytes(file, chunk.start, min(chunk.stop, chunk.start + _FIRST_BYTES))
+    try:
+        header = Header(*reading.kernel.first_header(content))
+    except ValueError as error:
+        raise NotServed from error
+    if header.kind != DICTIONARY:
+        return None
+    if header.values > most:
+        raise NotServed
+    end = header.start + header.size
+    if chunk.start + end > chunk.stop:
+        raise DamagedPage
+    if end > len(content):
+        content = read_bytes(file, chunk.start, chunk.start + end)
+    return content[:end], header
+
+
+def _values(content: bytes, count: int, stored: _Stored) -> list[str]:
+    """The entries of a dictionary as levels are written."""
+    if stored.plain_kind == NO_PLAIN:
+        return _texts(content, count)
+    return [str(number) for number in _numbers(content, count, stored).tolist()]
+
+
+def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
+    """The numbers of a dictionary; raises `NotServed` where some are beyond their type."""
+    form = np.dtype(_NUMBERS[stored.plain_kind])
+    if len(content) != count * form.itemsize:
+        raise DamagedPage
+    found = np.frombuffer(content, dtype=form)
+    if form.kind != "f" and count:
+        limits = np.iinfo(stored.type)
+        if not limits.min <= found.min() <= found.max() <= limits.max:
+            raise NotServed
+    return found
+
+
+def _texts(content: bytes, count: int) -> list[str]:
+    """Texts, each after its length."""
+    texts, place = [], 0
+    for _ in range(count):
+        start = place + 4
+        place = start + int.from_bytes(content[start - 4 : start], "little")
+        if start > len(content) or place > len(content):
+            raise DamagedPage
+        texts.append(content[start:place].decode())
+    return texts
+
+
+def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list[str]]:
+    """The smallest plain integer, and all up to the largest, as the statistics tell them.
+
+    Whatever lies beyond them the kernel does not serve, so nobody need believe them. Where all row
+    groups have dictionaries, none is expected.
+    """
+    plain = [chunk for chunk in chunks if not chunk.encodings & _BY_DICTIONARY]
+    if not plain:
+        return 0, []
+    if plain_kind == NO_PLAIN:
+        raise NotServed  # texts are only known by their places
+    extremes = [_extremes(chunk, _NUMBERS[plain_kind]) for chunk in plain]
+    low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
+    if not 0 <= high - low < _MOST_LEVELS:
+        raise NotServed
+    return low, [str(number) for number in range(low, high + 1)]
+
+
+def _extremes(chunk: Chunk, form: str) -> tuple[int, int]:
+    """The smallest and the largest integer of a chunk."""
+    size = np.dtype(form).itemsize
+    if chunk.extremes is None or any(len(value) != size for value in chunk.extremes):
+        raise NotServed
+    low, high = (int(np.frombuffer(value, dtype=form)[0]) for value in chunk.extremes)
+    return low, high

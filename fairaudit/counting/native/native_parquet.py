@@ -1,0 +1,230 @@
+"""Route 1 of Parquet: the native kernel counts rows by their dictionary codes.
+
+Each key column adds a term to the number of a row's cell, by a look-up that is made of the
+dictionaries of all row groups before anything is counted. So the cells are known from the start,
+and threads count row groups into tables of their own, which add up. It serves texts, booleans and
+small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
+scores, searches and any other file are left to the other routes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from fairaudit.base.errors import DataError, FairauditError
+from fairaudit.base.fixed_point import TINY
+from fairaudit.base.progress import Progress
+from fairaudit.counting.native.native_cells import Cells, CellTable, Words, side_tables
+from fairaudit.counting.native.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
+from fairaudit.counting.native.native_pages import (
+    MOST_BYTES,
+    Buffer,
+    DamagedPage,
+    opened,
+    read_bytes,
+    value_pages,
+)
+from fairaudit.counting.partial_counts import NotServed, PartialCounts, raw_key
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
+from fairaudit.counting.sources.sources import SharedWork, SourceFile
+
+_MOST_CELLS = 2**20
+_MOST_TABLED = 2**22
+_MOST_ROWS = 2**24
+"""More rows in one row group would take too much memory at once, and too long to interrupt."""
+
+_MOST_ADDED = 2**26
+"""After so many rows those of a thread are added up: with a row group more they fit their bits."""
+
+
+class _File(NamedTuple):
+    """A file that is served: the levels of its keys, and the tables that they are counted in.
+
+    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells`.
+    """
+
+    source: SourceFile
+    name: str
+    groups: Sequence[RowGroup]
+    keys: Sequence[KeyLevels]
+    numbers: Numbers | None
+    cells: Cells
+    tables: Sequence[Cells]
+
+    def counted(self, plan: Plan) -> PartialCounts:
+        """The cells that occur."""
+        cells, codes = self.cells.occurring()
+        levels = (tuple(key.levels) for key in self.keys)
+        keys = tuple(map(raw_key, plan.keys, levels, codes))
+        measures = self.cells.table.measures(plan, cells)
+        tables = side_tables(self.tables, plan, self.keys)
+        return PartialCounts(keys, np.ones(len(cells), np.int64), measures, tables=tables)
+
+
+class _Job(NamedTuple):
+    """A row group of a file."""
+
+    file: _File
+    group: int
+
+
+def count(
+    kernel: ModuleType, files: Mapping[str, SourceFile], plan: Plan, progress: Progress
+) -> dict[str, list[PartialCounts]]:
+    """The counts of those Parquet files that the kernel serves, by name."""
+    if not _serves(plan):
+        return {}
+    served = []
+    for name, source in files.items():
+        try:
+            served.append(_open_file(kernel, source, name, plan))
+        except NotServed:
+            continue
+        except (DamagedPage, OSError, UnicodeDecodeError) as error:
+            raise _unreadable(source, name) from error
+    jobs = [_Job(file, group) for file in served for group in range(len(file.groups))]
+    if not jobs:
+        return {}
+    work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
+    work.run()
+    return {
+        file.name: [file.counted(plan)]
+        for file in served
+        # Weights that are all tiny are added up in a finer fixed point.
+        if file.name not in work.refused and not (plan.weight and file.cells.table.largest < TINY)
+    }
+
+
+def _serves(plan: Plan) -> bool:
+    """Whether rows are counted by levels as they are stored, and nothing else is asked of them."""
+    people_twice = plan.count and (plan.weight or plan.tables)
+    measured = plan.scores or plan.adding.columns or plan.cluster
+    if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):
+        return False
+    return not (plan.filter or plan.search or plan.models or plan.is_derived)
+
+
+def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
+    """The columns whose pages are checked here as they are counted; none where others read any."""
+    assert source.layout is not None
+    is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
+    is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
+    if not _serves(plan) or is_read_again or not is_whole:
+        return frozenset()
+    columns = (*(key.column for key in plan.every_key), plan.weight, plan.count)
+    return frozenset(column for column in columns if column)
+
+
+def _unreadable(source: SourceFile, name: str) -> FairauditError:
+    """The error of a damaged file; of pages that nobody has checked it tells what is wrong."""
+    assert source.layout is not None
+    with suppress(OSError):
+        check_pages(source.path, name, source.layout, source.unproven)
+    return DataError.unreadable(name, "damaged, truncated or gone")
+
+
+def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
+    """The file with the levels of its keys; raises `NotServed` where it is for another route."""
+    assert source.layout is not None
+    groups = [group for group in source.layout.groups if group.rows]
+    if not groups or any(group.rows > _MOST_ROWS for group in groups):
+        raise NotServed
+    with opened(source.path) as file:
+        reading = Reading(kernel, file, source, groups)
+        keys = [key_levels(reading, key, plan) for key in plan.every_key]
+        measured = plan.weight or plan.count
+        measure = numbers(reading, measured) if measured else None
+    columns = {column.number for column in (*keys, measure) if column is not None}
+    unpacked = (sum(group.chunks[number].unpacked for number in columns) for group in groups)
+    if max(unpacked) > MOST_BYTES:
+        raise NotServed
+    cells = Cells.empty(range(len(plan.keys)), keys, _MOST_CELLS, has_sums=measure is not None)
+    number_of = {key: number for number, key in enumerate(plan.every_key)}
+    tables = [
+        Cells.empty([number_of[key] for key in table], keys, _MOST_CELLS, has_sums=False)
+        for table in plan.tables
+    ]
+    if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
+        raise NotServed
+    return _File(source, name, groups, keys, measure, cells, tables)
+
+
+class _Work(SharedWork[_Job]):
+    """Jobs that several threads share."""
+
+    def __init__(
+        self, kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
+    ) -> None:
+        super().__init__(jobs, progress)
+        self._kernel = kernel
+        self._is_weighted = is_weighted
+
+    def run_thread(self) -> None:
+        """Does one job after the other."""
+        for file, jobs in itertools.groupby(iter(self.next_job, None), lambda job: job.file):
+            try:
+                self._count(file, jobs)
+            except NotServed:
+                self.refused.add(file.name)
+            except (DamagedPage, ValueError, OSError) as error:
+                # The other threads need not count what nobody will see.
+                self.stopped = True
+                raise _unreadable(file.source, file.name) from error
+
+    def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
+        """Counts row groups of a file in tables of this thread, which are added to the file's."""
+        tables = [cells.table for cells in (file.cells, *file.tables)]
+        rows, own = 0, [table.empty_words() for table in tables]
+        with opened(file.source.path) as descriptor:
+            for job in jobs:
+                if file.name in self.refused:
+                    return
+                self._count_group(file, job.group, descriptor, own)
+                group_rows = file.groups[job.group].rows
+                self.progress.advance(group_rows, "rows")
+                rows += group_rows
+                if rows > _MOST_ADDED:
+                    self._add(tables, own)
+                    rows, own = 0, [table.empty_words() for table in tables]
+        self._add(tables, own)
+
+    def _add(self, tables: Sequence[CellTable], own: Sequence[Words]) -> None:
+        with self.lock:
+            for table, words in zip(tables, own, strict=True):
+                table.add_words(words)
+
+    def _count_group(self, file: _File, number: int, descriptor: int, own: Sequence[Words]) -> None:
+        """Counts a row group in all tables, by pages that are read once."""
+        group = file.groups[number]
+
+        def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
+            chunk = group.chunks[column.number]
+            content = read_bytes(descriptor, chunk.start, chunk.stop)
+            if file.source.unproven and not are_sound(self._kernel, content, chunk):
+                raise NotServed  # before others read the file it is told what is wrong
+            return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
+
+        pages = [read(key) for key in file.keys]
+        measure = None
+        if (numbers := file.numbers) is not None:
+            column = *read(numbers), *numbers.terms(number)
+            measure = column, numbers.dictionaries[number], self._is_weighted
+        for cells, words in zip((file.cells, *file.tables), own, strict=True):
+            columns = [
+                (*pages[key], *file.keys[key].terms(number, stride))
+                for key, stride in zip(cells.keys, cells.strides, strict=True)
+            ]
+            counted = self._kernel.count_parquet(columns, measure, group.rows, words)
+            if counted is None:
+                raise NotServed
+            with self.lock:
+                table = cells.table
+                table.largest, table.error = map(max, (table.largest, table.error), counted)
+            measure = None  # it is of the cells alone

@@ -1,0 +1,320 @@
+"""`Plan`: what a pass must count; joining plans of several specs; the most cells and levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import TypeAlias
+
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.counting.columns import (
+    CountColumns,
+    CsvFormat,
+    Cut,
+    Derivation,
+    Quantile,
+    SimilarityColumns,
+)
+from fairaudit.counting.strata_models import FittedStrata
+
+MISSING = -1
+"""The code of a number that is not there (in `RawKey.codes` of a cut column)."""
+
+MOST_CELLS = 10_000_000
+"""The cell budget: so many combinations of levels a pass may count."""
+
+
+MOST_TABLED = 2**24
+"""So many cells the tables beside may have together: 128 MB of counts in each thread."""
+
+
+MOST_LEVELS = 10_000
+"""More levels than that are no groups of people."""
+
+
+class Edge(Frozen, order=True):
+    """A cut on a number: it counts for x ≥ value, or, where `beyond`, for x > value."""
+
+    value: Decimal
+    beyond: bool = False
+
+
+class Key(Frozen):
+    """A column to count by: as text, or cut at the union of all edges the spec declares on it.
+
+    The code of a cut number is how many of the ascending edges it has passed.
+    """
+
+    column: str
+    edges: tuple[Edge, ...] | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its column is read as a number."""
+        return self.edges is not None
+
+
+SumName: TypeAlias = tuple[str, ...]
+"""What is added up: its kind, as the engine adds it, and the columns that it is made of."""
+
+
+class Adding(Frozen):
+    """What is added up in each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
+
+    The square of a column is its product with itself; that of every column is there.
+    """
+
+    sums: tuple[SumName, ...] = ()
+
+    def __add__(self, other: Adding) -> Adding:
+        return Adding(tuple(sorted({*self.sums, *other.sums})))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that they are made of."""
+        return tuple(dict.fromkeys(column for _, *columns in self.sums for column in columns))
+
+
+NOTHING_ADDED = Adding()
+
+
+class CandidateSearch(Frozen):
+    """Columns that the spec does not name, each crossed with some keys in a table of its own.
+
+    `taken` are the columns that the spec names, `names` what it calls other things. `candidates`
+    are found in the data before the pass, as is why others are `left_out`.
+    """
+
+    keys: tuple[Key, ...]
+    taken: frozenset[str]
+    names: frozenset[str]
+    candidates: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+class RowPlan(Frozen):
+    """What is read of people one by one: the columns in which they are alike, and scores.
+
+    Of more than `most` people a sample is read.
+    """
+
+    similarity: SimilarityColumns
+    scores: tuple[str, ...] = ()
+    most: int | None = None
+
+
+class Plan(Frozen):
+    """Everything one pass must count.
+
+    `columns` are all columns that it reads, but for those of the filter.
+    `unknown` holds the words that mean missing in a column that is read as a number, beside the
+    `tokens` that mean it everywhere. `capped` are columns every level of which would be a group, so
+    they may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets histograms.
+    `tables` are of people by a few keys each, which need not be among `keys`: what would
+    explode the cells is counted beside them. `cluster` is the key of rows that belong together.
+    `medians` are the scores whose exact median is asked. `cuts` are the quantiles that were found
+    for the plan, where the spec names some, `models` those that give rows a stratum, by its name.
+    `rows` are what is read of people one by one, `derived` the columns that are made of others, and
+    `counts` those that stand side by side, each of one level of an outcome.
+    """
+
+    keys: tuple[Key, ...]
+    columns: tuple[str, ...]
+    tokens: tuple[str, ...]
+    format: CsvFormat
+    count: str | None = None
+    weight: str | None = None
+    filter: str | None = None
+    unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    capped: tuple[str, ...] = ()
+    scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
+    adding: Adding = NOTHING_ADDED
+    tables: tuple[tuple[Key, ...], ...] = ()
+    search: CandidateSearch | None = None
+    cluster: str | None = None
+    medians: tuple[str, ...] = ()
+    cuts: Mapping[Quantile, Cut] = field(default_factory=dict)
+    models: Mapping[str, FittedStrata] = field(default_factory=dict)
+    rows: RowPlan | None = None
+    derived: tuple[Derivation, ...] = ()
+    counts: CountColumns | None = None
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether it counts by columns that no file holds."""
+        return bool(self.derived) or self.counts is not None
+
+    @property
+    def rows_of_each(self) -> int:
+        """How many rows a row of the data stands for: one for each count in it."""
+        return 1 if self.counts is None else len(self.counts.names)
+
+    @property
+    def table_keys(self) -> tuple[Key, ...]:
+        """The keys of all tables beside the cells."""
+        return tuple(dict.fromkeys(key for table in self.tables for key in table))
+
+    @property
+    def every_key(self) -> tuple[Key, ...]:
+        """The keys of the cells, and then those that only tables beside them have."""
+        return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The columns that its search looks at, where it has one."""
+        return () if self.search is None else self.search.candidates
+
+    def missing_words(self, column: str) -> tuple[str, ...]:
+        """The words that mean missing in a column that is read as a number."""
+        # The tokens are of what is stored: an age of 99 is no code.
+        is_derived = any(column == derivation.name for derivation in self.derived)
+        return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
+
+    def missing_numbers(self, column: str) -> list[float]:
+        """Those of them that are numbers themselves, such as -999."""
+        return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
+
+    @property
+    def measures_may_be_missing(self) -> bool:
+        """Whether some weights, or counts of people, may be a number that means missing."""
+        measures = (name for name in (self.weight, self.count) if name is not None)
+        return any(map(self.missing_numbers, measures))
+
+    def beside(self, candidate: str) -> Plan:
+        """What the table of a candidate counts: the keys of the search, and the candidate."""
+        keys = (*self.search.keys, Key(candidate)) if self.search else ()
+        return replace(
+            self,
+            keys=keys,
+            scores={},
+            medians=(),
+            adding=NOTHING_ADDED,
+            tables=(),
+            search=None,
+            rows=None,
+        )
+
+    def covers(self, other: Plan) -> bool:
+        """Whether the counts for this plan hold all that another one asks."""
+        own, asked = self.counted(), other.counted()
+        scores = all(
+            column in own.scores and all(_has_grouping(own, column, keys) for keys in groupings)
+            for column, groupings in asked.scores.items()
+        )
+        adding = own.adding + asked.adding == own.adding
+        searches = asked.search is None or own.search is not None
+        return (
+            _terms(own) == _terms(asked)
+            and all(_has_key(own, key, asked) for key in asked.keys)
+            and scores
+            and adding
+            and searches
+            and {*asked.tables} <= {*own.tables}
+        )
+
+    def counts_like(self, other: Plan) -> bool:
+        """Whether another plan counts the same, whichever candidates its search found."""
+        return replace(self.counted(), search=None) == replace(other.counted(), search=None)
+
+    def counted(self) -> Plan:
+        """What it counts, wherever the spec says so, and however the data are written."""
+        return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
+
+    def find_key(self, column: str, *, is_cut: bool) -> int:
+        """The number of the key that holds a column as text, or cut at edges."""
+        return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
+
+
+_ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=False)
+
+
+def united(plans: Sequence[Plan]) -> Plan | None:
+    """One plan that counts for all of them; None where they cannot share a pass.
+
+    Its cells are finer than each of them asks: recoding rolls them up.
+    """
+    first = plans[0]
+    keys: dict[str, None] = {}
+    edges: dict[str, set[Edge]] = {}
+    unknown: dict[str, tuple[str, ...]] = {}
+    adding = NOTHING_ADDED
+    for single in plans:
+        apart = first.scores or first.search
+        if _shared_terms(single) != _shared_terms(first) or (apart and single.keys != first.keys):
+            return None
+        adding += single.adding
+        for key in single.keys:
+            if key.edges is None:
+                keys.setdefault(key.column)
+                continue
+            words = single.unknown.get(key.column, ())
+            if unknown.setdefault(key.column, words) != words:
+                return None
+            edges.setdefault(key.column, set()).update(key.edges)
+    capped = dict.fromkeys(column for single in plans for column in single.capped)
+    medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
+    return replace(
+        first,
+        keys=unite_keys(keys, edges),
+        unknown=unknown,
+        capped=tuple(capped),
+        adding=adding,
+        medians=medians,
+        cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
+    )
+
+
+def _has_grouping(plan: Plan, column: str, keys: Iterable[Key]) -> bool:
+    """Whether one of a score's histograms is by all these columns."""
+    needed = {(key.column, key.is_cut) for key in keys}
+    groupings = plan.scores[column]
+    return any(needed <= {(key.column, key.is_cut) for key in grouping} for grouping in groupings)
+
+
+def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
+    """Whether a key of another plan, or a finer one, is among the keys."""
+    if key.edges is None:
+        return key in plan.keys
+    same_words = plan.unknown.get(key.column, ()) == of.unknown.get(key.column, ())
+    edges = [own.edges for own in plan.keys if own.column == key.column]
+    return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
+
+
+def _terms(plan: Plan) -> tuple[object, ...]:
+    """What decides who is counted, and as what."""
+    return (
+        plan.tokens,
+        plan.format,
+        plan.count,
+        plan.weight,
+        plan.filter,
+        plan.cluster,
+        plan.rows,
+        plan.models,
+        plan.derived,
+        plan.counts,
+    )
+
+
+def _shared_terms(single: Plan) -> tuple[object, ...]:
+    """What all specs that share a pass have in common."""
+    # A table beside the cells has keys of its own, so it is shared as it stands.
+    beside = single.scores, single.search, single.tables, single.keys if single.tables else ()
+    return *_terms(single), *beside
+
+
+def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:
+    """The keys of columns as texts, and of those that are cut at all of their edges."""
+    return (
+        *(Key(column) for column in texts),
+        *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
+    )
+
+
+def is_finite_number(word: str) -> bool:
+    """Whether a word, such as one that means missing, is a number itself."""
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False

@@ -1,0 +1,403 @@
+"""The engine on Polars and Arrow (entry point): shared passes, counts, quantiles, error locations.
+
+`routing.py` chooses the route that counts a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.base.ledger import DataFile
+from fairaudit.base.notice import Notice
+from fairaudit.base.progress import SILENT, Progress
+from fairaudit.counting.columns import Cut, Quantile
+from fairaudit.counting.contract import CountsOrError, Data
+from fairaudit.counting.counts import CountedFile, Counts
+from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.plan import MOST_CELLS, Plan, united
+from fairaudit.counting.quantile_rounds import PartsOfSpan, Span
+from fairaudit.counting.routes.candidates import choose, choose_in_files
+from fairaudit.counting.routes.merging import merge_counts
+from fairaudit.counting.routing import check_file, count_by_route, leave_unproven
+from fairaudit.counting.sources.column_checks import check_columns, check_repeated
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.files import Files, find_files, name_file
+from fairaudit.counting.sources.readers import open_file, reader_of
+from fairaudit.counting.sources.sources import (
+    FRAME_NAME,
+    CheckedFile,
+    Frame,
+    SourceFile,
+    begin_pass,
+)
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.batches import Batch
+    from fairaudit.counting.sources.databases import Table
+
+Name = TypeVar("Name")
+
+
+def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
+    """The counts for several plans of the same data and format, in as few passes as it takes.
+
+    Each holds the plan that it was counted by: what is finer is rolled up by recoding.
+    """
+    if isinstance(data, Frame):
+        return [_count_frame(plan, data, plans) for plan in plans]
+    if isinstance(data, Database):
+        return [_count_table(plan, data, progress) for plan in plans]
+    paths, left_out = find_files(data.entries, data.base)
+    outcomes: dict[int, CountsOrError] = {}
+    notices: dict[int, list[Notice]] = {}
+    with begin_pass(paths) as copies:
+        files = [open_file(path, plans[0].format, copies) for path in paths]
+        for number, plan in enumerate(plans):
+            try:
+                notices[number] = [*left_out, *check_columns(plan, files)]
+            except SpecError as error:
+                outcomes[number] = error
+        sound = {number: plans[number] for number in notices}
+        if len(sound) == 1:
+            files = [leave_unproven(file, *sound.values()) for file in files]
+        if sound:
+            checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
+            for number, plan in [*sound.items()]:
+                try:
+                    _refuse_repeated(plan, files, checked)
+                    sound[number] = choose_in_files(plan, checked)
+                except FairauditError as error:
+                    del sound[number]
+                    outcomes[number] = error
+            for plan, numbers in _group_plans(sound, checked, notices):
+                members = {number: sound[number] for number in numbers}
+                outcomes |= _count_in_one_pass(plan, members, checked, progress)
+    _add_notices(outcomes, notices)
+    return [outcomes[number] for number in range(len(plans))]
+
+
+def _add_notices(
+    outcomes: dict[Name, CountsOrError], notices: Mapping[Name, Sequence[Notice]]
+) -> None:
+    """Adds the notices on files and columns to the counts that they are about."""
+    for name, added in notices.items():
+        counts = outcomes[name]
+        if isinstance(counts, Counts):
+            outcomes[name] = replace(counts, notices=(*added, *counts.notices))
+
+
+def _refuse_repeated(
+    plan: Plan, files: Sequence[SourceFile], checked: Sequence[CheckedFile]
+) -> None:
+    """Raises `DataError` where columns of one name, which are read as one, differ in a row."""
+    for file, ready in zip(files, checked, strict=True):
+        if len({*file.header}) < len(file.header):
+            check_repeated(plan, file, ready.source)
+
+
+def _group_plans(
+    plans: Mapping[int, Plan], ready: Sequence[CheckedFile], notices: Mapping[int, list[Notice]]
+) -> list[tuple[Plan, list[int]]]:
+    """Which plans share a pass: greedily, while their cells stay within the budget."""
+    groups: list[tuple[Plan, list[int]]] = []
+    for number, plan in plans.items():
+        for place, (old, members) in enumerate(groups):
+            joint = united([old, plan])
+            if joint is None:
+                continue
+            if joint == old or _estimate_cells(joint, ready) <= MOST_CELLS:
+                groups[place] = joint, [*members, number]
+                break
+            what = (
+                f"counted in a pass of its own: with other specs there would be over "
+                f"{MOST_CELLS:,} combinations of levels"
+            )
+            notices[number].append(Notice(what, Subjects.NOBODY))
+        else:
+            groups.append((plan, [number]))
+    return groups
+
+
+def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
+    """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
+    from fairaudit.counting.routes import scan
+
+    try:
+        return scan.estimated_cells(ready[0].source, plan)
+    except FairauditError:
+        # Each plan by itself will tell what is wrong.
+        return math.inf
+
+
+def _count_in_one_pass(
+    plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
+) -> dict[int, CountsOrError]:
+    """The counts for all plans that share a pass; where it fails, each by itself tells why."""
+    try:
+        parts_of, route = count_by_route(plan, ready, progress, apart=False)
+        parts = [part for several in parts_of.values() for part in several]
+        counts = _merge(plan, parts, ready, route, progress)
+    except FairauditError as error:
+        if len(members) == 1:
+            return dict.fromkeys(members, error)
+        outcomes: dict[int, CountsOrError] = {}
+        for number, member in members.items():
+            outcomes |= _count_in_one_pass(member, {number: member}, ready, progress)
+        return outcomes
+    return dict.fromkeys(members, counts)
+
+
+def _merge(
+    plan: Plan,
+    parts: Iterable[PartialCounts | DataError],
+    ready: Sequence[CheckedFile],
+    route: str,
+    progress: Progress,
+    batch: Batch | None = None,
+) -> Counts:
+    """The counts of all parts, with what further passes find; raises the first error among them."""
+    sound = [_raise_error(part) for part in parts]
+    data = [checked.source for checked in ready] if batch is None else batch
+    counts = _with_medians(merge_counts(plan, sound, ready, route), data)
+    return _with_rows(counts, data, progress)
+
+
+def _raise_error(part: PartialCounts | DataError) -> PartialCounts:
+    if isinstance(part, DataError):
+        raise part
+    return part
+
+
+def _with_medians(counts: Counts, data: Sequence[SourceFile] | Batch) -> Counts:
+    """The counts with the exact medians of scores, by a pass over each whose bins do not tell."""
+    medians = {}
+    for column in counts.plan.medians:
+        scores = counts.scores.get(column)
+        between = None if scores is None else scores.median_range
+        if between is not None and between[0] < between[1]:
+            from fairaudit.counting.routes import quantiles
+
+            medians[column] = quantiles.median(data, counts.plan, column, between)
+    return replace(counts, medians=medians)
+
+
+def _with_rows(counts: Counts, data: Sequence[SourceFile] | Batch, progress: Progress) -> Counts:
+    """The counts with people one by one, by a second pass, where the plan asks for them."""
+    if counts.plan.rows is None or not counts.rows.any():
+        return counts  # nobody to read is told by whoever recodes the counts
+    from fairaudit.counting.routes import rows
+    from fairaudit.counting.sources.batches import batches
+
+    read_from = (
+        batches(data, counts.plan.format.separator) if isinstance(data, Sequence) else [data]
+    )
+    read = rows.read_rows(read_from, counts, counts.plan.rows, progress)
+    return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
+
+
+def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, CountsOrError]:
+    """The counts of each file by its name, from one scan; a file that fails has its error."""
+    paths, left_out = find_files(files.entries, files.base)
+    outcomes: dict[str, CountsOrError] = {}
+    notices: dict[str, list[Notice]] = {}
+    ready: list[CheckedFile] = []
+    with begin_pass(paths) as copies:
+        for path in paths:
+            try:
+                file = open_file(path, plan.format, copies)
+                notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
+                checked = check_file(file, [plan], copies, progress)
+                _refuse_repeated(plan, [file], [checked])
+                ready.append(checked)
+            except FairauditError as error:
+                outcomes[name_file(path)] = error
+        outcomes |= _count_apart(plan, ready, progress)
+    _add_notices(outcomes, notices)
+    return {name_file(path): outcomes[name_file(path)] for path in paths}
+
+
+def _count_apart(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, CountsOrError]:
+    """The counts of each file; where the scan fails, each file by itself tells which is bad."""
+    try:
+        if (plan.scores or plan.tables or plan.search) and len(ready) > 1:
+            return _count_one_by_one(plan, ready, progress)
+        plan = choose_in_files(plan, ready)
+        parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
+    except FairauditError as error:
+        if len(ready) == 1:
+            return {ready[0].source.file.path: error}
+        return _count_one_by_one(plan, ready, progress)
+    outcomes: dict[str, CountsOrError] = {}
+    for checked in ready:
+        name = checked.source.file.path
+        try:
+            outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
+        except FairauditError as error:
+            outcomes[name] = error
+    return outcomes
+
+
+def _count_one_by_one(
+    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+) -> dict[str, CountsOrError]:
+    """The counts of each file by a pass of its own: scores, tables, searches know no files."""
+    outcomes: dict[str, CountsOrError] = {}
+    for checked in ready:
+        outcomes |= _count_apart(plan, [checked], progress)
+    return outcomes
+
+
+def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
+    """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
+    from fairaudit.counting.routes import scan
+    from fairaudit.counting.sources import frames
+
+    try:
+        batch, rows, header = frames.read_frame(data, plans)
+        file = _describe(FRAME_NAME, header)
+        notices = check_columns(plan, [file])
+        plan = choose([batch], plan, [header])
+        parts = scan.count_batch(batch, plan).values()
+        route = "Polars streaming over a frame"
+        counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
+    except FairauditError as error:
+        return error
+    return replace(counts, notices=(*notices, *counts.notices))
+
+
+def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
+    """The counts of a table of a database, which is grouped there."""
+    try:
+        if plan.search is not None or plan.rows is not None:
+            what = "a search of columns" if plan.search is not None else "people one by one"
+            hint = "audit an export as Parquet, or leave that metric out"
+            return UsageError(f"{data.name}: no database counts {what} for us", hint)
+        from fairaudit.counting.routes import scan
+
+        with _open_table(data) as table:
+            file = _describe(data.name, tuple(table.schema))
+            notices = check_columns(plan, [file])
+            batch = table.group(plan, progress)
+            parts = scan.count_batch(batch, plan).values()
+            ready = [CheckedFile(file, table.rows)]
+            counts = _merge(plan, parts, ready, table.route, progress, batch)
+    except FairauditError as error:
+        return error
+    return replace(counts, notices=(*notices, *counts.notices))
+
+
+@contextmanager
+def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the contract
+    """The database with its table open, in one transaction."""
+    with _open_table(data) as table:
+        yield replace(data, opened=table)
+
+
+@contextmanager
+def _open_table(data: Database) -> Iterator[Table]:
+    """The table of a database: the one that is open, or one that is opened for a pass."""
+    if data.opened is not None:
+        yield data.opened
+        return
+    from fairaudit.counting.sources import databases
+
+    with begin_pass(data.files), databases.open_table(data) as table:
+        yield table
+
+
+def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
+    """What stands for a data frame, or a table of a database, in the place of a file."""
+    return SourceFile(DataFile(name, 0, None), Path(), None, header)
+
+
+def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
+    """The error with the place of the first row that it is about, where that can be found."""
+    spot = None
+    if error.seek is not None and isinstance(data, Files):
+        with contextlib.suppress(FairauditError):  # the first error is the one to tell
+            spot = locate(plan, data, error.seek)
+    return error.located(spot) if spot else error
+
+
+def locate(plan: Plan, files: Files, seek: Seek) -> str | None:
+    """Where a sought value first stands: `file:line`, or the row where a file has no lines."""
+    from fairaudit.counting.routes import scan
+
+    for path in find_files(files.entries, files.base)[0]:
+        with begin_pass([path]) as copies:
+            file = open_file(path, plan.format, copies)
+            ready = check_file(file, [plan], copies).source
+            row = scan.first_row(ready, plan, seek)
+            line = None if row is None else reader_of(file.form).find_line(file, plan.format, row)
+        if row is not None:
+            return f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
+    return None
+
+
+def find_cuts(
+    plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress = SILENT
+) -> dict[Quantile, Cut]:
+    """The quantiles of columns, by passes over each such column."""
+    if isinstance(data, Database):
+        with _open_table(data) as table:
+            check_columns(plan, [_describe(data.name, tuple(table.schema))])
+            return _find_cuts(lambda column: table.values(plan, column), plan, quantiles)
+    with _open_columns(plan, data, progress) as (opened, _):
+        return _find_cuts(lambda _: opened, plan, quantiles)
+
+
+def find_parts(
+    plan: Plan, spans: Sequence[Span], data: Data, progress: Progress = SILENT
+) -> tuple[int, Sequence[PartsOfSpan], tuple[CountedFile, ...]]:
+    """The rows kept, the people in the parts of each span, and the files they are in."""
+    with _open_columns(plan, data, progress) as (opened, sources):
+        from fairaudit.counting.routes import quantiles
+
+        return *quantiles.parts(opened, plan, spans), sources
+
+
+@contextmanager
+def _open_columns(
+    plan: Plan, data: Data, progress: Progress
+) -> Iterator[tuple[Sequence[SourceFile] | Batch, tuple[CountedFile, ...]]]:
+    """The data, ready for passes over single columns."""
+    if isinstance(data, Frame):
+        from fairaudit.counting.sources import frames
+
+        batch, _, header = frames.read_frame(data, [plan])
+        check_columns(plan, [_describe(FRAME_NAME, header)])
+        yield batch, ()
+        return
+    if isinstance(data, Database):
+        what = "rounds of quantiles are of files, and the data are a table of a database"
+        raise UsageError(what, "write its part into a Parquet file, or audit the table at once")
+    paths, _ = find_files(data.entries, data.base)
+    with begin_pass(paths) as copies:
+        opened = [open_file(path, plan.format, copies) for path in paths]
+        check_columns(plan, opened)
+        ready = [check_file(file, [plan], copies, progress) for file in opened]
+        yield [file.source for file in ready], tuple(file.counted for file in ready)
+
+
+def _find_cuts(
+    data_of: Callable[[str], Sequence[SourceFile] | Batch], plan: Plan, wanted: Sequence[Quantile]
+) -> dict[Quantile, Cut]:
+    """The quantiles of columns, each of the data that has it."""
+    from fairaudit.counting.routes import quantiles
+
+    cuts_found: dict[Quantile, Cut] = {}
+    for column in dict.fromkeys(column for column, _ in wanted):
+        shares = [share for name, share in wanted if name == column]
+        cuts = quantiles.cuts(data_of(column), plan, column, shares)
+        cuts_found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
+    return cuts_found

@@ -1,0 +1,104 @@
+"""`RawKey`, `RawTable`: keys of counts by raw levels; how the levels of two parts unite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+
+from fairaudit.base.arrays import Ints
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.counting.plan import Key
+from fairaudit.cube import add_up, distinct_rows
+
+
+class RawKey(Frozen):
+    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
+
+    key: Key
+    codes: Ints
+    levels: tuple[str | None, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many codes it may have; a number's are of intervals, and of what is missing."""
+        return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
+
+
+class RawTable(Frozen, eq=False):
+    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
+
+    A code is a place in `Counts.table_levels`, or an interval; an entry may stand several times.
+    """
+
+    keys: tuple[Key, ...]
+    codes: Ints
+    people: Ints
+
+    def compact(self) -> RawTable:
+        """The same people, an entry for each combination."""
+        codes, index = distinct_rows(self.codes)
+        return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
+
+
+def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:
+    """The levels that occur in any of several lists, in order; a missing one last."""
+    levels = set(chain.from_iterable(texts))
+    return tuple(sorted(levels, key=lambda level: (level is None, level)))
+
+
+def places(levels: Sequence[str | None], united: Sequence[str | None]) -> Ints:
+    """The code of each level among the united ones; -2 for a level that is none of them."""
+    place = {level: code for code, level in enumerate(united)}
+    return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
+
+
+def unite_keys(keys: Sequence[RawKey]) -> RawKey:
+    """The codes of one key in several parts, one after the other; levels are united by text."""
+    key = keys[0].key
+    if key.edges is not None:
+        return RawKey(key, np.concatenate([part.codes for part in keys]))
+    levels = unite_levels(part.levels for part in keys)
+    codes = [places(part.levels, levels)[part.codes] for part in keys]
+    return RawKey(key, np.concatenate(codes), levels)
+
+
+def find_lookup(key: RawKey, united: RawKey) -> Ints | None:
+    """The united code of each code of a key; None where codes are of intervals, which stay."""
+    return None if key.key.edges is not None else places(key.levels, united.levels)
+
+
+def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
+    """Codes [E, K] of both parts by united levels; a code below 0 stays what it is."""
+    recoded = []
+    for codes, columns in zip(parts, lookups, strict=True):
+        own = codes.copy()
+        for column, lookup in enumerate(columns):
+            if lookup is not None and len(lookup):
+                old = codes[:, column]
+                own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
+        recoded.append(own)
+    return np.concatenate(recoded)
+
+
+def add_tables(
+    pair: tuple[RawTable, RawTable],
+    levels: tuple[Mapping[Key, Sequence[str | None]], Mapping[Key, Sequence[str | None]]],
+    united: Mapping[Key, Sequence[str | None]],
+) -> RawTable:
+    """The people of both tables, by the united levels of each key."""
+    keys = pair[0].keys
+    lookups = [
+        [places(own[key], united[key]) if key in own else None for key in keys] for own in levels
+    ]
+    codes = recode([part.codes for part in pair], lookups)
+    return RawTable(keys, codes, np.concatenate([part.people for part in pair]))
+
+
+def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
+    """Exact sums by index; none of nothing."""
+    total = [0] * (size if values else 0)
+    for value, place in zip(values, index.tolist() if values else (), strict=True):
+        total[place] += value
+    return total

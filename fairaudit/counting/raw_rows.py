@@ -1,0 +1,171 @@
+"""Row metrics: people as counted, equal ones as one entry, sampled within a memory budget.
+
+An entry are the people of a raw cell who are equal in every feature and score. Where there are more
+entries than the memory holds, a share of the *profiles* is kept, each with all its people: those
+whose hash of the features lies below a power of two. Who that is depends on the features alone,
+neither on the order of the rows nor on the files they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube.features import Features
+
+BUDGET = 2**30
+"""So many bytes a process may take at its peak that reads people one by one: 1 GiB."""
+
+PROCESS = 400 * 2**20
+"""So many of them are Python's, the libraries', and the engine's while it reads."""
+
+_PER_PERSON = 300
+"""The bytes of an entry beside the features: cell, row, hashes, and what a search holds."""
+
+_PER_FEATURE = 32
+"""The bytes of a feature of an entry, as it is read, kept and searched."""
+
+_BITS = 64
+
+_SPARE = 4
+"""So many times the wanted people are held as entries: half of them go when profiles are halved."""
+
+Hashes = NDArray[np.uint64]
+
+
+def most_entries(people: int | None, features: int) -> int:
+    """How many entries are held where so many people are wanted, or as many as fit."""
+    most = most_people(features)
+    return most if people is None else min(most, _SPARE * people)
+
+
+def most_people(features: int) -> int:
+    """How many people with so many features fit into the budget."""
+    return max(BUDGET - PROCESS, 0) // (_PER_PERSON + _PER_FEATURE * features)
+
+
+def is_below(profiles: Hashes, halvings: int) -> Marks:
+    """Which profiles belong to the share that so many halvings leave."""
+    if not halvings:
+        return np.ones(len(profiles), dtype=np.bool_)
+    return np.asarray(profiles >> np.uint64(_BITS - halvings) == 0)
+
+
+def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
+    """How often the share of profiles is halved until no more than `most` entries are left."""
+    halvings = least
+    while halvings < _BITS - 1 and int(is_below(profiles, halvings).sum()) > most:
+        halvings += 1
+    return halvings
+
+
+class RawRows(Frozen, eq=False):
+    """People by raw cell, features and scores: [N] entries of `n` people each.
+
+    `cells` are the places of their raw cells, `numbers` those of their first rows in the data, from
+    1; `scores` are by column. `profiles` are hashes of the features, `contents` of all that tells
+    entries apart. `complete` [C] counts the rows of a raw cell that have every feature, `missing`
+    [C] by feature those that lack it. The share of profiles that is kept was halved `halvings`
+    times; `most` are the people that the plan wants, where it says so.
+    """
+
+    cells: Ints
+    numbers: Ints
+    n: Ints
+    profiles: Hashes
+    contents: Hashes
+    features: Features
+    scores: Mapping[str, Floats]
+    complete: Ints
+    missing: Mapping[str, Ints]
+    halvings: int = 0
+    most: int | None = None
+
+    @property
+    def capacity(self) -> int:
+        """How many people one by one the memory holds, or the plan wants."""
+        most = most_people(len(self.features.names))
+        return min(most, self.most or most)
+
+    def limited(self) -> RawRows:
+        """The rows of no more profiles than the memory holds."""
+        _, first = np.unique(self.contents, return_index=True)
+        halvings = choose_halvings(
+            self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings
+        )
+        kept = is_below(self.profiles, halvings)
+        return replace(self.take(kept), halvings=halvings)
+
+    def take(self, kept: Marks) -> RawRows:
+        """Some of the entries."""
+        if kept.all():
+            return self
+        return replace(
+            self,
+            cells=self.cells[kept],
+            numbers=self.numbers[kept],
+            n=self.n[kept],
+            profiles=self.profiles[kept],
+            contents=self.contents[kept],
+            features=self.features.take(kept),
+            scores={name: values[kept] for name, values in self.scores.items()},
+        )
+
+    def placed(self, before: int, after: int, rows: int) -> RawRows:
+        """The same among more raw cells, before and after its own, behind so many rows."""
+        pad = (before, after)
+        missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
+        return replace(
+            self,
+            cells=self.cells + before,
+            numbers=self.numbers + rows,
+            complete=np.pad(self.complete, pad),
+            missing=missing,
+        )
+
+    def __add__(self, other: RawRows) -> RawRows:
+        """The people of both, whose raw cells are numbered alike."""
+        nobody = np.zeros(len(self.complete), dtype=np.int64)
+        return replace(
+            self,
+            cells=np.concatenate([self.cells, other.cells]),
+            numbers=np.concatenate([self.numbers, other.numbers]),
+            n=np.concatenate([self.n, other.n]),
+            profiles=np.concatenate([self.profiles, other.profiles]),
+            contents=np.concatenate([self.contents, other.contents]),
+            features=_join_features(self.features, other.features),
+            scores={
+                name: np.concatenate([values, other.scores[name]])
+                for name, values in self.scores.items()
+            },
+            complete=self.complete + other.complete,
+            missing={
+                name: self.missing.get(name, nobody) + other.missing.get(name, nobody)
+                for name in {**self.missing, **other.missing}
+            },
+            halvings=max(self.halvings, other.halvings),
+        ).limited()
+
+
+def _join_features(first: Features, second: Features) -> Features:
+    """The features of both, with the levels of both."""
+    levels = tuple(
+        tuple(sorted({*known, *others}))
+        for known, others in zip(first.levels, second.levels, strict=True)
+    )
+    codes = [_recode(features, levels) for features in (first, second)]
+    numbers = np.concatenate([first.numbers, second.numbers])
+    return replace(first, numbers=numbers, codes=np.concatenate(codes), levels=levels)
+
+
+def _recode(features: Features, levels: Sequence[tuple[str, ...]]) -> Ints:
+    codes = np.empty_like(features.codes)
+    for column, (known, united) in enumerate(zip(features.levels, levels, strict=True)):
+        place = {level: code for code, level in enumerate(united)}
+        lookup = np.array([place[level] for level in known] or [0], dtype=np.int64)
+        codes[:, column] = lookup[features.codes[:, column]]
+    return codes

@@ -1,0 +1,147 @@
+"""Histograms of scores as a pass counts them: adding two up, the memory that sets their bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.counting.raw_keys import RawKey, find_lookup, gather, recode
+from fairaudit.cube import add_up, distinct_rows
+from fairaudit.cube.histogram import Bins, coarsest, quantile
+
+MOST_ENTRIES = 64 * 2**20 // 8
+"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
+
+
+class RawHistogram(Frozen, eq=False):
+    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
+
+    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
+    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
+    """
+
+    keys: tuple[int, ...]
+    codes: Ints
+    bins: Ints
+    people: Ints
+    cells: Ints
+    low: Floats
+    high: Floats
+    sums: tuple[list[int], ...] | None
+
+    def compact(self) -> RawHistogram:
+        """The same people, an entry for each combination of codes and bin."""
+        entries, index = distinct_rows(np.column_stack([self.codes, self.bins]))
+        cells, cell = distinct_rows(self.cells)
+        low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
+        np.minimum.at(low, cell, self.low)
+        np.maximum.at(high, cell, self.high)
+        return replace(
+            self,
+            codes=entries[:, :-1],
+            bins=entries[:, -1],
+            people=add_up(self.people, index, len(entries)),
+            cells=cells,
+            low=low,
+            high=high,
+            sums=self.sums and tuple(gather(part, cell, len(cells)) for part in self.sums),
+        )
+
+    @classmethod
+    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
+        """The histogram of a score that nobody has."""
+        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
+
+
+class RawScores(Frozen, eq=False):
+    """The histograms of a score, one for each grouping that the plan asks, and their bins.
+
+    `shift` is by how many bits the finest bins were joined.
+    """
+
+    histograms: tuple[RawHistogram, ...]
+    bins: Bins
+    shift: int = 0
+
+    def compact(self) -> RawScores:
+        """The same histograms, an entry for each combination of codes and bin."""
+        compacted = tuple(histogram.compact() for histogram in self.histograms)
+        return replace(self, histograms=compacted)
+
+    @property
+    def median_range(self) -> tuple[float, float] | None:
+        """Between which scores everybody's median lies; None without people."""
+        if not self.histograms:
+            return None
+        histogram = self.histograms[0]
+        people = add_up(histogram.people, histogram.bins, len(self.bins.codes))
+        return quantile(people, self.bins, Fraction(1, 2))
+
+
+def add_scores(
+    parts: tuple[RawScores, RawScores],
+    keys: tuple[Sequence[RawKey], Sequence[RawKey]],
+    united: Sequence[RawKey],
+    most: int,
+) -> RawScores:
+    """The histograms of a score in both, in bins that the room for both chooses."""
+    groupings = [histogram.keys for histogram in parts[0].histograms]
+    shift = choose_shift([(part.shift, part.bins) for part in parts], groupings, united, most)
+    codes = [part.bins.codes >> (shift - part.shift) for part in parts]
+    bins = Bins.gather(
+        np.concatenate(codes),
+        np.concatenate([part.bins.low for part in parts]),
+        np.concatenate([part.bins.high for part in parts]),
+    )
+    histograms = []
+    for pair in zip(*(part.histograms for part in parts), strict=True):
+        lookups = [
+            [find_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
+        ]
+        sums = None
+        if pair[0].sums is not None and pair[1].sums is not None:
+            sums = tuple([*a, *b] for a, b in zip(pair[0].sums, pair[1].sums, strict=True))
+        places = [np.searchsorted(bins.codes, own) for own in codes]
+        histograms.append(
+            RawHistogram(
+                keys=pair[0].keys,
+                codes=recode([part.codes for part in pair], lookups),
+                bins=np.concatenate(
+                    [place[part.bins] for place, part in zip(places, pair, strict=True)]
+                ),
+                people=np.concatenate([part.people for part in pair]),
+                cells=recode([part.cells for part in pair], lookups),
+                low=np.concatenate([part.low for part in pair]),
+                high=np.concatenate([part.high for part in pair]),
+                sums=sums,
+            )
+        )
+    return RawScores(tuple(histograms), bins, shift)
+
+
+def choose_shift(
+    parts: Sequence[tuple[int, Bins]],
+    groupings: Sequence[Sequence[int]],
+    keys: Sequence[RawKey],
+    most: int,
+) -> int:
+    """By how many bits the finest bins of a score are joined; equal however the rows were split.
+
+    Each part are bins, and by how many bits they were joined before.
+    """
+    ends = [
+        int(code) << shift
+        for shift, bins in parts
+        if len(bins.codes)
+        for code in bins.codes[[0, -1]]
+    ]
+    if not ends:
+        return 0
+    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
+    return coarsest([shift for shift, _ in parts], cells, min(ends), max(ends), most)

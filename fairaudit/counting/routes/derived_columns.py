@@ -1,0 +1,257 @@
+"""Computes columns made of others while rows are read: ages, differences, strata.
+
+An unsound value keeps the text it was made of, so that whoever reads it as a number refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import polars as pl
+
+from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import quoted
+from fairaudit.counting.columns import (
+    ABSENT,
+    BETWEEN,
+    COUNTED_LEVEL,
+    COUNTED_PEOPLE,
+    Age,
+    Combination,
+    CountColumns,
+    Difference,
+)
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.routes.polars_numbers import Numbers, as_text, is_text
+from fairaudit.counting.sources.batches import Batch, own
+from fairaudit.counting.strata_models import (
+    SCORE_DECIMALS,
+    FeatureScale,
+    LinearScore,
+    PropensityModel,
+    StrataModel,
+)
+
+Key = TypeVar("Key", int, str)
+
+_DECIMALS = 9
+"""So many decimals a difference has: 1.5 - 1.2 is 0.3, whatever doubles say."""
+
+_FEW = 32
+"""So many values are looked up one after the other."""
+
+_DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
+
+
+def add_columns(batch: Batch, plan: Plan) -> Batch:
+    """The batch with the columns that a plan derives, and those of the models of strata."""
+    numbers = Numbers(batch, plan)
+    columns = {
+        derivation.name: _derive(derivation, numbers).alias(derivation.name)
+        for derivation in plan.derived
+    }
+    if plan.counts is not None:
+        columns |= {own(level): count for level, count in _counts(plan.counts, numbers)}
+    counted = () if plan.counts is None else (COUNTED_LEVEL, COUNTED_PEOPLE)
+    for name in (*columns, *counted):
+        if name in batch.schema:
+            what = f"{batch.names[0]}: a column has the name {quoted(name)}, which is derived here"
+            raise DataError(what, "rename the column")
+    if columns:
+        frame = batch.frame.with_columns(value.alias(name) for name, value in columns.items())
+        schema = {**batch.schema, **dict.fromkeys(columns, pl.String())}
+        batch = replace(batch, frame=frame, schema=schema)
+    if plan.counts is not None:
+        batch = _unpivot(batch, plan.counts)
+    return _add_strata(batch, plan)
+
+
+def _derive(derivation: Age | Difference | Combination, numbers: Numbers) -> pl.Expr:
+    match derivation:
+        case Age():
+            return _age(derivation, numbers)
+        case Difference():
+            return _difference(derivation, numbers)
+        case Combination():
+            levels = [_level(name, numbers).fill_null(ABSENT) for name in derivation.columns]
+            return pl.concat_str(levels, separator=BETWEEN)
+
+
+def _level(column: str, numbers: Numbers) -> pl.Expr:
+    """A column as its levels are written."""
+    return as_text(pl.col(column), numbers.batch.schema[column])
+
+
+def _age(age: Age, numbers: Numbers) -> pl.Expr:
+    """Completed years as a text; who is born later than that day has none."""
+    born = _date(age.born, numbers)
+    at = _date(age.at, numbers) if age.day is None else pl.lit(age.day)
+    had = _day_of_year(at) >= _day_of_year(born)
+    years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
+    sound = pl.when(born <= at).then(years.cast(pl.String))
+    return _or_raw(sound, age.columns, numbers)
+
+
+def _day_of_year(day: pl.Expr) -> pl.Expr:
+    """The month and the day as one number, which ascends within a year."""
+    return day.dt.month().cast(pl.Int32) * 100 + day.dt.day()
+
+
+def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
+    """The difference of two numbers, or of two dates in days, as a text."""
+    first, second = difference.column, difference.minus
+    if all(_is_dated(column, numbers) for column in (first, second)):
+        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+        return _or_raw(days.cast(pl.String), difference.columns, numbers)
+    gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
+    sound = _written(gap.round(_DECIMALS), numbers)
+    if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
+        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+        sound = pl.coalesce(sound, days.cast(pl.String))
+    is_missing = pl.any_horizontal(map(numbers.is_missing_number, (first, second)))
+    return pl.when(~is_missing).then(_or_raw(sound, difference.columns, numbers))
+
+
+def _is_dated(column: str, numbers: Numbers) -> bool:
+    return isinstance(numbers.batch.schema[column], pl.Date | pl.Datetime)
+
+
+def _date(column: str, numbers: Numbers) -> pl.Expr:
+    """The date in a column; null where there is none, or no date at all."""
+    value = numbers.present(column)
+    if is_text(numbers.batch.schema[column]):
+        return value.str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
+    if not _is_dated(column, numbers):
+        dtype = numbers.batch.schema[column]
+        raise DataError(
+            f"{numbers.batch.names[0]}: the column {quoted(column)} holds {dtype}, not dates",
+            "write dates as 2024-12-31",
+        )
+    return value.dt.date()
+
+
+def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
+    """The sound value; null where a part is missing; else a text that no number is."""
+    parts = [numbers.present(name) for name in columns]
+    missing = pl.any_horizontal(part.is_null() for part in parts)
+    raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
+    return pl.when(missing).then(None).otherwise(pl.coalesce(sound, pl.lit("? ") + raw))
+
+
+def _counts(counts: CountColumns, numbers: Numbers) -> list[tuple[str, pl.Expr]]:
+    """The count of each level as a text; what is no number stays as it is."""
+    columns = [(level, _level(name, numbers)) for level, name in counts.levels.items()]
+    if counts.total is None:
+        return columns
+    rest = numbers.value(counts.total).cast(pl.Float64)
+    for name in counts.levels.values():
+        rest = rest - numbers.value(name).cast(pl.Float64)
+    return [*columns, (counts.rest, _written(rest, numbers).fill_null("?"))]
+
+
+def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
+    """A number as the files write theirs: what is derived is read as they are."""
+    return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
+
+
+def _unpivot(batch: Batch, counts: CountColumns) -> Batch:
+    """Each row once for each level that it counts."""
+    own_names = [own(level) for level in counts.names]
+    kept = [name for name in batch.schema if name not in own_names]
+    frame = batch.frame.unpivot(
+        own_names, index=kept, variable_name=COUNTED_LEVEL, value_name=COUNTED_PEOPLE
+    ).with_columns(pl.col(COUNTED_LEVEL).str.slice(len(own(""))))
+    schema = {name: batch.schema[name] for name in kept}
+    schema |= {COUNTED_LEVEL: pl.String(), COUNTED_PEOPLE: pl.String()}
+    return replace(batch, frame=frame, schema=schema)
+
+
+def _add_strata(batch: Batch, plan: Plan) -> Batch:
+    """The batch with a column of levels for each of the plan's models, named as its stratum is."""
+    if not plan.models:
+        return batch
+    numbers = Numbers(batch, plan)
+    models = {name: fit.model for name, fit in plan.models.items()}
+    # In steps, since a streaming expression is computed anew wherever it is used.
+    frame = batch.frame.with_columns(
+        score.alias(own(f"{name} {number}"))
+        for name, model in models.items()
+        for number, score in enumerate(_score(model, numbers))
+    )
+    frame = frame.with_columns(_place(name, model).alias(name) for name, model in models.items())
+    frame = frame.with_columns(
+        _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
+        for name, model in models.items()
+        if model is not None
+    )
+    schema = {**batch.schema, **dict.fromkeys(plan.models, pl.String())}
+    return replace(batch, frame=frame, schema=schema)
+
+
+def category(column: str, numbers: Numbers) -> pl.Expr:
+    """The level of a categorical feature as a text, null where it is missing."""
+    level = _level(column, numbers)
+    return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
+
+
+def _score(model: StrataModel | None, numbers: Numbers) -> Iterator[pl.Expr]:
+    """The linear scores of a model."""
+    if isinstance(model, PropensityModel):
+        yield _sum_up(model.score, model.features, numbers)
+    elif model is not None:
+        for distance in model.distances:
+            yield _sum_up(distance, model.features, numbers)
+
+
+def _place(name: str, model: StrataModel | None) -> pl.Expr:
+    """The number of a row's stratum, by its scores; null where it has none."""
+    if model is None:
+        return pl.lit(None, pl.String)
+    if isinstance(model, PropensityModel):
+        score = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
+        passed = pl.lit(0, pl.Int64)
+        for edge in model.edges:
+            passed = passed + (score >= edge).cast(pl.Int64)
+        return pl.when(score.is_between(*model.support)).then(passed)
+    scores = [pl.col(own(f"{name} {number}")) for number in range(len(model.distances))]
+    least = pl.min_horizontal(scores)
+    place: pl.Expr = pl.lit(None, pl.Int64)
+    for number in reversed(range(len(scores))):
+        place = pl.when(scores[number] == least).then(pl.lit(number, pl.Int64)).otherwise(place)
+    return place
+
+
+def _sum_up(score: LinearScore, features: FeatureScale, numbers: Numbers) -> pl.Expr:
+    """A linear score of the features; null where one is missing, or of a level it does not know."""
+    total = pl.lit(score.intercept)
+    for scale, slope in zip(features.numbers, score.slopes, strict=True):
+        value = numbers.value(scale.column).cast(pl.Float64)
+        total = total + slope * ((value - scale.mean) / scale.deviation)
+    for known, points in zip(features.categories, score.points, strict=True):
+        level = category(known.column, numbers)
+        total = total + _look_up(level, known.levels, points)
+    return total
+
+
+def _look_up(
+    value: pl.Expr, keys: Sequence[Key], values: Sequence[float] | Sequence[str]
+) -> pl.Expr:
+    """What stands for each key; null for any other value.
+
+    Polars' own look-up holds the whole column in memory, so it is given a chunk at a time.
+    """
+    is_number = isinstance(values[0], float)
+    dtype = pl.Float64() if is_number else pl.String()
+    if len(keys) > _FEW:
+        table = dict(zip(keys, values, strict=True))
+        return value.map_batches(
+            lambda chunk: chunk.replace_strict(table, default=None, return_dtype=dtype),
+            dtype,
+            is_elementwise=True,
+        )
+    chosen: pl.Expr = pl.lit(None, dtype)
+    for key, item in zip(keys, values, strict=True):
+        chosen = pl.when(value == key).then(pl.lit(item, dtype)).otherwise(chosen)
+    return chosen

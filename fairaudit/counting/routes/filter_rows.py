@@ -1,0 +1,84 @@
+"""The `filter` applied to rows by Polars, and why it cannot be: texts by order, mixed types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from fairaudit.base.arrays import Ints
+from fairaudit.base.errors import PlanError, PlanFault
+from fairaudit.counting.filter import Filter
+from fairaudit.counting.partial_counts import Level
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.routes.polars_numbers import Numbers
+from fairaudit.counting.sources.batches import Batch
+from fairaudit.counting.sources.column_checks import parse_filter
+
+
+def checked_rule(numbers: Numbers) -> Filter | None:
+    """The filter of a plan; raises `PlanError` where it cannot be applied to a batch."""
+    rule = parse_filter(numbers.plan)
+    if rule is not None:
+        _check_filter(rule, numbers)
+    return rule
+
+
+def _check_filter(rule: Filter, numbers: Numbers) -> None:
+    schema = numbers.batch.schema
+    for pair in rule.ordered:
+        if all(schema[name] == pl.String and name not in rule.numeric for name in pair):
+            message = (
+                f"{pair[0]!r} and {pair[1]!r} would be compared as texts, so 9 comes after 10; "
+                f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
+            )
+            raise PlanError([PlanFault(message)])
+    for name in sorted(rule.logical):
+        # Polars refuses `not` of a text only where it meets a row, as damage of the file.
+        if schema[name] != pl.Boolean:
+            message = f"the column {name!r} is not true or false: compare it, such as {name} = 1"
+            raise PlanError([PlanFault(message)])
+    empty = pl.LazyFrame(schema=dict(schema))
+    try:
+        filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
+        dtype = filtered_rows.collect().dtypes[0]
+    except pl.exceptions.PolarsError as error:
+        message = "the filter cannot be applied: texts stand in single quotes, numbers in none"
+        raise PlanError([PlanFault(message)]) from error
+    if dtype != pl.Boolean:
+        raise PlanError([PlanFault(f"a filter is true or false; this one gives {dtype}")])
+
+
+def kept_by(
+    rule: Filter, texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
+) -> Ints | None:
+    """What a filter says of rows by the texts of its columns: 1, 0, or -1 where it cannot tell.
+
+    None where it cannot be applied to them.
+    """
+    columns = {
+        name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
+    }
+    frame = pl.DataFrame(columns)
+    numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
+    try:
+        _check_filter(rule, numbers)
+        kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
+    except (pl.exceptions.PolarsError, PlanError):
+        return None
+    return kept.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def is_kept(rule: Filter | None) -> pl.Expr:
+    """Whether a filter keeps a row, by its own columns; null where it cannot tell."""
+    return pl.lit(value=True) if rule is None else rule.expression
+
+
+def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
+    """The filter's own columns: as numbers where it compares them with one, missing as null."""
+    if rule is None:
+        return []
+    return [
+        (numbers.value(name) if name in rule.numeric else numbers.present(name)).alias(name)
+        for name in sorted(rule.columns)
+    ]

@@ -1,0 +1,244 @@
+"""Merges counts of several files: unites levels, control total; refuses too many combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from fairaudit.base.errors import DataError
+from fairaudit.base.names import quoted
+from fairaudit.counting.counts import Counts, RawSearch, RawWeights
+from fairaudit.counting.partial_counts import (
+    HistogramPart,
+    Level,
+    Measures,
+    PartialCounts,
+    ScoreHistograms,
+    check_people,
+    check_weights,
+)
+from fairaudit.counting.plan import MOST_CELLS, Key, Plan, SumName
+from fairaudit.counting.raw_keys import RawKey, RawTable, unite_keys
+from fairaudit.counting.raw_scores import MOST_ENTRIES, RawHistogram, RawScores, choose_shift
+from fairaudit.counting.routes.candidates import why_dropped
+from fairaudit.counting.sources.sources import CheckedFile
+from fairaudit.cube import Ints
+from fairaudit.cube.histogram import Bins
+
+
+def merge_counts(
+    plan: Plan,
+    parts: Sequence[PartialCounts],
+    ready: Sequence[CheckedFile],
+    route: str,
+) -> Counts:
+    """The counts of files as one; levels are united by their text."""
+    measures = [part.measures for part in parts]
+    rows = np.concatenate([measure.rows for measure in measures])
+    read = sum(checked.records for checked in ready) * plan.rows_of_each
+    if int(rows.sum()) != read:
+        raise DataError(
+            f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
+            "the data changed while it was read, or is damaged: run again",
+        )
+    check_people(sum(int(measure.people.sum()) for measure in measures))
+    keys = tuple(
+        unite_keys([part.keys[number] for part in parts]) for number in range(len(plan.keys))
+    )
+    if len(rows) > MOST_CELLS:
+        raise _too_many(plan, keys, len(rows))
+    levels = _table_levels(plan, keys, parts)
+    return Counts(
+        plan=plan,
+        keys=keys,
+        kept=np.concatenate([part.kept for part in parts]),
+        rows=rows,
+        people=np.concatenate([measure.people for measure in measures]),
+        read=read,
+        sources=tuple(checked.counted for checked in ready),
+        route=route,
+        weights=_merge_weights(plan, measures),
+        scores=dict(_merge_scores(plan, keys, parts)),
+        amounts=_merge_amounts(plan, parts),
+        searched=_merge_search(plan, parts, ready, route),
+        tables=tuple(_merge_tables(plan, levels, parts)),
+        table_levels=levels,
+    )
+
+
+def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | None:
+    """The sums of weights and of their squares; None without weights."""
+    if not plan.weight:
+        return None
+    weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
+    check_weights(weights)
+    return weights
+
+
+def _table_levels(
+    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
+) -> dict[Key, tuple[str | None, ...]]:
+    """The levels of the texts that tables beside the cells have, those of the cells as they are."""
+    levels = {key.key: key.levels for key in keys}
+    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
+    for key in plan.table_keys:
+        if key not in levels:
+            texts = {level for part in parts for level in part.used_levels(key, plan.tables)}
+            known = [level for level in texts if isinstance(level, str)]
+            levels[key] = (*sorted(known), *([None] if None in texts else []))
+    return {key: levels[key] for key in plan.table_keys if key.edges is None}
+
+
+def _merge_tables(
+    plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counts: Sequence[PartialCounts]
+) -> Iterator[RawTable]:
+    """The tables beside of all threads and files, one after the other."""
+    parts = [part.tables for part in counts if part.tables is not None and part.tables.cells]
+    place: dict[Key, dict[Level, int]] = {
+        key: {level: number for number, level in enumerate(key_levels)}
+        for key, key_levels in levels.items()
+    }
+    lookups = [
+        {
+            # A level of a dictionary that no row has is none of the data's.
+            key: np.array([place[key].get(x, -2) if key in place else x for x in key_levels])
+            for key, key_levels in part.levels.items()
+        }
+        for part in parts
+    ]
+    for number, keys in enumerate(plan.tables):
+        codes = [np.zeros((0, len(keys)), dtype=np.int64)]
+        for part, lookup in zip(parts, lookups, strict=True):
+            part_codes = zip(keys, part.codes(number, keys), strict=True)
+            columns = [lookup[key][code] for key, code in part_codes]
+            codes.append(np.stack(columns, axis=1))
+        people = [np.zeros(0, dtype=np.int64), *(part.people[number] for part in parts)]
+        yield RawTable(keys, np.concatenate(codes), np.concatenate(people))
+
+
+def _merge_search(
+    plan: Plan, counts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
+) -> RawSearch | None:
+    """The table of each candidate, held against the control total like the cube."""
+    if plan.search is None:
+        return None
+    tables = {}
+    for name in plan.search.candidates:
+        tables_of_parts = [part.candidate_tables.get(name, ()) for part in counts]
+        parts = [part for several in tables_of_parts for part in several or ()]
+        if parts and None not in tables_of_parts:
+            tables[name] = merge_counts(plan.beside(name), parts, ready, route)
+    dropped = why_dropped(
+        plan.search, {name: table.keys[-1].levels for name, table in tables.items()}
+    )
+    kept = {name: table for name, table in tables.items() if name not in dropped}
+    return RawSearch(kept, {**plan.search.left_out, **dropped})
+
+
+def _merge_amounts(plan: Plan, counts: Sequence[PartialCounts]) -> dict[SumName, list[int]]:
+    """What was added up in all files, one after the other."""
+    parts = [part.amounts for part in counts if part.amounts]
+    return {name: [n for part in parts for n in part[name]] for name in plan.adding.sums}
+
+
+def _merge_scores(
+    plan: Plan, keys: Sequence[RawKey], counts: Sequence[PartialCounts]
+) -> Iterator[tuple[str, RawScores]]:
+    """The histograms of each score; they are empty where nobody has it."""
+    most = MOST_ENTRIES // max(len(plan.scores), 1)
+    for column, groupings in plan.scores.items():
+        parts = [part.scores[column] for part in counts if column in part.scores]
+        yield column, _merge_score(plan, groupings, keys, parts, most)
+
+
+def _merge_score(
+    plan: Plan,
+    groupings: Sequence[tuple[Key, ...]],
+    keys: Sequence[RawKey],
+    parts: Sequence[ScoreHistograms],
+    most: int,
+) -> RawScores:
+    """The histograms of all threads and files as one, with bins that the room for them chooses."""
+    places = [[plan.keys.index(key) for key in grouping] for grouping in groupings]
+    if not any(len(part.bins.codes) for part in parts):
+        empty = tuple(RawHistogram.empty(tuple(grouping)) for grouping in places)
+        return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
+    shift = choose_shift([(part.shift, part.bins) for part in parts], places, keys, most)
+    bins = Bins.gather(
+        np.concatenate([part.bins.codes >> (shift - part.shift) for part in parts]),
+        np.concatenate([part.bins.low for part in parts]),
+        np.concatenate([part.bins.high for part in parts]),
+    )
+    pieces = [piece for part in parts for piece in part.pieces]
+    return RawScores(
+        tuple(
+            _merge_histogram(
+                tuple(grouping), keys, [p for p in pieces if p.grouping == number], bins, shift
+            )
+            for number, grouping in enumerate(places)
+        ),
+        bins,
+        shift,
+    )
+
+
+def _merge_histogram(
+    places: tuple[int, ...],
+    keys: Sequence[RawKey],
+    pieces: Sequence[HistogramPart],
+    bins: Bins,
+    shift: int,
+) -> RawHistogram:
+    codes, cells = [], []
+    for piece in pieces:
+        shape = tuple(map(len, piece.keys))
+        lookups = [
+            np.array([_code_of(level, keys[place]) for level in levels], dtype=np.int64)
+            for place, levels in zip(places, piece.keys, strict=True)
+        ]
+
+        def united(flat: Ints, shape: tuple[int, ...], lookups: list[Ints]) -> Ints:
+            piece_codes = np.unravel_index(flat, shape)
+            return np.stack(
+                [to[code] for to, code in zip(lookups, piece_codes, strict=True)], axis=1
+            )
+
+        codes.append(united(piece.cells, shape, lookups))
+        cells.append(united(piece.used, shape, lookups))
+    finest = np.concatenate([piece.bins >> (shift - piece.shift) for piece in pieces])
+    sums = None
+    if all(piece.sums is not None for piece in pieces):
+        sums_of_pieces = zip(*(piece.sums or () for piece in pieces), strict=True)
+        sums = tuple([number for part in parts for number in part] for parts in sums_of_pieces)
+    return RawHistogram(
+        keys=places,
+        codes=np.concatenate(codes),
+        bins=np.searchsorted(bins.codes, finest),
+        people=np.concatenate([piece.people for piece in pieces]),
+        cells=np.concatenate(cells),
+        low=np.concatenate([piece.low for piece in pieces]),
+        high=np.concatenate([piece.high for piece in pieces]),
+        sums=sums,
+    )
+
+
+def _code_of(level: Level, key: RawKey) -> int:
+    """The code of a level among the united ones; a level that no row has has none."""
+    if isinstance(level, int):
+        return level
+    return key.levels.index(level) if level in key.levels else -2
+
+
+def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
+    if plan.cluster is not None:
+        return DataError(
+            f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",
+            "audit fewer columns at a time, or leave out `cluster`",
+        )
+    widest = max(keys, key=lambda key: len(key.levels))
+    return DataError(
+        f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
+        f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
+        "is it an id? take it out, or bin or merge its levels beforehand",
+    )

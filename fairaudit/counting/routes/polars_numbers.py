@@ -1,0 +1,188 @@
+"""Polars route: numbers; refuses what is no number, weight, count, date; types of levels.
+
+CSV columns are read as text, so `01` and `1` stay two levels; numbers are parsed here alone.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fairaudit.base.errors import DataError, Seek
+from fairaudit.base.fixed_point import (
+    ADDED_SCALE,
+    LARGE,
+    LARGEST_COUNT,
+    LARGEST_NUMBER,
+    LARGEST_WEIGHT,
+)
+from fairaudit.counting.columns import Age
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.batches import Batch, own
+
+_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+"""The types beside texts and numbers whose values can be levels."""
+
+
+class Numbers:
+    """The numeric columns of a plan: parsed once, their bad rows counted in the same pass."""
+
+    def __init__(self, batch: Batch, plan: Plan) -> None:
+        self.batch = batch
+        self.plan = plan
+        cut = (key.column for key in plan.every_key if key.edges is not None)
+        self.columns = list(dict.fromkeys(cut))
+        self.columns += [name for name in (plan.count, plan.weight) if name is not None]
+
+    def present(self, column: str) -> pl.Expr:
+        """The column as it is stored, null where it is not a number or holds a missing token."""
+        raw = pl.col(column)
+        dtype = self.batch.schema[column]
+        if is_text(dtype):
+            text = raw.cast(pl.String)
+            return pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
+        return raw.fill_nan(None) if dtype.is_float() else raw
+
+    def value(self, column: str) -> pl.Expr:
+        """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        number, words = self._number(column), self.plan.missing_numbers(column)
+        return pl.when(~number.is_in(words)).then(number) if words else number
+
+    def is_missing_number(self, column: str) -> pl.Expr:
+        """Whether the column holds a number that means missing, as it is written or not."""
+        return self._number(column).is_in(self.plan.missing_numbers(column)).fill_null(value=False)
+
+    def _number(self, column: str) -> pl.Expr:
+        """The column as a number, even one that means missing where it is written otherwise."""
+        dtype = self.batch.schema[column]
+        if is_text(dtype):
+            text = pl.col(column).cast(pl.String).str.strip_chars()
+            text = pl.when(~text.is_in(self.plan.missing_words(column))).then(text)
+            if self.plan.format.decimal == ",":
+                # A point may be one of thousands or of decimals: such a text is no number.
+                text = pl.when(~text.str.contains(".", literal=True)).then(text)
+                text = text.str.replace(",", ".", literal=True)
+            return text.cast(pl.Float64, strict=False).fill_nan(None)
+        if not dtype.is_numeric() and dtype != pl.Boolean:
+            raise DataError(
+                f"{self.batch.names[0]}: the column {column!r} holds {dtype}, not numbers",
+                "name another column, or cast it before the audit",
+            )
+        number = pl.col(column) if dtype == pl.Float32 else pl.col(column).cast(pl.Float64)
+        return number.fill_nan(None)
+
+    def sound_value(self, column: str) -> pl.Expr:
+        """The number, 0 where it is none: bad rows are refused after the pass, not in it."""
+        return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
+
+    @property
+    def people(self) -> pl.Expr:
+        """The people of each row of the batch: its count, in each row that it stands for."""
+        count = self.plan.count
+        counted = self.sound_value(count).cast(pl.Int64) if count else pl.lit(1, pl.Int64)
+        return counted * self.batch.rows
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether each row is one person."""
+        return self.plan.count is None and self.batch.times is None
+
+    def fixed(self, column: str) -> pl.Expr:
+        """The number as an integer at nine decimals, 0 where there is none: rounded once.
+
+        From a million on a double has no nine decimals left: it is taken at six.
+        """
+        value = self.sound_value(column).cast(pl.Float64).fill_null(0.0)
+        fine = (value * ADDED_SCALE).round().cast(pl.Int64)
+        coarse = (value * 10**6).round().cast(pl.Int64) * (ADDED_SCALE // 10**6)
+        return pl.when(value.abs() < LARGE).then(fine).otherwise(coarse)
+
+    def sound(self, column: str) -> pl.Expr:
+        """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        sound = self._sound_in_its_role(column)
+        if column not in self.plan.adding.columns:
+            return sound
+        return sound & (self.value(column).abs() <= LARGEST_NUMBER).fill_null(value=True)
+
+    def _sound_in_its_role(self, column: str) -> pl.Expr:
+        value = self.value(column)
+        if column == self.plan.weight:
+            return (value.is_finite() & (value >= 0) & (value <= LARGEST_WEIGHT)).fill_null(
+                value=False
+            )
+        if column == self.plan.count:
+            whole = (value == value.floor()) & (value >= 0) & (value <= LARGEST_COUNT)
+            return whole.fill_null(value=False)
+        if not is_text(self.batch.schema[column]):
+            return pl.lit(value=True)
+        text = pl.col(column).cast(pl.String).str.strip_chars()
+        missing = self.plan.missing_words(column)
+        is_nan = text.str.to_lowercase().is_in(["nan", "-nan", "+nan"])
+        return text.is_null() | text.is_in(missing) | is_nan | self._number(column).is_not_null()
+
+    def counters(self) -> list[str]:
+        """The names of the counters of bad rows."""
+        return [own(f"bad{number}") for number in range(len(self.columns))]
+
+    def bad_rows(self) -> list[pl.Expr]:
+        """One 0/1 column for each numeric column."""
+        return [
+            ((~self.sound(column)).cast(pl.Int64) * self.batch.rows).alias(name)
+            for column, name in zip(self.columns, self.counters(), strict=True)
+        ]
+
+    def refuse(self, counted: pl.DataFrame) -> None:
+        """Raises `DataError` for the first numeric column where a kept row holds none."""
+        counted = counted.filter(pl.col(own("kept")) == 1)
+        for column, name in zip(self.columns, self.counters(), strict=True):
+            bad = int(counted[name].sum())
+            if not bad:
+                continue
+            what = "no number"
+            hint = "correct the data, or name the values that mean missing in `missing.tokens`"
+            if column in {self.plan.weight, self.plan.count}:
+                hint = "correct the data, or leave such rows out by a `filter`"
+            if column in self.plan.adding.columns:
+                what = "no number from -1e9 to 1e9"
+            if column == self.plan.weight:
+                what = "no weight (a number from 0 to 1e9)"
+            elif column == self.plan.count:
+                what = "no count (a whole number from 0 to 9,007,199,254,740,991)"
+            where = f"in the column {column!r}"
+            age = next((age for age in self.plan.derived if age.name == column), None)
+            if isinstance(age, Age):
+                limit = str(age.day or f"that in {age.at!r}")
+                what = f"no date (YYYY-MM-DD) up to {limit}"
+                where = f"in the column {age.born!r}"
+            if column == self.plan.count and self.plan.counts is not None:
+                names = list(map(repr, self.plan.counts.columns))
+                where = f"in the columns {', '.join(names[:-1])} and {names[-1]}"
+                if self.plan.counts.total is not None:
+                    what = "no count (a whole number from 0, no more than the total)"
+            raise DataError(
+                f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
+                hint,
+                seek=Seek(column, numeric=True),
+                uncounted=f"rows hold {what} {where}",
+            )
+
+
+def has_levels(dtype: pl.DataType) -> bool:
+    """Whether the values of a column can be levels."""
+    return dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS
+
+
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether a column holds texts."""
+    return dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
+
+
+def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """A value as a level is written: NaN is missing, a time of the day has its fraction."""
+    if dtype.is_float():
+        value = value.fill_nan(None)
+    return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)
+
+
+def texts_of(column: pl.Series) -> pl.Series:
+    """The values of a column as levels are written."""
+    return pl.select(as_text(pl.lit(column), column.dtype)).to_series()

@@ -1,0 +1,310 @@
+"""Route 3, Polars route: a lazy, streaming group-by; serves all data; sums in fixed point."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from fairaudit.base.arrays import Ints
+from fairaudit.base.errors import DataError
+from fairaudit.base.fixed_point import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES
+from fairaudit.base.frozen import replace
+from fairaudit.base.progress import Progress
+from fairaudit.counting.counts import RawWeights
+from fairaudit.counting.filter import Filter
+from fairaudit.counting.partial_counts import Level, Measures, PartialCounts, check_people
+from fairaudit.counting.plan import MISSING, Key, Plan, SumName
+from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.routes.cross_tables import TableCounter
+from fairaudit.counting.routes.filter_rows import filtered, is_kept
+from fairaudit.counting.routes.polars_numbers import Numbers, as_text, has_levels, is_text, texts_of
+from fairaudit.counting.routes.scores import ScoreCounter
+from fairaudit.counting.sources.batches import Batch, collect, own
+
+_HALF = 30
+"""Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
+
+
+def count(
+    numbers: Numbers, rule: Filter | None, progress: Progress
+) -> dict[str, PartialCounts | DataError]:
+    """Every combination of the plan's keys in each file of a batch, with its counts.
+
+    Where the files are not told apart, all counts are the first one's.
+    """
+    batch, plan = numbers.batch, numbers.plan
+    frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
+    if not progress.silent:
+        frame = frame.map_batches(_report_rows(progress), streamable=True)
+    frame = frame.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
+    scores = {column: ScoreCounter(plan, column) for column in plan.scores}
+    tables = TableCounter(plan) if plan.tables else None
+    if scores or tables:
+        frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
+    search = None
+    if plan.search is not None and plan.candidates:
+        from fairaudit.counting.routes.side_tables import CandidateCounter  # as below
+
+        search = CandidateCounter(plan, plan.search)
+        frame = frame.map_batches(search.pass_on, streamable=True)
+    by = [own(f"key{number}") for number in range(len(plan.keys))]
+    by += [own("file")] if batch.apart else []
+    if rule is None and by:
+        # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
+        grouped = frame.group_by(*by).agg(*_measures(numbers))
+        grouped = grouped.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
+    else:
+        grouped = frame.group_by(*by, own("kept")).agg(*_measures(numbers))
+    cells = collect(grouped, batch)
+    if batch.apart:
+        return _by_file(cells, numbers)
+    numbers.refuse(cells)
+    counts = replace(
+        _counted(cells, plan),
+        scores={column: counter.closed() for column, counter in scores.items()},
+        tables=None if tables is None else tables.closed(),
+        candidate_tables=search.counted() if search else {},
+    )
+    return {batch.names[0]: counts}
+
+
+def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
+    """What each row of a batch holds of a plan's keys, numbers and scores."""
+    batch, plan = numbers.batch, numbers.plan
+    for number, key in enumerate(plan.every_key):
+        yield _level_of(key, numbers).alias(own(f"key{number}"))
+    yield from numbers.bad_rows()
+    yield batch.rows.alias(own("rows"))
+    yield numbers.people.alias(own("people"))
+    if plan.weight:
+        yield numbers.sound_value(plan.weight).cast(pl.Float64).alias(own("weight"))
+    for number, column in enumerate(plan.scores):
+        yield numbers.value(column).cast(pl.Float64).alias(own(f"score{number}"))
+    for name in plan.adding.columns:
+        yield numbers.fixed(name).alias(own(f"fixed {name}"))
+    for name in plan.candidates:
+        yield as_text(pl.col(name), batch.schema[name]).alias(own(f"candidate {name}"))
+    if batch.apart:
+        yield pl.col(own("file"))
+
+
+def _measures(numbers: Numbers) -> list[pl.Expr]:
+    """What is added up in each cell."""
+    rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
+    if numbers.are_rows:
+        rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
+    return [
+        rows.alias(own("rows")),
+        people.alias(own("people")),
+        *(pl.col(name).sum() for name in numbers.counters()),
+        *(_weights() if numbers.plan.weight else []),
+        *_amounts(numbers),
+    ]
+
+
+def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts | DataError]:
+    """The counts of each file; a file without a row has none, one with a bad row its error."""
+    parts = counts.partition_by(own("file"), as_dict=True)
+    counted: dict[str, PartialCounts | DataError] = {}
+    for path, name in zip(numbers.batch.paths, numbers.batch.names, strict=True):
+        part = parts.get((path,), counts.clear())
+        try:
+            numbers.refuse(part)
+            counted[name] = _counted(part, numbers.plan)
+        except DataError as error:
+            counted[name] = error
+    return counted
+
+
+def _counted_by(
+    scores: Mapping[str, ScoreCounter], tables: TableCounter | None, numbers: Numbers
+) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and counts scores and tables beside of those that the filter keeps."""
+    from fairaudit.counting.routes.side_tables import KeyCodes  # Arrow is imported for it alone
+
+    plan = numbers.plan
+    wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
+    keys = KeyCodes(plan, wanted | {*plan.table_keys})
+    lock = threading.Lock()
+
+    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
+        kept = rows.filter(pl.col(own("kept")) == 1)
+        # Threads may look up texts side by side; what they add to is one.
+        coded = keys.coded(kept)
+        with lock:
+            columns = keys.columns(kept, coded)
+            people = None if numbers.are_rows else kept[own("people")].to_numpy()
+            for number, score_counter in enumerate(scores.values()):
+                values = kept[own(f"score{number}")].fill_null(float("nan")).to_numpy()
+                score_counter.add(columns, values, people)
+            if tables is not None and len(kept):
+                tables.add(columns, people)
+        return rows
+
+    return pass_on
+
+
+def _report_rows(progress: Progress) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """Passes rows on, and reports their number."""
+
+    def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
+        progress.advance(rows.height, "rows")
+        return rows
+
+    return pass_on
+
+
+def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
+    """The level of a key as it is stored, or the number of its interval; null where missing."""
+    batch = numbers.batch
+    dtype = batch.schema[key.column]
+    if not has_levels(dtype):
+        raise DataError(
+            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which has no levels",
+            "name a column of texts, numbers or dates",
+        )
+    if key.edges is None:
+        raw = pl.col(key.column)
+        if dtype.is_float():
+            return raw.fill_nan(None)
+        return raw.cast(pl.String) if is_text(dtype) else raw
+    return interval(key, numbers)
+
+
+def interval(key: Key, numbers: Numbers) -> pl.Expr:
+    """How many of the edges of a key a number has passed; null where it is missing."""
+    dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
+    kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
+    code = pl.lit(0, pl.Int16)
+    for edge in key.edges or ():
+        # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
+        cut = pl.lit(float(edge.value)).cast(kind)
+        code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
+    return pl.when(value.is_not_null()).then(code)
+
+
+def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | None:
+    """The interval of a key for each text, `MISSING` where it is missing; None where one is bad."""
+    frame = pl.DataFrame({key.column: texts}, schema={key.column: pl.String})
+    numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
+    if not frame.select(numbers.sound(key.column)).to_series().all():
+        return None
+    codes = frame.select(interval(key, numbers)).to_series()
+    return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
+
+
+def _weights() -> list[pl.Expr]:
+    """Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round away.
+
+    The finer scale holds tiny weights only, and serves where all are tiny.
+    """
+    weight, people = pl.col(own("weight")), pl.col(own("people")).cast(pl.Int128)
+    tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
+    coarse, fine = WEIGHT_SCALES
+    large = (weight * 10**6).round().cast(pl.Int128) * (coarse // 10**6)
+    fixed = pl.when(weight < LARGE).then((weight * coarse).round().cast(pl.Int128)).otherwise(large)
+    exact = [fixed, (tiny * fine).round().cast(pl.Int128)]
+    roots = [
+        (part * scale).round().cast(pl.Int128)
+        for part, scale in zip((weight, tiny), SQUARE_ROOTS, strict=True)
+    ]
+    errors = [
+        (part * scale - whole.cast(pl.Float64)).abs().max()
+        for part, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
+    ]
+    return [
+        *((people * part).sum().alias(own(f"weight{number}")) for number, part in enumerate(exact)),
+        *(
+            (people * part * part).sum().alias(own(f"squares{number}"))
+            for number, part in enumerate(roots)
+        ),
+        *(part.alias(own(f"error{number}")) for number, part in enumerate(errors)),
+        weight.max().alias(own("largest")),
+    ]
+
+
+def _amounts(numbers: Numbers) -> list[pl.Expr]:
+    """The sums that a plan asks, as integers, each in the parts that it is made of."""
+    people = pl.col(own("people")).cast(pl.Int128)
+
+    def summed(value: pl.Expr) -> pl.Expr:
+        value = value.cast(pl.Int128)
+        return (value if numbers.are_rows else value * people).sum()
+
+    return [
+        summed(part).alias(own(f"amount{number} {bits}"))
+        for number, name in enumerate(numbers.plan.adding.sums)
+        for bits, part in _parts_of(name).items()
+    ]
+
+
+def _parts_of(name: SumName) -> dict[int, pl.Expr]:
+    """What is added up of a row, in parts that have room: each by the bits that it is shifted."""
+    kind, *columns = name
+    fixed = [pl.col(own(f"fixed {column}")) for column in columns]
+    match kind:
+        case "sum":
+            return {0: fixed[0]}
+        case "distance":
+            return {0: (fixed[0] - fixed[1]).abs()}
+        case "product":
+            high, other_high = (number // 2**_HALF for number in fixed)
+            low, other_low = (number % 2**_HALF for number in fixed)
+            middle = high * other_low + low * other_high
+            return {2 * _HALF: high * other_high, _HALF: middle, 0: low * other_low}
+        case _:
+            raise ValueError(kind)
+
+
+def _amounts_of(counts: pl.DataFrame, plan: Plan) -> dict[SumName, list[int]]:
+    amounts: dict[SumName, list[int]] = {}
+    for number, name in enumerate(plan.adding.sums):
+        shifts = [*_parts_of(name)]
+        parts = [counts[own(f"amount{number} {bits}")].to_list() for bits in shifts]
+        amounts[name] = [
+            sum(value << bits for value, bits in zip(values, shifts, strict=True))
+            for values in zip(*parts, strict=True)
+        ]
+    return amounts
+
+
+def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
+    people = counts[own("people")].to_list()
+    check_people(sum(people))
+    return PartialCounts(
+        keys=tuple(
+            _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
+        ),
+        kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
+        measures=Measures(
+            counts[own("rows")].to_numpy(),
+            np.array(people, dtype=np.int64),
+            _weights_of(counts) if plan.weight else None,
+        ),
+        amounts=_amounts_of(counts, plan),
+    )
+
+
+def _weights_of(counts: pl.DataFrame) -> RawWeights:
+    def both(name: str) -> tuple[list[int], list[int]]:
+        return counts[own(f"{name}0")].to_list(), counts[own(f"{name}1")].to_list()
+
+    def largest(name: str) -> float:
+        return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
+
+    errors = largest("error0") / WEIGHT_SCALES[0], largest("error1") / WEIGHT_SCALES[1]
+    return RawWeights(both("weight"), both("squares"), largest("largest"), errors)
+
+
+def _raw_key(key: Key, column: pl.Series) -> RawKey:
+    if key.edges is not None:
+        codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
+        return RawKey(key, codes)
+    text = texts_of(column)
+    levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
+    # A column of clusters has millions of levels: they are ranked, not looked up one by one.
+    codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
+    return RawKey(key, codes, tuple(levels))

@@ -1,0 +1,189 @@
+"""Exact quantiles of a column in constant memory, by passes over the data.
+
+A histogram says in which bin a quantile lies; only what is in that bin is looked at again, by its
+values where they are few, else by finer bins.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import accumulate
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Floats
+from fairaudit.base.errors import NothingToAudit
+from fairaudit.counting.columns import Cut
+from fairaudit.counting.counts import Median
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.quantile_rounds import PartsOfSpan, Span, refuse_no_numbers
+from fairaudit.counting.routes.derived_columns import add_columns
+from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
+from fairaudit.counting.routes.polars_numbers import Numbers
+from fairaudit.counting.sources.batches import Batch, batches, collect, own
+from fairaudit.counting.sources.sources import SourceFile
+from fairaudit.cube.histogram import bins_of
+
+_FEW = 2**20
+_BINS = 2**16
+
+
+def median(
+    data: Sequence[SourceFile] | Batch, plan: Plan, column: str, between: tuple[float, float]
+) -> Median:
+    """The smallest score with half of the people at or below it; it lies between these."""
+    values = _Values(_batches(data, plan), plan, column)
+    below, _ = values.around(between[0])
+    return Median(values.within(*between, below, -(-values.people // 2)), values.people)
+
+
+def cuts(
+    data: Sequence[SourceFile] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
+) -> Iterator[Cut]:
+    """The quantile of each share, over the rows that the filter keeps and that have the number."""
+    values = _Values(_batches(data, plan), plan, column)
+    if not values.rows:
+        raise NothingToAudit("no row is left to audit", "check the data, and the filter")
+    if not values.people:
+        raise refuse_no_numbers(column)
+    for share in shares:
+        value = values.quantile(share)
+        below, equal = values.around(value)
+        yield Cut(value, values.people - below - equal, equal, below)
+
+
+def parts(
+    data: Sequence[SourceFile] | Batch, plan: Plan, spans: Sequence[Span]
+) -> tuple[int, list[PartsOfSpan]]:
+    """The rows that the filter keeps, and the people in the parts of each span."""
+    batches_read = _batches(data, plan)
+    values = {
+        column: _Values(batches_read, plan, column)
+        for column in dict.fromkeys(span.column for span in spans)
+    }
+    rows = max(column_values.rows for column_values in values.values())
+    return rows, [values[span.column].parts(span) for span in spans]
+
+
+class _Values:
+    """The values of a column with their people; how many rows are kept, and people have one."""
+
+    def __init__(self, data: Sequence[Batch], plan: Plan, column: str) -> None:
+        self._batch = data[0]
+        kept = pl.concat([_values(batch, plan, column) for batch in data])
+        self._frame = kept.filter(pl.col("value").is_not_null())
+        self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
+        self.people = self._sum(pl.lit(value=True))
+        self._coarse: pl.DataFrame | None = None
+
+    def quantile(self, share: Fraction) -> float:
+        """The smallest value with so large a share of the people at or below it."""
+        wanted = -(-share.numerator * self.people // share.denominator)
+        if self._coarse is None:
+            self._coarse = self._grouped(self._frame, _place(_bins))
+        return self.within(*_bin_of(self._coarse, 0, wanted), wanted)
+
+    def within(self, low: float, high: float, below: int, wanted: int) -> float:
+        """The value that so many people reach; it lies between these, and so many lie below."""
+        value = pl.col("value")
+        while low < high:
+            inside = self._frame.filter(value.is_between(low, high))
+            rows = inside.select(pl.len().cast(pl.Int64))
+            part = value
+            if int(collect(rows, self._batch).item()) > _FEW:
+                part = ((value - low) / (high - low) * _BINS).floor().clip(0, _BINS - 1)
+            low, high, below = _bin_of(self._grouped(inside, part), below, wanted)
+        return low + 0.0  # -0.0 is 0.0
+
+    def parts(self, span: Span) -> PartsOfSpan:
+        """The people in the parts of a span; of all values the parts are bins."""
+        everybody, low, high = self._sum(pl.lit(value=True)), span.low, span.high
+        if low is None or high is None:
+            below, groups = 0, self._grouped(self._frame, _place(_bins))
+        else:
+            part = _place(partial(_parts_between, low=low, high=high))
+            inside = self._frame.filter(pl.col("value").is_between(low, high))
+            below, groups = self._sum(pl.col("value") < low), self._grouped(inside, part)
+        columns = groups.select(
+            pl.col("part").cast(pl.Int64),
+            pl.col("people"),
+            pl.col("low", "high").cast(pl.Float64),
+        )
+        return PartsOfSpan(
+            span, everybody, below, *(tuple(column.to_list()) for column in columns.iter_columns())
+        )
+
+    def around(self, value: float) -> tuple[int, int]:
+        """The people below a value, and at it."""
+        return self._sum(pl.col("value") < value), self._sum(pl.col("value") == value)
+
+    def _sum(self, where: pl.Expr) -> int:
+        people = pl.col("people").filter(where).cast(pl.Int128).sum()
+        return int(collect(self._frame.select(people), self._batch).item())
+
+    def _grouped(self, frame: pl.LazyFrame, part: pl.Expr) -> pl.DataFrame:
+        """The parts in ascending order, with their people and the range of what is in each."""
+        value, people = pl.col("value"), pl.col("people").cast(pl.Int128).sum()
+        grouped = frame.with_columns(part.alias("part")).group_by("part")
+        groups = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
+        return collect(groups, self._batch).sort("part")
+
+
+def _bin_of(parts: pl.DataFrame, below: int, wanted: int) -> tuple[float, float, int]:
+    """The range of the part in which so many people are reached, and the people below it."""
+    reached = [*accumulate(parts["people"].to_list(), initial=below)]
+    number = bisect_left(reached, wanted, lo=1)
+    return float(parts["low"][number - 1]), float(parts["high"][number - 1]), reached[number - 1]
+
+
+def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
+    """The number of the part of each value."""
+    return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
+
+
+def _bins(values: pl.Series) -> pl.Series:
+    return pl.Series(bins_of(values.to_numpy()))
+
+
+def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
+    """A data frame is a batch already; each file becomes one."""
+    if isinstance(data, Batch):
+        return [add_columns(data, plan)]
+    separator = plan.format.separator
+    return [add_columns(batch, plan) for file in data for batch in batches([file], separator)]
+
+
+def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
+    """Value and people of the rows that the filter keeps."""
+    numbers = Numbers(batch, plan)
+    rule = checked_rule(numbers)
+    value = numbers.value(column).cast(pl.Float64).alias(own("value"))
+    return (
+        batch.frame.select(value, numbers.people.alias(own("people")), *filtered(rule, numbers))
+        .filter(is_kept(rule))
+        .select(value=own("value"), people=own("people"))
+    )
+
+
+def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
+    """The part of each value between two others, one of `_BINS` at most.
+
+    By the order of all doubles, so that four rounds tell any two values apart.
+    """
+    first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
+    shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
+    parts = (_rank(values.to_numpy()) - np.uint64(first)) >> np.uint64(shift)
+    return pl.Series(parts.astype(np.int64))
+
+
+def _rank(values: Floats) -> NDArray[np.uint64]:
+    """The place of each value among all doubles; both zeros are one."""
+    bits = (values + 0.0).view(np.int64)
+    lowest = np.iinfo(np.int64).min
+    ordered = np.where(bits < 0, lowest - bits, bits)
+    return ordered.view(np.uint64) ^ np.uint64(1 << 63)

@@ -1,0 +1,136 @@
+"""Polars route over files: one scan for each schema; first bad row; columns of too many levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
+from fairaudit.base.frozen import replace
+from fairaudit.base.names import quoted
+from fairaudit.base.progress import SILENT, Progress
+from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.plan import MOST_LEVELS, Plan
+from fairaudit.counting.routes import polars_route
+from fairaudit.counting.routes.derived_columns import add_columns
+from fairaudit.counting.routes.filter_rows import checked_rule, filtered, is_kept
+from fairaudit.counting.routes.polars_numbers import Numbers, as_text
+from fairaudit.counting.sources.batches import Batch, batches, collect, own
+from fairaudit.counting.sources.column_checks import parse_filter
+from fairaudit.counting.sources.sources import SourceFile
+
+_SAMPLE = 200_000
+_FIRST = 50_000
+_ROW = own(own("row"))
+"""The column with the number (from 1) of the row of the file, where a row is looked for."""
+
+
+def count(
+    sources: Sequence[SourceFile], plan: Plan, progress: Progress, *, apart: bool
+) -> dict[str, PartialCounts | DataError]:
+    """The counts of sources by name; where they are not told apart, under the first of a batch."""
+    counted: dict[str, PartialCounts | DataError] = {}
+    for batch in batches(sources, plan.format.separator, apart=apart):
+        counted |= count_batch(batch, plan, progress)
+    return counted
+
+
+def count_batch(
+    batch: Batch, plan: Plan, progress: Progress = SILENT
+) -> dict[str, PartialCounts | DataError]:
+    """The counts of the files of a batch by name."""
+    batch = add_columns(batch, plan)
+    _refuse_ids(batch, plan)
+    numbers = Numbers(batch, plan)
+    return polars_route.count(numbers, checked_rule(numbers), progress)
+
+
+def first_row(file: SourceFile, plan: Plan, seek: Seek) -> int | None:
+    """The number (from 1) of the first row that the filter keeps and that holds a sought value."""
+    (batch,) = batches([file], plan.format.separator)
+    # Counts side by side make several rows of one, so rows have their numbers before.
+    frame = batch.frame.with_row_index(_ROW, offset=1)
+    schema = {_ROW: pl.UInt32(), **batch.schema}
+    batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
+    try:
+        return _find_row(Numbers(batch, plan), seek)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+
+
+def _find_row(numbers: Numbers, seek: Seek) -> int | None:
+    """The least `_ROW` of those that the filter keeps and that hold a sought value."""
+    held = _holds(numbers, seek).alias(own("held"))
+    rule = parse_filter(numbers.plan)
+    row = (
+        numbers.batch.frame.select(_ROW, held, *filtered(rule, numbers))
+        .filter(pl.col(own("held")) & is_kept(rule))
+        .select(pl.col(_ROW).min())
+        .collect(engine="streaming")
+        .item()
+    )
+    return None if row is None else int(row)
+
+
+def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
+    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
+    if seek.numeric:
+        return ~_is_number(numbers, seek.column)
+    text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
+    held = text.is_in([value for value in seek.values if value is not None])
+    if None not in seek.values:
+        return held
+    keys = numbers.plan.every_key
+    is_cut = any(key.column == seek.column and key.edges is not None for key in keys)
+    number = numbers.value(seek.column) if is_cut else text
+    return held | text.is_null() | number.is_null()
+
+
+def _is_number(numbers: Numbers, column: str) -> pl.Expr:
+    """Whether a row holds a number or nothing; as a feature, a finite one: ∞ has no distance."""
+    is_sound, rows = numbers.sound(column), numbers.plan.rows
+    features = () if rows is None else rows.similarity.numeric
+    if column not in features:
+        return is_sound
+    return is_sound & numbers.value(column).cast(pl.Float64).is_finite().fill_null(value=True)
+
+
+def _refuse_ids(batch: Batch, plan: Plan) -> None:
+    """Raises `PlanError` where the first rows alone have more levels than there may be groups.
+
+    An id would otherwise be counted to its end, at the cost of all memory, to be refused then.
+    """
+    names = list(dict.fromkeys(plan.capped))
+    sample = batch.frame.select(names).head(_FIRST)
+    counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
+    counted = collect(counts, batch).row(0, named=True)
+    where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
+    faults = [
+        PlanFault(
+            f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
+            f"{MOST_LEVELS:,} can be audited: is it an id? `keep` or `bins` make fewer",
+            name,
+        )
+        for name in names
+        if counted[name] > MOST_LEVELS
+    ]
+    if faults:
+        raise PlanError(faults)
+
+
+def estimated_cells(file: SourceFile, plan: Plan) -> float:
+    """About how many cells a plan has, from the first rows of a file.
+
+    By Chao (1984), Nonparametric estimation of the number of classes in a population,
+    Scandinavian Journal of Statistics 11:265, bias-corrected: those seen, and an estimate of those
+    unseen from how many were seen once and twice.
+    """
+    (batch,) = batches([file], plan.format.separator)
+    sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
+    (counted,) = count_batch(sample, replace(plan, tables=(), search=None)).values()
+    if isinstance(counted, DataError):
+        raise counted
+    rows = counted.measures.rows
+    once, twice = (int((rows == times).sum()) for times in (1, 2))
+    return len(rows) + once * (once - 1) / (2 * (twice + 1))

@@ -1,0 +1,226 @@
+"""Polars and Parquet routes: histograms and sums of scores, in the same pass as the cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.errors import DataError
+from fairaudit.base.fixed_point import SCORE_ROOT_SCALE, SCORE_SCALE
+from fairaudit.base.frozen import replace
+from fairaudit.counting.partial_counts import Column, HistogramPart, Level, ScoreHistograms, places
+from fairaudit.counting.plan import Key, Plan
+from fairaudit.counting.raw_scores import MOST_ENTRIES
+from fairaudit.cube.histogram import Bins, bins_of
+
+_MOST_HERE = 4 * MOST_ENTRIES
+"""Each thread keeps finer bins if need be, so that the result does not depend on the split."""
+
+_HALF = 31
+_MOST = 2**62
+_SLACK = 1024
+
+Addends = tuple[Ints, Ints, Ints, Ints]
+"""Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
+
+
+class ScoreCounter:
+    """Counts a score of a plan by several groupings; all scores share the room there is."""
+
+    def __init__(self, plan: Plan, column: str) -> None:
+        self.pieces: list[HistogramPart] = []
+        self._groupings = plan.scores[column]
+        self._most = _MOST_HERE // len(plan.scores)
+        self._dense: list[_Dense | None] = [None] * len(self._groupings)
+        self._shift = 0
+        self._base = 0
+        self._low = np.empty(0)
+        self._high = np.empty(0)
+        self._fits = True
+
+    def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
+        """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row.
+
+        The score of a row that stands for nobody is nobody's.
+        """
+        known = ~np.isnan(scores)
+        if people is not None:
+            known &= people > 0
+        if not known.all():
+            columns = {key: (codes[known], levels) for key, (codes, levels) in columns.items()}
+            scores = scores[known]
+            people = None if people is None else people[known]
+        if not len(scores):
+            return
+        scores = scores + 0.0  # -0.0 is 0.0
+        finest = bins_of(scores)
+        terms, load = self._terms(scores, people)
+        for number, keys in enumerate(self._groupings):
+            self._reopen(number, tuple(columns[key][1] for key in keys), load)
+        self._make_room(int(finest.min()), int(finest.max()))
+        place = (finest >> self._shift) - self._base
+        np.minimum.at(self._low, place, scores)
+        np.maximum.at(self._high, place, scores)
+        for keys, dense in zip(self._groupings, self._dense, strict=True):
+            assert dense is not None
+            cell = np.zeros(len(scores), dtype=np.int64)
+            for key in keys:
+                codes, levels = columns[key]
+                cell *= len(levels)
+                cell += codes
+            cell = np.take(dense.places, cell)
+            dense.add(cell, place, scores, 1 if people is None else people, terms)
+
+    def closed(self) -> ScoreHistograms:
+        """All that was counted."""
+        for number in range(len(self._groupings)):
+            self._close(number)
+        pieces = self.pieces if self._fits else [replace(p, sums=None) for p in self.pieces]
+        seen = np.flatnonzero(self._low <= self._high)
+        bins = Bins(seen + self._base, self._low[seen], self._high[seen])
+        return ScoreHistograms(pieces, bins, self._shift)
+
+    def _reopen(self, number: int, levels: tuple[tuple[Level, ...], ...], load: float) -> None:
+        """Makes a table for these levels, and so large an addition, the open one."""
+        dense = self._dense[number]
+        if dense is None or dense.load + load >= _MOST or not dense.follow(levels):
+            self._close(number)
+            dense = self._dense[number] = _Dense(levels, len(self._low))
+        dense.load += load
+
+    def _close(self, number: int) -> None:
+        dense = self._dense[number]
+        if dense is not None:
+            self.pieces.append(dense.piece(number, self._base, self._shift))
+            self._dense[number] = None
+
+    def _make_room(self, low: int, high: int) -> None:
+        """Widens the range of bins to hold these, and joins bins in pairs where 64 MB are full."""
+        width = len(self._low)
+        first, last = low >> self._shift, high >> self._shift
+        if width and self._base <= first and last < self._base + width:
+            return
+        begin = min(first, self._base) if width else first
+        end = max(last + 1, self._base + width) if width else last + 1
+        cells = sum(dense.size for dense in self._dense if dense is not None)
+        if cells > self._most:
+            raise DataError(
+                f"the histograms of a score by so many columns would have {cells:,} combinations "
+                "of levels",
+                "ask for fewer columns in `by` and `given`, or bin or merge their levels",
+            )
+        if cells * (end - begin) > self._most and end - begin > 1:
+            self._halve()
+            self._make_room(low, high)
+            return
+        spare = max(0, min(_SLACK, self._most // max(cells, 1) - (end - begin)))
+        self._resize(begin, end + spare)
+
+    def _resize(self, begin: int, end: int) -> None:
+        width, offset = len(self._low), self._base - begin
+        low, high = np.full(end - begin, np.inf), np.full(end - begin, -np.inf)
+        if width:
+            low[offset : offset + width] = self._low
+            high[offset : offset + width] = self._high
+        for dense in self._dense:
+            if dense is not None:
+                dense.resize(end - begin, offset if width else 0)
+        self._base, self._low, self._high = begin, low, high
+
+    def _halve(self) -> None:
+        """Joins bins in pairs."""
+        if self._base % 2:
+            self._resize(self._base - 1, self._base + len(self._low))
+        if len(self._low) % 2:
+            self._resize(self._base, self._base + len(self._low) + 1)
+        for dense in self._dense:
+            if dense is not None:
+                dense.halve()
+        self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
+        self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
+        self._base >>= 1
+        self._shift += 1
+
+    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Addends | None, float]:
+        """The terms of the sums, and the most that they add; None once a score is too large."""
+        largest = float(np.abs(scores).max())
+        largest_count = 1 if people is None else int(people.max())
+        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
+        if not (largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
+            self._fits = False
+            return None, 0.0
+        roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
+        squares = roots * roots
+        terms = np.rint(scores * SCORE_SCALE).astype(np.int64)
+        times = 1 if people is None else people
+        halves = (squares >> _HALF) * times, (squares & (2**_HALF - 1)) * times
+        return (terms * times, roots * times, *halves), load
+
+
+class _Dense:
+    """The dense counts of one grouping: [cells, bins], and the sums of each cell."""
+
+    def __init__(self, levels: tuple[tuple[Level, ...], ...], width: int) -> None:
+        self.levels = levels
+        self.size = math.prod(map(len, levels))
+        self.load = 0.0
+        self.places = np.arange(self.size)
+        self._followed = levels
+        self._counts = np.zeros((self.size, width), dtype=np.int64)
+        self._sums = np.zeros((5, self.size), dtype=np.int64)
+        self._low = np.full(self.size, np.inf)
+        self._high = np.full(self.size, -np.inf)
+
+    def add(
+        self,
+        cell: NDArray[np.int64],
+        place: Ints,
+        scores: Floats,
+        people: Ints | int,
+        terms: Addends | None,
+    ) -> None:
+        """Adds a batch: the cell, bin and score of each row, its people and its terms."""
+        np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
+        np.minimum.at(self._low, cell, scores)
+        np.maximum.at(self._high, cell, scores)
+        np.add.at(self._sums[0], cell, people)
+        for total, term in zip(self._sums[1:], terms or (), strict=False):
+            np.add.at(total, cell, term)
+
+    def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
+        """Whether these levels have `places` here; they may stand in another order."""
+        if levels == self._followed:
+            return True
+        if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
+            return False
+        cells = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
+        self.places = np.arange(self.size).reshape([*map(len, self.levels)])[cells].reshape(-1)
+        self._followed = levels
+        return True
+
+    def resize(self, width: int, offset: int) -> None:
+        """Widens the range of bins; those that there are begin at the offset."""
+        counts = np.zeros((self.size, width), dtype=np.int64)
+        counts[:, offset : offset + self._counts.shape[1]] = self._counts
+        self._counts = counts
+
+    def halve(self) -> None:
+        """Joins bins in pairs."""
+        self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
+
+    def piece(self, grouping: int, base: int, shift: int) -> HistogramPart:
+        """What was counted, without the cells and bins that nobody is in."""
+        cells, bins = np.nonzero(self._counts)
+        used = np.flatnonzero(self._sums[0])
+        n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)
+        squares = [(half << _HALF) + rest for half, rest in zip(high, low, strict=True)]
+        people = self._counts[cells, bins]
+        extremes = self._low[used], self._high[used]
+        sums = n, total, roots, squares
+        return HistogramPart(
+            grouping, self.levels, cells, bins + base, people, shift, used, *extremes, sums
+        )

@@ -1,0 +1,69 @@
+"""`Batch`: files of one schema, or other rows, as one lazy frame of Polars; queries of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import Frozen
+from fairaudit.counting.sources.readers import reader_of
+from fairaudit.counting.sources.sources import SourceFile
+
+
+class Batch(Frozen):
+    """Files of one schema as one lazy frame; where they are told apart, it has their paths.
+
+    Where rows were grouped before, the column `times` says how many each of them stands for.
+    """
+
+    frame: pl.LazyFrame
+    schema: Mapping[str, pl.DataType]
+    names: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    apart: bool = False
+    times: str | None = None
+
+    @property
+    def rows(self) -> pl.Expr:
+        """How many rows of the data each row is."""
+        return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
+
+
+def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = False) -> list[Batch]:
+    """One batch for each schema: files that differ in columns or types are scanned apart."""
+    grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
+    for file in sources:
+        schema = reader_of(file.form).read_schema(file)
+        key = (file.kind, *((name, str(dtype)) for name, dtype in schema.items()))
+        grouped.setdefault(key, []).append((file, schema))
+    read = []
+    for group in grouped.values():
+        files, schema = [file for file, _ in group], group[0][1]
+        paths = [file.path for file in files]
+        frame = reader_of(files[0].form).scan_files(
+            paths, separator, own("file") if apart else None
+        )
+        names = tuple(file.file.path for file in files)
+        read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
+    return read
+
+
+def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
+    """The answer to a query; an error of the reader in our own words."""
+    try:
+        return query.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
+        # Polars' own words may quote a row; only their kind is told.
+        raise DataError.unreadable(
+            name, f"damaged, or not what its name says ({type(error).__name__})"
+        ) from error
+    except OSError as error:
+        raise DataError.unreadable(batch.names[0], "damaged, truncated or gone") from error
+
+
+def own(name: str) -> str:
+    """A column of ours, under a name that no file can hold."""
+    return f"\0{name}"

@@ -1,0 +1,153 @@
+"""Checks columns of a plan: none lacks; those of one name are equal, or refused; types differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
+from fairaudit.base.input_formats import CSV
+from fairaudit.base.names import quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.readers import reader_of
+from fairaudit.counting.sources.sources import SourceFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fairaudit.counting.filter import Filter
+
+
+def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
+    """Every column that is needed but not there, or twice in a file; notices of the rest.
+
+    Columns of one name in CSV and in frames are compared where their rows are read.
+    """
+    faults: list[PlanFault] = []
+    notices: list[Notice] = []
+    in_filter = filter_columns(plan)
+    needed = dict.fromkeys([*plan.columns, *in_filter])
+    for file in sources:
+        repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
+        where = f" in {file.file.path}" if len(sources) > 1 else ""
+        for name in needed:
+            if name not in file.header:
+                hint = suggest_known(name, file.header, _some(file.header))
+                absent = f"no column {quoted(name)}{where}{hint}"
+                if name in plan.columns:
+                    faults.append(PlanFault(absent, name))
+                if name in in_filter:
+                    faults.append(PlanFault(f"{absent}; a text stands in single quotes: '…'"))
+            elif name in repeated:
+                what = f"{repeated[name]} columns are named {quoted(name)}"
+                if file.form not in {CSV, None}:
+                    faults.append(
+                        PlanFault(f"{what}{where}", name if name in plan.columns else None)
+                    )
+                else:
+                    what = f"{what} in {file.file.path}: equal in every row, and read as one"
+                    notices.append(Notice(what, Subjects.NOBODY))
+        unneeded = sorted(repeated.keys() - needed)
+        if unneeded:
+            names = ", ".join(quoted(name) for name in unneeded)
+            what = f"{file.file.path} repeats column names that are not audited: {names}"
+            notices.append(Notice(what, Subjects.NOBODY))
+    if faults:
+        raise PlanError(faults)
+    levels = {key.column for key in plan.every_key if key.edges is None}
+    return [*dict.fromkeys(notices), *_types_that_differ(sources, levels)]
+
+
+def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:
+    """The columns of a file that some pass of these plans reads."""
+    if any(plan.search for plan in plans):
+        # Which of them become candidates is told by their values.
+        return {*header}
+    return {name for plan in plans for name in (*plan.columns, *filter_columns(plan))}
+
+
+def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
+    """Notices on columns that Parquet files hold in different types: levels join by their text."""
+    for name in sorted(columns):
+        first: dict[str, str] = {}
+        for file in sources:
+            if name in file.types:
+                first.setdefault(file.types[name].removeprefix("large_"), file.file.path)
+        if len(first) > 1:
+            where = ", ".join(f"{kind} in {path}" for kind, path in first.items())
+            what = f"{quoted(name)} differs in type from file to file: {where}"
+            yield Notice(what, Subjects.NOBODY)
+
+
+def parse_filter(plan: Plan) -> Filter | None:
+    """The filter of a plan; whether it suits the data is seen where rows are counted."""
+    if plan.filter is None:
+        return None
+    from fairaudit.counting import filter as filters
+
+    return filters.parse(plan.filter)
+
+
+def filter_columns(plan: Plan) -> frozenset[str]:
+    """The columns that the filter of a plan looks at."""
+    rule = parse_filter(plan)
+    return frozenset() if rule is None else rule.columns
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(quoted(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, list[int]]:
+    """The places of each needed column whose name stands more than once in a header."""
+    times = Counter(header)
+    return {
+        name: [place for place, other in enumerate(header) if other == name]
+        for name in sorted({*needed})
+        if times[name] > 1
+    }
+
+
+def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
+    """Refuses columns of one name in a CSV file that differ; `checked` is the copy that is read."""
+    repeated = find_repeated(file.header, columns_read([plan], file.header))
+    if not repeated or file.form != CSV:
+        return
+    import polars as pl
+
+    names = [str(place) for place in range(len(file.header))]
+    frame = pl.scan_csv(
+        checked.path,
+        separator=plan.format.separator,
+        infer_schema=False,
+        glob=False,
+        with_column_names=lambda _: names,
+    )
+    for name, places in repeated.items():
+        row = find_difference(frame.select(str(place) for place in places).fill_null(""))
+        if row is not None:
+            line = reader_of(file.form).find_line(file, plan.format, row)
+            raise refuse_different(name, f"{file.file.path}:{line}")
+
+
+def find_difference(frame: pl.LazyFrame) -> int | None:
+    """The first row (from 1) whose values are not all equal; None where all are."""
+    import polars as pl
+
+    first, *others = frame.collect_schema().names()
+    is_unequal = pl.any_horizontal(pl.col(first).ne_missing(pl.col(name)) for name in others)
+    rows = frame.with_row_index("row", offset=1).filter(is_unequal).select("row").head(1)
+    row = rows.collect()
+    return int(row.item()) if row.height else None
+
+
+def refuse_different(name: str, spot: str) -> DataError:
+    """The error of columns of one name that differ; the values of a row are not told."""
+    return DataError(
+        f"{spot}: several columns are named {quoted(name)}, and differ in this row first",
+        "rename one of them in the data",
+    )

@@ -1,0 +1,262 @@
+"""Tables of databases: SQL of a plan, its counts; most combinations; `--timeout`; error words.
+
+`GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
+So what leaves a database is a row for each combination of values, with how many rows it stands for,
+and the numbers are those of the same rows in a file. Of a number that is only cut, one of each
+interval leaves it: the least.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Protocol
+
+import polars as pl
+
+from fairaudit.base import names
+from fairaudit.base.errors import DataError, UsageError, did_you_mean
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.progress import SILENT, Progress
+from fairaudit.counting.plan import Key, Plan
+from fairaudit.counting.sources.batches import Batch, own
+from fairaudit.counting.sources.column_checks import columns_read, filter_columns
+from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_GROUPS = 5_000_000
+"""So many combinations of values may leave a database: a table that is not reduced is an export."""
+
+_TIMES = "fairaudit_rows"
+_FLOATS = (pl.Float32, pl.Float64)
+
+_LOG = logging.getLogger("fairaudit.statements")
+"""Hears each statement before a database does."""
+
+
+class Query(Protocol):
+    """What comes of a query in the one transaction of a connection."""
+
+    def __call__(self, text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
+        """The rows; `on_progress` hears what share of a long one is done."""
+
+
+class Table(Frozen):
+    """A table to read: its columns with their types, the rows it has, and how it is asked."""
+
+    data: Database
+    source: str
+    schema: Mapping[str, pl.DataType]
+    rows: int
+    query: Query
+    dialect: Dialect
+    snapshot: str | None = None
+
+    @property
+    def route(self) -> str:
+        """How its rows are counted, and in which state of the database if that has a name."""
+        state = f" (snapshot {self.snapshot})" if self.snapshot else ""
+        return f"grouped by {self.dialect.title}{state}, Polars over the groups"
+
+    def group(self, plan: Plan, progress: Progress = SILENT) -> Batch:
+        """The combinations of the values that a plan reads, with how many rows have each.
+
+        Raises `DataError` where there are more than `MOST_GROUPS`.
+        """
+        columns = columns_read([plan], [*self.schema])
+        progress.start(f"grouping {self.data.name}", self.rows, "rows")
+        on_progress = None if progress.silent else _report_rows(progress, self.rows)
+        return self._read_groups(plan, columns, _cut_alone(plan), on_progress)
+
+    def values(self, plan: Plan, column: str) -> Batch:
+        """The values of a column, with the rows of each that the plan's filter keeps or not."""
+        columns = {column, *filter_columns(plan), *([plan.count] if plan.count else [])}
+        every = columns_read([plan], [*self.schema])
+        return self._read_groups(plan, every if plan.is_derived else columns, {})
+
+    def _read_groups(
+        self,
+        plan: Plan,
+        columns: AbstractSet[str],
+        cut: Mapping[str, Key],
+        on_progress: OnProgress | None = None,
+    ) -> Batch:
+        needed = [name for name in self.schema if name in columns]
+        frame = self.query(self._write(plan, needed, cut), on_progress)
+        if frame.height > MOST_GROUPS:
+            what = (
+                f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
+                f"{MOST_GROUPS:,} combinations of values, and so many do not leave a database"
+            )
+            hint = "audit an export as Parquet, or give scores and weights fewer decimals in a view"
+            raise DataError(what, hint)
+        frame.columns = [*needed, own(_TIMES)]
+        frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})
+        return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
+
+    def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
+        """The query that groups by columns, of those that are `cut` by the interval."""
+        shown, grouped = [], []
+        for name in needed:
+            column, dtype = self.dialect.quoted(name), self.schema[name]
+            if dtype == pl.String:
+                column = self.dialect.exact_text.format(column)
+            grouped.append(column)
+            if dtype == pl.String and self.dialect.letters is not None:
+                grouped.append(self.dialect.letters.format(column))
+            if dtype == pl.Float32:
+                column = self.dialect.exact_float.format(column)
+            if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
+                grouped[-1] = self._interval(cut[name], plan)
+                column = f"MIN({column})"
+            shown.append(column)
+        # By other names, or a dialect would group by what is shown.
+        shown = [f"{value} AS fairaudit_{place}" for place, value in enumerate(shown)]
+        shown.append(f"COUNT(*) AS {_TIMES}")
+        by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
+        limit = f" LIMIT {MOST_GROUPS + 1}"
+        return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
+
+    def _interval(self, key: Key, plan: Plan) -> str:
+        """The number of the interval of a number; what means missing, and NaN, are apart."""
+        column, dtype = self.dialect.quoted(key.column), self.schema[key.column]
+        kind = "REAL" if dtype == pl.Float32 else self.dialect.double
+        number = f"CAST({column} AS {kind})"
+        words = plan.missing_numbers(key.column)
+        apart = [f"{number} = {_literal(word, kind)}" for word in words]
+        if dtype in _FLOATS and self.dialect.is_nan is not None:
+            apart.append(self.dialect.is_nan.format(number))
+        steps = [
+            f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)} "
+            "THEN 1 ELSE 0 END"
+            for edge in key.edges or ()
+        ]
+        cases = [f"WHEN {column} IS NULL THEN -1"]
+        cases += [f"WHEN {test} THEN {-2 - place}" for place, test in enumerate(apart)]
+        return f"CASE {' '.join(cases)} ELSE {' + '.join(steps) or '0'} END"
+
+
+def _report_rows(progress: Progress, rows: int) -> OnProgress:
+    """Reports the rows done by their share; what a database takes back stays done."""
+    done = 0
+
+    def report(share: float) -> None:
+        nonlocal done
+        now = int(min(share, 1.0) * rows)
+        progress.advance(max(now - done, 0), "rows")
+        done = max(now, done)
+
+    return report
+
+
+@contextmanager
+def open_table(data: Database) -> Iterator[Table]:
+    """A table of a database, read in one transaction that writes nothing.
+
+    Raises `UsageError` where the address names none, or a package is missing, and `DataError` where
+    it cannot be read.
+    """
+    dialect = dialect_of(data)
+    source = _source_of(data, dialect)
+    end = None if data.timeout is None else time.monotonic() + data.timeout
+    with ExitStack() as stack:
+        with _explain_errors(data, "connected to", end):
+            ask = stack.enter_context(dialect.connect(data))
+
+        def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
+            _LOG.info("%s", text)
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise _too_late(data)
+            with _explain_errors(data, "read", end):
+                return _read(ask(text, left, on_progress))
+
+        _refuse_missing(data, dialect, query)
+        empty = query(f"SELECT * FROM {source} LIMIT 0")
+        rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
+        snapshot = None
+        if dialect.snapshot is not None:
+            snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
+        yield Table(data, source, dict(empty.schema), int(rows), query, dialect, snapshot)
+
+
+def _read(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    # What is missing throughout has no type of its own.
+    return frame.cast({pl.Null: pl.String}) if pl.Null in frame.schema.dtypes() else frame
+
+
+def _cut_alone(plan: Plan) -> dict[str, Key]:
+    """The columns of which a plan reads nothing but in which interval they lie."""
+    cut: dict[str, Key] = {}
+    for key in plan.every_key:
+        if key.edges is not None:
+            edges = {*key.edges, *(cut[key.column].edges or () if key.column in cut else ())}
+            cut[key.column] = Key(key.column, tuple(sorted(edges)))
+    others = {key.column for key in plan.every_key if key.edges is None}
+    others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
+    others |= filter_columns(plan)
+    derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
+    others |= {name for derivation in derivations for name in derivation.columns}
+    return {name: key for name, key in cut.items() if name not in others}
+
+
+def _literal(number: float | Decimal, kind: str) -> str:
+    return f"CAST('{float(number)!r}' AS {kind})"
+
+
+def _source_of(data: Database, dialect: Dialect) -> str:
+    """What stands behind FROM: a table, by its name and that of its schema, or a query."""
+    if data.table is not None:
+        return ".".join(map(dialect.quoted, data.table.split(".")))
+    if data.query is None or not re.match(r"\s*(select|with|from)\b", data.query, re.IGNORECASE):
+        what = f"{data.name}: the address names no table"
+        raise UsageError(what, "end it with ?table=NAME, or ?query=SELECT …")
+    return f"({data.query.rstrip().rstrip(';')}) AS t"
+
+
+def _refuse_missing(data: Database, dialect: Dialect, query: Query) -> None:
+    """Raises `DataError` where there is no such table, with the nearest name."""
+    if data.table is None or dialect.tables is None:
+        return
+    schema = data.table.rpartition(".")[0]
+    within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
+    listed = query(dialect.tables.format(within=within)).rows()
+    known = [*(row[1] for row in listed), *(f"{row[0]}.{row[1]}" for row in listed)]
+    if data.table not in known:
+        near = did_you_mean(data.table, known)
+        what = f"{data.name}: no table {names.quoted(data.table)}{near}"
+        raise DataError(what, "see the tables of the database")
+
+
+@contextmanager
+def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[None]:
+    """An error of a database in our words: those of its own may quote a row, or a password.
+
+    After the `end` of its time, by the monotonic clock, an error is that of the time.
+    """
+    from fairaudit.base.errors import FairauditError
+
+    try:
+        yield
+    except FairauditError:
+        raise
+    except Exception as error:
+        if end is not None and time.monotonic() >= end:
+            raise _too_late(data) from error
+        kind = type(error).__name__
+        message = f"{data.name}: cannot be {what} ({kind})"
+        raise DataError(message, "check the address, the rights, and that it is there") from error
+
+
+def _too_late(data: Database) -> DataError:
+    what = f"{data.name}: did not answer within {data.timeout:g} s"
+    return DataError(what, "give it more by --timeout, or audit an export as Parquet")

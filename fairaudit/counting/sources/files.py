@@ -1,0 +1,215 @@
+"""Finds data files by paths, folders, globs; refuses other addresses (`https://`); their names."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fnmatch
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, NothingToAudit, UsageError, did_you_mean
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.input_formats import format_of, list_formats
+from fairaudit.base.inputs import (
+    COUNTS_SUFFIX,
+    NO_PATH,
+    STDIN,
+    can_be_named,
+    find_origin,
+    is_fetched,
+    is_spooled,
+    spool_stdin,
+)
+from fairaudit.base.names import quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.sources.lakehouse_tables import Place, fetch_table, find_table, marks_table
+from fairaudit.counting.sources.objects import fetch_objects, is_object, note_unread
+
+_CLOUD = ("abfs://", "http://", "https://", "hf://")
+
+
+class Files(Frozen):
+    """The files that paths, folders and globs name; relative ones start from `base`."""
+
+    entries: tuple[str, ...]
+    base: Path = Path()
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether they hold counts, by their names, and not rows; some of each is an error."""
+        stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
+        if any(stored) and not all(stored):
+            what = "the data are files of rows and files of counts"
+            raise UsageError(what, "count the rows, too: fairaudit count SPEC -o part.counts")
+        return any(stored)
+
+
+def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
+    """The files that paths, folders and globs name, each once, and notices on what is left out.
+
+    Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
+    `DataError` where a named file is missing.
+    """
+    files: list[Path] = []
+    notices: list[Notice] = []
+    for entry in entries:
+        try:
+            files += _named_by(entry, base, notices)
+        except OSError as error:
+            raise DataError(
+                f"{entry[:200]}: {error.strerror or error}", "check the path"
+            ) from error
+    once = {os.path.realpath(path): path for path in reversed(files)}
+    if len(once) < len(files):
+        what = f"{len(files) - len(once)} files are named twice and read once"
+        notices.append(Notice(what, Subjects.NOBODY))
+    return list(reversed(once.values())), notices
+
+
+def name_file(path: Path) -> str:
+    """A path as the report names it: relative where it lies below here, and as printable text."""
+    if is_spooled(path):
+        return STDIN
+    if is_fetched(path):
+        return find_origin(path)
+    plain = Path(os.path.normpath(path))
+    with contextlib.suppress(ValueError):
+        plain = plain.absolute().relative_to(Path.cwd())
+    return os.fsencode(plain).decode(errors="backslashreplace")
+
+
+def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
+    """The files that paths, folders and globs name, as the report names them, each by itself."""
+    return {name_file(path): str(path) for path in find_files(entries, base)[0]}
+
+
+def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
+    """The files that one entry of `data` names; `-` is stdin."""
+    if entry == STDIN:
+        return [spool_stdin()]
+    if not entry.strip():
+        raise DataError("an empty path names no data", "name a file, a folder or a glob")
+    if not can_be_named(entry):
+        raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
+    if is_object(entry):
+        return fetch_objects(entry, notices)
+    if entry.startswith(_CLOUD):
+        raise DataError("such an address is not read", "s3://, gs:// and az:// are, and files")
+    path = base / entry
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        return _in_folder(path, entry, notices)
+    if glob.has_magic(entry):
+        pattern = Path(entry)
+        start = Path(pattern.anchor) if pattern.is_absolute() else base
+        parts = pattern.parts[1:] if pattern.is_absolute() else pattern.parts
+        matches = list(_matches(start, parts))
+        folders = [entry for entry in matches if entry.is_dir()]
+        if folders and "**" not in parts:
+            names = ", ".join(repr(entry.name) for entry in folders[:3])
+            what = f"the glob {entry} also finds folders, which are not read: {names}"
+            notices.append(Notice(what, Subjects.NOBODY))
+        files = [entry for entry in matches if entry not in folders]
+        _refuse_table_files(f"the glob {entry} finds files of", files)
+        return _some(files, f"the glob {entry} matches no file", "check the pattern")
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        near = did_you_mean(path.name, _names_like(path))
+        raise DataError(f"there is no file {entry}{near}", f"looked in {path.parent}") from error
+    # A pipe, or a device: whoever opens it says so.
+    return [path]
+
+
+def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
+    """The files in a folder whose format is known; of a table with a log, its snapshot."""
+    table = find_table(path)
+    if table is not None:
+        return [fetch_table(Place.here(path), entry, table)]
+    everything = [found for name in ("*", ".*") for found in _matches(path, ("**", name))]
+    _refuse_table_files(f"the folder {entry} holds", everything)
+    known, others = [], []
+    for found in everything:
+        name = str(found.relative_to(path))
+        is_hidden = found.name.startswith((".", "~"))
+        if found.is_dir():
+            # What lies in a hidden folder is not looked at.
+            others += [f"{name}/"] if found.name.startswith(".") else []
+        elif format_of(found) and not is_hidden:
+            known.append(found)
+        else:
+            others.append(name)
+    notices += note_unread(entry, others)
+    return _some(known, f"the folder {entry} holds no file to audit", list_formats())
+
+
+def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
+    """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
+    above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
+    if any(map(marks_table, files)) or any(map(_is_table, above)):
+        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        raise DataError(what, "name the folder of the table itself")
+
+
+def _is_table(folder: Path) -> bool:
+    with contextlib.suppress(PermissionError):
+        return find_table(folder) is not None
+    return False
+
+
+def _names_like(path: Path) -> list[str]:
+    """The names in its folder that are near its own, whatever the suffix; none if unreadable."""
+    try:
+        names = [entry.name for entry in os.scandir(path.parent) if format_of(Path(entry.name))]
+    except OSError:
+        return []
+    stems = {name.partition(".")[0] for name in names}
+    near = difflib.get_close_matches(path.name.partition(".")[0], stems)
+    return [name for name in names if name.partition(".")[0] in near]
+
+
+def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """What a pattern finds below a folder, in order; what begins with a dot is hidden.
+
+    Unlike the standard library's, it raises `OSError` where a folder may not be read: what cannot
+    be looked at is not left out in silence.
+    """
+    if not parts:
+        yield folder
+    elif parts[0] == "**":
+        for inner in _folders(folder):
+            yield from _matches(inner, parts[1:])
+    elif glob.has_magic(parts[0]):
+        for entry in _entries(folder, hidden=parts[0].startswith(".")):
+            if fnmatch.fnmatch(entry.name, parts[0]) and (len(parts) == 1 or entry.is_dir()):
+                yield from _matches(folder / entry.name, parts[1:])
+    elif os.path.lexists(folder / parts[0]):
+        yield from _matches(folder / parts[0], parts[1:])
+
+
+def _folders(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """A folder and all that lie in it; a link to one that holds it is not followed."""
+    real = os.path.realpath(folder)
+    if real not in seen:
+        yield folder
+        for entry in _entries(folder, hidden=False):
+            if entry.is_dir():
+                yield from _folders(folder / entry.name, seen | {real})
+
+
+def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
+    """What a folder holds, by name: either what begins with a dot, or all else."""
+    with os.scandir(folder) as entries:
+        shown = [entry for entry in entries if entry.name.startswith(".") is hidden]
+    return sorted(shown, key=lambda entry: entry.name)
+
+
+def _some(files: list[Path], message: str, hint: str) -> list[Path]:
+    if not files:
+        raise NothingToAudit(message, hint)
+    return files

@@ -1,0 +1,213 @@
+"""Data in memory: pandas, Polars, Arrow and other data frames, or columns, as a lazy frame.
+
+What is lazy stays so: Polars, DuckDB and datasets of Arrow hand over the columns that a pass reads,
+chunk by chunk. Of the rest only those columns are converted, one by one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from fairaudit.base.errors import DataError, FairauditError
+from fairaudit.base.names import quoted
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.batches import Batch
+from fairaudit.counting.sources.column_checks import (
+    columns_read,
+    find_difference,
+    find_repeated,
+    refuse_different,
+)
+from fairaudit.counting.sources.sources import FRAME_NAME, Frame
+
+Column: TypeAlias = pl.Series
+"""The values of a column, in memory."""
+
+_HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of columns"
+
+
+def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[str, ...]]:
+    """A frame as a batch, how many rows it has, counted apart from the pass, and its header."""
+    try:
+        frame, header = _open(data, plans)
+        schema = frame.collect_schema()
+        if pl.Null in schema.dtypes():
+            # In a file of texts, too, a column may be missing throughout.
+            frame = frame.cast({pl.Null: pl.String})
+            schema = frame.collect_schema()
+        rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
+    except FairauditError:
+        raise
+    except Exception as error:  # each library fails in its own way
+        # Its own words may quote a row; only their kind is told.
+        kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
+        raise DataError(f"the data is a {kind}", _HINT) from error
+    return Batch(frame, schema, (FRAME_NAME,)), rows, header
+
+
+def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """The frame with at least the columns that the plans read, and the names of all columns."""
+    frame = data.frame
+    if isinstance(frame, pl.LazyFrame | pl.DataFrame):
+        lazy = frame.lazy()
+    elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
+        names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
+        return _of_columns(names, lambda name: frame[name], plans)
+    elif _is_dataset(frame):
+        lazy = pl.scan_pyarrow_dataset(frame)
+    else:
+        return _of_library(data, plans)
+    return lazy, tuple(lazy.collect_schema())
+
+
+def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """A frame of a library that narwhals knows, or anything that streams Arrow."""
+    try:
+        frame = nw.from_native(data.frame)
+    except nw.exceptions.DuplicateError as error:
+        repeating = _of_repeated(data, plans)
+        if repeating is None:
+            raise DataError("the data frame repeats the name of a column", "rename one") from error
+        return repeating
+    except TypeError as error:
+        if not hasattr(data.frame, "__arrow_c_stream__"):
+            kind = type(data.frame).__name__
+            raise DataError(f"the data is a {kind}, which is no table", _HINT) from error
+        reader = pa.RecordBatchReader.from_stream(data.frame)
+        data.frame = _read_once(reader, plans)
+        return data.frame.lazy(), tuple(reader.schema.names)
+    if isinstance(frame, nw.DataFrame):
+        return _of_columns(frame.columns, frame.get_column, plans)
+    header = frame.collect_schema().names()
+    if frame.implementation is nw.Implementation.DUCKDB:
+        lazy: pl.LazyFrame = data.frame.pl(lazy=True)
+        return lazy, tuple(header)
+    read = columns_read(plans, header)
+    columns = frame.select(*(name for name in header if name in read))
+    return columns.collect("polars").to_native().lazy(), tuple(header)
+
+
+def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]] | None:
+    """A frame of pandas or Arrow with columns of one name, each once; None of any other library."""
+    frame = data.frame
+    if isinstance(frame, pa.Table):
+        header = tuple(frame.column_names)
+        columns = [*map(pl.from_arrow, frame.columns)]
+    elif hasattr(frame, "iloc"):
+        header = tuple(map(str, frame.columns))
+        columns = [frame.iloc[:, place] for place in range(len(header))]
+    else:
+        return None
+    needed = columns_read(plans, header)
+    for name, places in find_repeated(header, needed).items():
+        copies = [read_column(str(place), columns[place]) for place in places]
+        row = find_difference(pl.DataFrame(copies).lazy())
+        if row is not None:
+            raise refuse_different(name, f"{FRAME_NAME}, row {row}")
+    by_name = {name: columns[header.index(name)] for name in header}
+    return _of_columns(by_name, by_name.__getitem__, plans)[0], header
+
+
+def _of_columns(
+    names: Iterable[Any], column: Callable[[Any], Any], plans: Sequence[Plan]
+) -> tuple[pl.LazyFrame, tuple[str, ...]]:
+    """The columns that plans read, each converted alone, so that an error has its name."""
+    by_text = {str(name): name for name in names}
+    read = columns_read(plans, [*by_text])
+    series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
+    sizes: dict[int, str] = {}
+    for values in series:
+        sizes.setdefault(len(values), values.name)
+    if len(sizes) > 1:
+        listed = ", ".join(f"{quoted(name)} has {size:,}" for size, name in sizes.items())
+        raise DataError(
+            f"the columns differ in length: {listed}", "give each a value for every row"
+        )
+    return pl.DataFrame(series).lazy(), tuple(by_text)
+
+
+def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library
+    """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        kind = type(values).__name__
+        raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
+    if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
+        values = values.ravel()  # a column of a matrix
+    try:
+        column = pl.Series(name, values.to_polars() if isinstance(values, nw.Series) else values)
+        is_sound = column.dtype != pl.Object
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        is_sound = False
+    if not is_sound:
+        column = pl.Series(name, *_sort_out(name, values))
+    return column.cast(pl.String) if column.dtype in {pl.Null, pl.Binary} else column
+
+
+def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType | None]:
+    """Python values with None for what is missing, and their type where they are mixed numbers."""
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    known = [None if _is_missing(value) else value for value in plain]
+    kinds = {type(value) for value in known if value is not None}
+    if kinds == {int, float}:
+        return known, pl.Float64()
+    if len(kinds) > 1:
+        listed = " and ".join(sorted(kind.__name__ for kind in kinds))
+        hint = "give each column values of one type; texts may stand for all"
+        raise DataError(f"the column {quoted(name)} mixes {listed}", hint)
+    return known, None
+
+
+def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
+    """Whether a value is None, NaN, or what pandas has in their place."""
+    if isinstance(value, float):
+        return value != value  # noqa: PLR0124  # NaN alone differs from itself
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def _is_dataset(data: object) -> bool:
+    """Whether this is a dataset of Arrow: where its module is not loaded there can be none."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(data, module.Dataset)
+
+
+def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:
+    """The columns of a stream that plans read: nobody can read it a second time."""
+    names = [
+        name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)
+    ]
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    rows = pa.Table.from_batches((batch.select(names) for batch in reader), schema)
+    return pl.DataFrame(pl.from_arrow(rows, rechunk=False))
+
+
+def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library
+    """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
+    if isinstance(features, Mapping):
+        return {str(name): values for name, values in features.items()}
+    if isinstance(features, np.ndarray | list | tuple):
+        table = features if isinstance(features, np.ndarray) else np.empty(0)
+        columns = [*table.T] if table.ndim > 1 else [features]
+        return {f"{base}_{number}": values for number, values in enumerate(columns)}
+    try:
+        native = nw.from_native(features, allow_series=True)
+    except TypeError as error:
+        kind = type(features).__name__
+        hint = "give a frame, a series, a dict of columns, a list or an array"
+        raise DataError(f"{base}s is a {kind}, which has no columns", hint) from error
+    if isinstance(native, nw.Series):
+        return {str(native.name or f"{base}_0"): native}
+    frame = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return {str(name): frame.get_column(name) for name in frame.columns}
+
+
+def list_levels(column: pl.Series) -> set[str]:
+    """The texts of all values of a column, but for missing ones."""
+    known = (column.fill_nan(None) if column.dtype.is_float() else column).drop_nulls()
+    return {*known.unique().cast(pl.String)}

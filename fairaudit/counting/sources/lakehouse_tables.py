@@ -1,0 +1,216 @@
+"""Delta and Iceberg tables: a snapshot, fetched as one Parquet file. Add a kind here.
+
+Which files of such a folder are rows is known to its log alone, so it is read by its own library.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.inputs import keep_fetched
+from fairaudit.base.memory import ran_out
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_METADATA = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Snapshot(Frozen):
+    """A state of a table: its id, when it was made in milliseconds since 1970, and its rows.
+
+    `open_rows` gives the schema and batches of Arrow.
+    """
+
+    id: str
+    made: int
+    open_rows: Callable[[], tuple[Any, Iterator[Any]]]
+
+
+class Place(Frozen):
+    """The folder of a table, here or in a store.
+
+    `path` is what its file system calls it, `address` what a library is told. `endpoint` is that of
+    a store of another maker.
+    """
+
+    path: str
+    address: str
+    store: FileSystem | None = None
+    endpoint: str | None = None
+
+    @classmethod
+    def here(cls, folder: Path) -> Place:
+        """A folder of this machine."""
+        return cls(str(folder), str(folder.resolve()))
+
+    def metadata_files(self) -> list[str]:
+        """The names of the files that describe an Iceberg table, one for each change."""
+        from pyarrow.fs import FileSelector
+
+        below = FileSelector(f"{self.path}/metadata", allow_not_found=True)
+        return [info.base_name for info in self._files.get_file_info(below)]
+
+    def read(self, name: str) -> str:
+        """What a small file of it says."""
+        with self._files.open_input_stream(f"{self.path}/{name}") as stream:
+            return str(stream.read().decode())
+
+    @property
+    def _files(self) -> FileSystem:
+        from pyarrow.fs import LocalFileSystem
+
+        return self.store or LocalFileSystem()
+
+
+class TableFormat(Frozen):
+    """A format of tables: its title, its extra with the module of its library, how it is opened."""
+
+    title: str
+    extra: str
+    module: str
+    open: Callable[[Place], Snapshot]
+
+
+def find_table(folder: Path) -> TableFormat | None:
+    """The format of the table that a folder is; None where it is none. Raises `OSError`."""
+    below = folder / "metadata"
+    log = [folder / "_delta_log"] if (folder / "_delta_log").is_dir() else []
+    return format_of_table([*log, *(below.iterdir() if below.is_dir() else [])])
+
+
+def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
+    """The format of the table whose folder holds these files; None where it is none."""
+    for path in files:
+        if "_delta_log" in {path.name, path.parent.name}:
+            return _DELTA
+        if marks_table(path):
+            return _ICEBERG
+    return None
+
+
+def marks_table(path: PurePath) -> bool:
+    """Whether a file is of the log of a table."""
+    is_metadata = path.parent.name == "metadata" and _METADATA.fullmatch(path.name) is not None
+    return is_metadata or path.parent.name == "_delta_log"
+
+
+def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
+    """A file with the rows of the table as it is now, which reports name with the snapshot's id.
+
+    Raises `UsageError` where the library is not installed, `DataError` where it cannot read it.
+    """
+    try:
+        importlib.import_module(form.module)
+    except ImportError as error:
+        what = f"{name}: {form.module}, which reads tables of {form.title}, is not installed"
+        raise UsageError(what, f"pip install 'fairaudit-cli[{form.extra}]'") from error
+    with _explain_errors(name, form):
+        snapshot = form.open(place)
+        origin = f"{name} ({form.title}, snapshot {snapshot.id})"
+        state = f"{place.address} {snapshot.made}"
+        return keep_fetched(origin, state, "table.parquet", lambda path: _write(path, snapshot))
+
+
+def _write(path: Path, snapshot: Snapshot) -> None:
+    """Writes the rows of a snapshot, a batch at a time."""
+    import pyarrow.parquet as pq
+
+    schema, batches = snapshot.open_rows()
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    # The same snapshot gives the same report.
+    os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
+
+
+def _open_delta(place: Place) -> Snapshot:
+    from deltalake import DeltaTable
+
+    # What else it takes from the environment, it finds there by itself.
+    is_plain = place.endpoint is not None and place.endpoint.startswith("http://")
+    table = DeltaTable(place.address, storage_options={"allow_http": "true"} if is_plain else None)
+
+    def open_rows() -> tuple[Any, Iterator[Any]]:
+        data = table.to_pyarrow_dataset()
+        return data.schema, data.to_batches()
+
+    return Snapshot(str(table.version()), table.history(1)[0]["timestamp"], open_rows)
+
+
+def _open_iceberg(place: Place) -> Snapshot:
+    from pyiceberg.table import StaticTable
+
+    options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
+    table = StaticTable.from_metadata(
+        f"{place.address}/metadata/{_latest_metadata(place)}", options
+    )
+    now = table.current_snapshot()
+
+    def open_rows() -> tuple[Any, Iterator[Any]]:
+        reader = table.scan().to_arrow_batch_reader()
+        return reader.schema, iter(reader)
+
+    if now is None:
+        return Snapshot("none", table.metadata.last_updated_ms, open_rows)
+    return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
+
+
+def _latest_metadata(place: Place) -> str:
+    """The description that holds now: that of the hint, else of the highest number.
+
+    Raises `DataError` where two have that number: which one a catalog took is not told here.
+    """
+    names = place.metadata_files()
+    files = [name for name in names if _METADATA.fullmatch(name)]
+    if "version-hint.text" in names:
+        said = place.read("metadata/version-hint.text").strip()
+        latest = [
+            name
+            for name in files
+            if name in {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
+        ]
+    else:
+        numbers = {name: _read_number(name) for name in files}
+        latest = [name for name in files if numbers[name] == max(numbers.values())]
+    if len(latest) != 1:
+        what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
+        raise DataError(what, "export the table as Parquet from its catalog")
+    return latest[0]
+
+
+def _read_number(name: str) -> int:
+    """The number of a description; they count up, with or without zeros before them."""
+    found = _METADATA.fullmatch(name)
+    assert found is not None
+    return int(found[1])
+
+
+@contextmanager
+def _explain_errors(name: str, form: TableFormat) -> Iterator[None]:
+    """Tells an error of a library by its kind alone: its words may quote a row."""
+    try:
+        yield
+    except FairauditError:
+        raise
+    except Exception as error:
+        if ran_out(error) or getattr(error, "errno", None) in _FULL:
+            raise
+        what = f"{name}: {form.module} cannot read this table of {form.title}"
+        hint = f"{type(error).__name__}: is it whole, and of a version that {form.module} reads?"
+        raise DataError(what, hint) from error
+
+
+_DELTA = TableFormat("Delta", "delta", "deltalake", _open_delta)
+_ICEBERG = TableFormat("Iceberg", "iceberg", "pyiceberg", _open_iceberg)

@@ -1,0 +1,261 @@
+"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, fetched; notice on unread files.
+
+Who may read them is told by the environment and the store's own chain, never by an address; the
+words of a store's errors are not repeated, since they may quote what it was asked with.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, NothingToAudit, UsageError
+from fairaudit.base.input_formats import format_of, list_formats
+from fairaudit.base.inputs import keep_fetched
+from fairaudit.base.names import quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.sources.lakehouse_tables import (
+    Place,
+    TableFormat,
+    fetch_table,
+    format_of_table,
+    marks_table,
+)
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+SCHEMES = ("s3", "gs", "gcs", "az")
+"""The stores, as an address begins."""
+
+_PATIENCE = timedelta(seconds=60)
+_PIECE = 1 << 20
+_MOST_NAMES = 5
+_KIND = re.compile(r"AWS Error ([A-Z_]{2,40}) ")
+_WHO = "who may read it comes from the environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID"
+
+
+def is_object(entry: str) -> bool:
+    """Whether an entry of `data` names objects of a store."""
+    scheme, sign, _ = entry.partition("://")
+    return bool(sign) and scheme.lower() in SCHEMES
+
+
+def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
+    """The files that hold the objects which an address, a folder or a glob of a store names.
+
+    What was fetched before and has the same size and time is not fetched again. Raises
+    `NothingToAudit` where a glob or folder holds none, `DataError` where the store has no such
+    object or does not give it, `UsageError` where the address holds more than a bucket and a path.
+    """
+    scheme, _, path = entry.partition("://")
+    refuse_secrets(path)
+    path = path.rstrip("/")
+    if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
+        raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
+    with _explain_errors(entry):
+        store = _open_store(scheme.lower())
+        table = _find_table(store, path)
+        if table is not None:
+            endpoint = _find_endpoint() if scheme.lower() == "s3" else None
+            return [fetch_table(Place(path, f"{scheme}://{path}", store, endpoint), entry, table)]
+        return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
+
+
+def refuse_secrets(path: str) -> None:
+    """Raises `UsageError` where an address has a user, a password or parameters; none is told."""
+    bucket, _, key = path.partition("/")
+    # In a bucket's name no such sign can stand, and a key is asked for as it is written.
+    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
+        what = "the address of an object has a user, a password or parameters, which reports print"
+        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
+
+
+def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
+    """The format of the table that a folder of a store is; None where it is none."""
+    from pyarrow.fs import FileType
+
+    if glob.has_magic(folder) or store.get_file_info(folder).type != FileType.Directory:
+        return None
+    logs = (_list(store, f"{folder}/{name}") for name in ("_delta_log", "metadata"))
+    return format_of_table(PurePosixPath(info.path) for log in logs for info in log)
+
+
+def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo]) -> None:
+    """Raises `DataError` where objects are of a table with a log, which alone knows its rows."""
+    paths = [PurePosixPath(info.path) for info in files]
+    above = {str(folder) for path in paths for folder in path.parents if folder.name}
+    if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
+        what = f"{what} a table of Delta or Iceberg: its files are not all rows"
+        raise DataError(what, "name the folder of the table itself")
+
+
+def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> list[FileInfo]:
+    """The objects that a path names: one, all of a folder in a known format, or those of a glob."""
+    from pyarrow.fs import FileType
+
+    (found,) = store.get_file_info([path])
+    if found.type == FileType.File:
+        return [found]
+    if found.type == FileType.Directory:
+        everything = _list(store, path)
+        _refuse_table_files(store, f"the folder {entry} holds", everything)
+        inside = [info for info in everything if not info.base_name.startswith((".", "~"))]
+        known = [info for info in inside if format_of(Path(info.base_name))]
+        others = (info.path for info in inside if not format_of(Path(info.base_name)))
+        notices += note_unread(entry, [other.removeprefix(path).lstrip("/") for other in others])
+        if not known:
+            raise NothingToAudit(f"the folder {entry} holds no file to audit", list_formats())
+        return known
+    if not glob.has_magic(path):
+        raise DataError(f"there is no object {entry}", "check the bucket and the path")
+    parts = path.split("/")
+    fixed = next(place for place, part in enumerate(parts) if glob.has_magic(part))
+    start = "/".join(parts[:fixed])
+    matches = [
+        info
+        for info in _list(store, start)
+        if _matches(info.path.split("/")[fixed:], parts[fixed:])
+    ]
+    if not matches:
+        raise NothingToAudit(f"the glob {entry} matches no object", "check the pattern")
+    _refuse_table_files(store, f"the glob {entry} finds files of", matches)
+    return matches
+
+
+def note_unread(entry: str, names: Sequence[str]) -> list[Notice]:
+    """A notice on what a folder holds and no audit reads, with some names; `/` ends a folder."""
+    if not names:
+        return []
+    shown = ", ".join([*map(quoted, names[:_MOST_NAMES]), *["…"] * (len(names) > _MOST_NAMES)])
+    files = "files or folders" if any(name.endswith("/") for name in names) else "files"
+    what = f"{len(names):,} other {files} in {entry} are not read: {shown}"
+    if len(names) == 1:
+        what = f"{shown} in {entry} is not read"
+    return [Notice(what, Subjects.NOBODY)]
+
+
+def _list(store: FileSystem, folder: str) -> list[FileInfo]:
+    """All objects below a folder, by name; what is empty and ends in `/` stands for a folder."""
+    from pyarrow.fs import FileSelector, FileType
+
+    found = store.get_file_info(FileSelector(folder, recursive=True, allow_not_found=True))
+    return sorted((info for info in found if info.type == FileType.File), key=lambda i: i.path)
+
+
+def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a path fits a pattern, part by part; `**` stands for any number of folders."""
+    if not parts or not names:
+        return not parts and not names
+    if parts[0] == "**":
+        return _matches(names, parts[1:]) or (len(names) > 1 and _matches(names[1:], parts))
+    hidden = names[0].startswith(".") and not parts[0].startswith(".")
+    fits = fnmatch.fnmatchcase(names[0], parts[0]) and not hidden
+    return fits and _matches(names[1:], parts[1:])
+
+
+def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
+    """The file that holds the bytes of an object; raises `DataError` where they are not all."""
+    address = f"{scheme}://{found.path}"
+    if format_of(Path(found.base_name)) is None:
+        raise DataError(f"{address}: not known what kind of file this is", list_formats())
+
+    def write(path: Path) -> None:
+        with store.open_input_stream(found.path, compression=None) as stream, path.open("wb") as to:
+            shutil.copyfileobj(stream, to, _PIECE)
+        if path.stat().st_size != found.size:
+            raise DataError(f"{address}: it changed while it was fetched", "run again")
+        os.utime(path, ns=(found.mtime_ns, found.mtime_ns))
+
+    suffixes = PurePosixPath(found.base_name).suffixes[-2:]
+    return keep_fetched(
+        address, f"{found.size} {found.mtime_ns}", f"object{''.join(suffixes)}", write
+    )
+
+
+def _open_store(scheme: str) -> FileSystem:
+    """A store, with the credentials that its own library finds."""
+    from pyarrow import fs
+
+    if scheme == "s3":
+        # What Arrow may not take from the environment by itself.
+        endpoint = _find_endpoint()
+        return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
+    try:
+        if scheme in {"gs", "gcs"}:
+            return fs.GcsFileSystem(retry_time_limit=_PATIENCE, **_find_emulator())
+        return fs.AzureFileSystem(**_find_azure())
+    except (ImportError, AttributeError) as error:
+        what = f"this build of pyarrow cannot read {scheme}://"
+        raise UsageError(what, "pip install 'fairaudit-cli[cloud]'") from error
+
+
+def _find_emulator() -> dict[str, Any]:
+    """What stands in for Google's store, where the environment names it."""
+    host = os.environ.get("STORAGE_EMULATOR_HOST")
+    if not host:
+        return {}
+    scheme, _, authority = host.rpartition("://")
+    return {"endpoint_override": authority, "scheme": scheme or "http", "anonymous": True}
+
+
+def _find_azure() -> dict[str, str]:
+    """The storage account of Azure, and who may read it if the environment says so.
+
+    A connection string comes before the variables of its parts.
+    """
+    text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
+    found = {
+        "account_name": ("AccountName", "AZURE_STORAGE_ACCOUNT_NAME"),
+        "account_key": ("AccountKey", "AZURE_STORAGE_ACCOUNT_KEY"),
+        "sas_token": ("SharedAccessSignature", "AZURE_STORAGE_SAS_TOKEN"),
+    }
+    options = {
+        option: value
+        for option, (name, variable) in found.items()
+        if (value := parts.get(name) or os.environ.get(variable))
+    }
+    if "account_name" not in options:
+        what = "an address of Azure needs the name of the storage account"
+        hint = "AZURE_STORAGE_ACCOUNT_NAME has it, or AZURE_STORAGE_CONNECTION_STRING"
+        raise UsageError(what, hint)
+    if "BlobEndpoint" in parts:
+        endpoint = urlsplit(parts["BlobEndpoint"])
+        # Arrow writes the account before what begins with a dot, and behind all else.
+        authority = endpoint.netloc.removeprefix(options["account_name"])
+        for kind in ("blob", "dfs"):
+            options |= {f"{kind}_storage_authority": authority}
+            options |= {f"{kind}_storage_scheme": endpoint.scheme}
+    return options
+
+
+def _find_endpoint() -> str | None:
+    """That of a store of another maker than Amazon."""
+    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+
+
+@contextmanager
+def _explain_errors(entry: str) -> Iterator[None]:
+    """An error of a store in our words: of its own, only the kind."""
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(f"{entry}: the store refuses it", _WHO) from error
+    except OSError as error:
+        if error.strerror and not _KIND.search(str(error)):
+            hint = "free some space, or point TMPDIR to another disk"
+            raise DataError(f"{entry}: it cannot be kept here: {error.strerror}", hint) from error
+        kind = _KIND.search(str(error))
+        why = f" ({kind[1]})" if kind else ""
+        raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error

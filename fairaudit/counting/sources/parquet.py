@@ -1,0 +1,464 @@
+"""Parquet footer and page headers, checked first: damaged, encrypted, too large row groups.
+
+Readers take sizes and counts at their word: of a flipped bit they allocate more memory than there
+is, or throw where nobody catches, and the whole command dies. So the footer is read here first, and
+then the header of every page of the columns that are used, which takes a few microseconds a page. A
+page that carries a checksum is held against it.
+See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias
+
+from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import quoted
+from fairaudit.counting import kernel
+from fairaudit.counting.sources import thrift
+from fairaudit.counting.sources.parquet_types import Columns, name_types
+from fairaudit.counting.sources.thrift import Struct, Value
+
+MOST_ROWS = 2**28
+"""More rows than that in one row group are not read: its columns alone would take gigabytes."""
+
+_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+_TAIL = 8
+"""The length of the footer, and the magic."""
+
+_FEW_BYTES, _MANY_BYTES = 256, 2**24
+"""The header of a page is short as a rule; with statistics of long texts it may be longer."""
+
+_MOST_AT_ONCE = 2**25
+"""The pages of so many bytes are read together: most of what they cost is to be read one by one."""
+
+_INT = 2**31
+_LARGEST = 2**62
+_NO_FILE = "not a Parquet file, or damaged or truncated"
+_WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
+"""The bytes of a value by its physical type; of a text those of its length."""
+
+_FIXED = 7
+DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
+"""The kinds of pages."""
+
+DELTA_TEXTS = frozenset({6, 7})
+"""The encodings that store texts by their lengths, or by what they share."""
+
+_BEGIN = rb"\x15\x00\x15(N)\x15(N),\x15(N)".replace(b"N", rb"[\x80-\xff]{0,4}[\x00-\x7f]")
+"""How the header of a page of values begins, without a checksum: its sizes and how many values."""
+
+TEXT = 6
+"""The physical type of texts."""
+
+
+class Leaf(Frozen):
+    """A column as it is stored: its path, physical type, width, and whether it repeats in a row.
+
+    `is_optional` says whether it may be null, if it stands in no other.
+    """
+
+    path: tuple[str, ...]
+    kind: int
+    width: int
+    repeats: bool
+    is_optional: bool
+
+
+class Chunk(Frozen):
+    """A column in a row group: how many values, in which encodings, and where its bytes are.
+
+    `extremes` are the smallest and the largest value by their bytes, and `nulls` says how many are
+    null, where the file tells them: nobody has checked them.
+    """
+
+    leaf: Leaf
+    values: int
+    encodings: frozenset[int]
+    start: int
+    stop: int
+    codec: int
+    unpacked: int
+    extremes: tuple[bytes, bytes] | None
+    nulls: int | None
+
+
+class RowGroup(Frozen):
+    """A row group: its rows, and its columns."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+    def of(self, names: Collection[str]) -> Iterator[Chunk]:
+        """The chunks of the columns of those names."""
+        return (chunk for chunk in self.chunks if chunk.leaf.path[0] in names)
+
+
+class Layout(Frozen):
+    """What the footer of a file says, and nothing in it contradicts.
+
+    `columns` are None where Arrow has to be asked for their types.
+    """
+
+    rows: int
+    groups: tuple[RowGroup, ...]
+    columns: Columns | None
+
+
+class Header(NamedTuple):
+    """The header of a page, which has `start` bytes: sizes and counts that are absent are -1."""
+
+    kind: int
+    start: int
+    size: int
+    unpacked: int
+    checksum: int | None
+    values: int
+    encoding: int
+    levels_encoding: int
+    nulls: int
+    rows: int
+    levels_size: int
+    repeats_size: int
+    is_packed: bool
+
+
+HeaderReader: TypeAlias = Callable[[bytes], Iterable[Any]]
+"""What reads the fields of the header that bytes begin with; raises `ValueError` for others."""
+
+
+class _Damaged(Exception):
+    """Something that no sound file has; its text says what, where it is worth saying."""
+
+
+def read_layout(path: Path, name: str) -> Layout:
+    """The layout of a file, which the report calls `name`; raises `DataError` for a bad one."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - _TAIL, 0))
+            tail = file.read(_TAIL)
+            if tail[4:] == _ENCRYPTED:
+                raise _encrypted(name)
+            length = int.from_bytes(tail[:4], "little")
+            end = size - _TAIL - length
+            if tail[4:] != _MAGIC or end < len(_MAGIC):
+                raise DataError.unreadable(name, _NO_FILE)
+            file.seek(end)
+            footer = _struct_of(file.read(length))
+        if 8 in footer or _is_encrypted(footer):
+            raise _encrypted(name)
+        return _layout(footer, end)
+    except UnicodeDecodeError as error:
+        hint = "write the file again, with names in UTF-8"
+        raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
+    except _TooLarge as error:
+        raise DataError(
+            f"{name}: a row group has {error.rows:,} rows, and at most {MOST_ROWS:,} can be read",
+            "write the file again in smaller row groups",
+        ) from error
+    except (thrift.Malformed, _Damaged, OSError) as error:
+        raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
+
+
+def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
+    """Raises `DataError` where the pages of these columns are not what the footer says."""
+    with path.open("rb", buffering=0) as file:
+        for group in layout.groups:
+            for chunk in group.of(columns):
+                try:
+                    _check_chunk(file.fileno(), chunk)
+                except (thrift.Malformed, _Damaged, OSError) as error:
+                    column = quoted(".".join(chunk.leaf.path))
+                    why = str(error) if isinstance(error, _Damaged) else ""
+                    what = f"the column {column} is damaged{why and ': '}{why}"
+                    raise DataError.unreadable(name, what) from error
+
+
+def read_at(file: int, size: int, offset: int) -> bytes:
+    """Up to `size` bytes of a file from a place on, by a descriptor that one thread alone uses.
+
+    In two calls, since `pread` is not on every platform.
+    """
+    os.lseek(file, offset, os.SEEK_SET)
+    return os.read(file, size)
+
+
+class _TooLarge(Exception):
+    """A row group of so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+def _struct_of(content: bytes) -> Struct:
+    """The struct that the bytes begin with, by the kernel where it can tell, which is faster."""
+    native = kernel.load()
+    fields = None if native is None else native.thrift_struct(content)
+    return thrift.struct(content)[0] if fields is None else fields
+
+
+def _encrypted(name: str) -> DataError:
+    return DataError(f"{name}: the file is encrypted", "write it again without encryption")
+
+
+def _is_encrypted(footer: Struct) -> bool:
+    """Whether a column is: its metadata may be, where the footer is not."""
+    groups = [entry for entry in _list(footer.get(4)) if isinstance(entry, dict)]
+    chunks = [entry for group in groups for entry in _list(group.get(1)) if isinstance(entry, dict)]
+    return any(8 in chunk or 9 in chunk for chunk in chunks)
+
+
+def _layout(footer: Struct, end: int) -> Layout:
+    elements = [_struct(entry) for entry in _list(footer.get(2))]
+    leaves = _leaves(elements)
+    groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
+    rows = _int(footer.get(3), _LARGEST)
+    if rows != sum(group.rows for group in groups):
+        raise _Damaged
+    metadata = [_struct(entry) for entry in _list(footer.get(5, []))]
+    return Layout(rows, groups, name_types(elements, metadata))
+
+
+def _leaves(elements: list[Struct]) -> list[Leaf]:
+    """The columns that a schema describes, a tree whose elements stand in a row."""
+    leaves: list[Leaf] = []
+    open_: list[tuple[tuple[str, ...], int, bool]] = []
+    for number, element in enumerate(elements):
+        children = _int(element.get(5, 0), len(elements))
+        if number == 0:
+            open_.append(((), children, False))
+            continue
+        while open_ and not open_[-1][1]:
+            open_.pop()
+        if not open_:
+            raise _Damaged
+        path, children_left, repeats = open_.pop()
+        open_.append((path, children_left - 1, repeats))
+        name = element.get(4)
+        if not isinstance(name, bytes):
+            raise _Damaged
+        path = (*path, name.decode())
+        repetition = _int(element.get(3), 3)  # required, optional, repeated
+        repeats = repeats or repetition == 2
+        if children:
+            open_.append((path, children, repeats))
+        elif 1 in element:
+            kind = _int(element[1], _FIXED + 1)
+            width = _WIDTHS.get(kind, 0)
+            if kind == _FIXED:
+                width = _int(element.get(2), _INT)
+            leaves.append(Leaf(path, kind, width, repeats, is_optional=repetition == 1))
+        elif 5 not in element:
+            raise _Damaged
+    if any(children_left for _, children_left, _ in open_):
+        raise _Damaged
+    return leaves
+
+
+def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
+    rows = _int(group.get(3), _LARGEST)
+    if rows > MOST_ROWS:
+        raise _TooLarge(rows)
+    columns = _list(group.get(1))
+    if len(columns) != len(leaves):
+        raise _Damaged
+    chunks = zip(columns, leaves, strict=True)
+    return RowGroup(rows, tuple(_chunk(_struct(chunk), leaf, rows, end) for chunk, leaf in chunks))
+
+
+def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
+    meta = _struct(column.get(3))
+    path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
+    values = _int(meta.get(5), _LARGEST)
+    sound = values >= rows if leaf.repeats else values == rows
+    # An empty row group may have no page of values: its offset is 0, where the magic stands.
+    offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
+    start = min((offset for offset in offsets if offset), default=0)
+    stop = start + _int(meta.get(7), end + 1)
+    if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
+        raise _Damaged
+    codec, unpacked = _int(meta.get(4), 8), _int(meta.get(6), _LARGEST)
+    encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
+    statistics = meta.get(12)
+    told = statistics if isinstance(statistics, dict) else {}
+    nulls = told.get(3)
+    return Chunk(
+        leaf=leaf,
+        values=values,
+        encodings=encodings,
+        start=start,
+        stop=stop,
+        codec=codec,
+        unpacked=unpacked,
+        extremes=_extremes(told),
+        nulls=nulls if isinstance(nulls, int) else None,
+    )
+
+
+def _extremes(statistics: Struct) -> tuple[bytes, bytes] | None:
+    """The smallest and the largest value of a column, where its statistics tell both."""
+    low, high = statistics.get(6), statistics.get(5)
+    return (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
+
+
+def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
+    """Whether the kernel finds the pages of a chunk sound, of which these are the bytes."""
+    leaf = chunk.leaf
+    checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
+    return checksums is not None and all(
+        zlib.crc32(content[start : start + size]) == checksum % 2**32
+        for start, size, checksum in checksums
+    )
+
+
+def _check_chunk(file: int, chunk: Chunk) -> None:
+    """Raises `_Damaged` where the pages of a chunk do not add up to it, or a checksum is wrong."""
+    native, size = kernel.load(), chunk.stop - chunk.start
+    if native is not None and size <= _MOST_AT_ONCE:
+        content = read_at(file, size, chunk.start)
+        if are_sound(native, content, chunk):
+            return
+    # The walk tells what is wrong, or knows better.
+    _walk_chunk(file, chunk, HeadersInPython() if native is None else native.first_header)
+
+
+def _walk_chunk(file: int, chunk: Chunk, read_header: HeaderReader) -> None:
+    """The same, from page to page."""
+    values, offset = 0, chunk.start
+    while offset < chunk.stop:
+        header = _header(file, offset, chunk.stop, read_header)
+        body = offset + header.start
+        offset = body + header.size
+        if offset > chunk.stop:
+            raise _Damaged
+        if header.kind in {DATA, DATA_V2}:
+            _check_data(header, chunk)
+            values += header.values
+        elif header.kind == DICTIONARY and not (
+            0 <= header.values * chunk.leaf.width <= header.unpacked
+        ):
+            raise _Damaged
+        if header.checksum is not None:
+            checksum = zlib.crc32(read_at(file, header.size, body))
+            if checksum != header.checksum % 2**32:
+                raise _Damaged("the checksum of a page does not fit its bytes")
+    if values != chunk.values:
+        raise _Damaged
+
+
+def _header(file: int, offset: int, stop: int, read_header: HeaderReader) -> Header:
+    """The header of the page that begins there, from there on."""
+    try:
+        return Header(*read_header(read_at(file, min(_FEW_BYTES, stop - offset), offset)))
+    except ValueError:
+        return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
+
+
+class HeadersInPython:
+    """Reads headers as `header_in_python` does; at once where one ends as that before it.
+
+    From page to page of a column its sizes and the number of values change; its encodings, and as
+    a rule the extremes of a few texts, do not.
+    """
+
+    def __init__(self) -> None:
+        self._begin = re.compile(_BEGIN)
+        self._last: Header | None = None
+        self._end = b""
+
+    def __call__(self, content: bytes) -> Header:
+        """The header that the bytes begin with."""
+        begin = self._begin.match(content)
+        if begin is None:
+            return header_in_python(content)
+        place = begin.end()
+        if self._last is not None and content.startswith(self._end, place):
+            unpacked, size, values = (_unsigned(number) for number in begin.groups())
+            # A whole number from 0 is written twice as large: odd is a negative one.
+            if not (unpacked | size | values) & 1 and max(unpacked, size, values) < 2 * _INT:
+                start = place + len(self._end)
+                return self._last._replace(
+                    start=start, size=size >> 1, unpacked=unpacked >> 1, values=values >> 1
+                )
+        self._last = header_in_python(content)
+        self._end = content[place : self._last.start]
+        return self._last
+
+
+def _unsigned(number: bytes) -> int:
+    """A number in groups of seven bits, the lowest first."""
+    value = 0
+    for byte in reversed(number):
+        value = value << 7 | byte & 127
+    return value
+
+
+def header_in_python(content: bytes) -> Header:
+    """The header that the bytes begin with, as the kernel reads it; slower, and always there."""
+    fields, start = thrift.struct(content)
+    kind = _int(fields.get(1), 4)
+    page = _struct(fields.get({DATA: 5, _INDEX: -1, DICTIONARY: 7, DATA_V2: 8}[kind], {}))
+    checksum = fields.get(4)
+
+    def field(number: int, *, is_there: bool = True) -> int:
+        return _int(page[number], _INT) if is_there and number in page else -1
+
+    is_first, is_second = kind == DATA, kind == DATA_V2
+    return Header(
+        kind,
+        start,
+        _int(fields.get(3), _INT),
+        _int(fields.get(2), _INT),
+        checksum if isinstance(checksum, int) else None,
+        field(1),
+        field(4 if is_second else 2),
+        field(3, is_there=is_first),
+        field(2, is_there=is_second),
+        field(3, is_there=is_second),
+        field(5, is_there=is_second),
+        field(6, is_there=is_second),
+        not is_second or page.get(7) is not False,
+    )
+
+
+def _check_data(header: Header, chunk: Chunk) -> None:
+    """Raises `_Damaged` where the counts and sizes of a page of values contradict each other."""
+    values = header.values
+    if not 0 <= values <= chunk.values:
+        raise _Damaged
+    if header.kind == DATA_V2:
+        # A page of the second version says how long its levels are, and how many rows it has.
+        sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
+        if min(sizes) < 0 or header.levels_size + header.repeats_size > header.size:
+            raise _Damaged
+        if header.nulls > values or header.rows > values:
+            raise _Damaged
+        if header.rows != values and not chunk.leaf.repeats:
+            raise _Damaged
+
+
+def _int(value: Value, below: int) -> int:
+    """A whole number from 0, below a bound."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
+        raise _Damaged
+    return value
+
+
+def _list(value: Value) -> list[Value]:
+    if not isinstance(value, list):
+        raise _Damaged
+    return value
+
+
+def _struct(value: Value) -> Struct:
+    if not isinstance(value, dict):
+        raise _Damaged
+    return value

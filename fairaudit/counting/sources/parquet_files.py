@@ -1,0 +1,175 @@
+"""Parquet reader (entry point): columns, partitions (`year=2026/`), checks, lazy frame.
+
+Folders named `year=2026` above a file are columns of it, too, as Hive has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import replace
+from fairaudit.base.inputs import find_origin
+from fairaudit.base.progress import Progress
+from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.column_checks import columns_read
+from fairaudit.counting.sources.parquet import check_pages, read_layout
+from fairaudit.counting.sources.parquet_types import Columns
+from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive calls the folder of rows that have no value."""
+
+_BATCH = 65_536
+"""So many rows are in memory at once while a file is copied."""
+
+
+def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
+    """The file with what its footer says; refuses a damaged one."""
+    layout = read_layout(file.path, file.file.path)
+    columns = _ask_arrow(file) if layout.columns is None else layout.columns
+    types = dict(columns)
+    above = _read_partitions(find_origin(file.path))
+    # What a file holds itself is what counts.
+    partitions = {name: text for name, text in above.items() if name not in types}
+    return replace(
+        file,
+        header=(*(name for name, _ in columns), *partitions),
+        layout=layout,
+        types=types | dict.fromkeys(partitions, "string"),
+        partitions=partitions,
+    )
+
+
+def _ask_arrow(file: SourceFile) -> Columns:
+    """The columns of a file and their types as Arrow sees them."""
+    import pyarrow as pa
+
+    try:
+        schema = _read_schema(file.path)
+    except pa.ArrowNotImplementedError as error:
+        what = (
+            f"{file.file.path}: a column has a type that is not read, such as numbers of 128 bits"
+        )
+        raise DataError(what, "write the file without that column, or in another type") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = "not a Parquet file, or damaged or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+    return tuple((column.name, str(column.type)) for column in schema)
+
+
+def _read_schema(path: Path) -> pa.Schema:
+    """The schema of a file."""
+    try:
+        # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
+        from pyarrow._parquet import ParquetReader
+
+        reader = ParquetReader()
+        reader.open(path, arrow_extensions_enabled=True)
+    except (ImportError, TypeError):  # another version of Arrow
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as opened:
+            return opened.schema_arrow
+    with closing(reader):
+        return reader.schema_arrow
+
+
+def check_file(
+    file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
+) -> CheckedFile:
+    """The file once the pages of all columns that are read, and not left unproven, fit its footer.
+
+    Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
+    """
+    assert file.layout is not None
+    wanted = columns_read(plans, file.header)
+    own = {name for name in wanted if name not in file.partitions}
+    check_pages(file.path, file.file.path, file.layout, own - file.unproven)
+    records = file.layout.rows
+    added = {name: text for name, text in file.partitions.items() if name in wanted}
+    if added:
+        file = _copy_with(file, [*own], added, copies)
+    return CheckedFile(file, records)
+
+
+def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
+    """The columns of a file with their types."""
+    import polars as pl
+
+    try:
+        return pl.read_parquet_schema(file.path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        why = "not a Parquet file, or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+
+
+def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) -> pl.LazyFrame:
+    """Files of one schema as a lazy frame."""
+    import polars as pl
+
+    return pl.scan_parquet([*paths], glob=False, include_file_paths=path_column)
+
+
+def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
+    """None: its rows are no lines."""
+    return None
+
+
+def _read_partitions(path: str) -> dict[str, str | None]:
+    """The columns that the folders right above a file spell, the outermost first, as text.
+
+    >>> _read_partitions("s3://lake/loans/year=2026/month=05/x.parquet")
+    {'year': '2026', 'month': '05'}
+    """
+    found: list[tuple[str, str | None]] = []
+    for folder in PurePosixPath(path).parent.parts[::-1]:
+        name, sign, value = folder.partition("=")
+        if not name or not sign:
+            break
+        found.append((unquote(name), None if value == _NULL else unquote(value)))
+    return dict(found[::-1])
+
+
+def _copy_with(
+    file: SourceFile, columns: Sequence[str], added: Mapping[str, str | None], copies: Copies
+) -> SourceFile:
+    """A Parquet file as a copy that holds these columns of it, and others of one value each.
+
+    Raises `DataError` where there is no space for it, or the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field(name, pa.string()) for name in added]
+    try:
+        out, path = copies.new()
+        with pq.ParquetFile(file.path) as opened:
+            kept = [field for field in opened.schema_arrow if field.name in {*columns}]
+            schema = pa.schema([*kept, *fields])
+            with pq.ParquetWriter(out, schema) as writer:
+                for batch in opened.iter_batches(_BATCH, columns=[field.name for field in kept]):
+                    values = [
+                        pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
+                        for text in added.values()
+                    ]
+                    arrays = [*(batch.column(field.name) for field in kept), *values]
+                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        out.flush()
+    except pa.ArrowException as error:
+        why = "not a Parquet file, or damaged or truncated"
+        raise DataError.unreadable(file.file.path, why) from error
+    except OSError as error:
+        what = f"{file.file.path}: no space for a copy with the columns of its folders"
+        hint = f"{error.strerror or error}: free some, or point TMPDIR to another disk"
+        raise DataError(what, hint) from error
+    return replace(file, path=path, layout=read_layout(path, file.file.path))

@@ -1,0 +1,90 @@
+"""Reads files of posterior draws (`draws`): draw, group, outcome, probability."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.input_formats import CSV, TITLES, format_of
+from fairaudit.base.names import quoted
+from fairaudit.counting.posterior_draws import Draws
+from fairaudit.counting.sources.readers import reader_of
+
+DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
+_HINT = (
+    "a row for each draw, group and outcome: `draw`, the protected columns, `outcome`, "
+    "`probability`"
+)
+_CLOSE = 1e-6
+
+
+def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
+    """The draws in a file, by those of the protected attributes that it has.
+
+    Raises `DataError` for probabilities outside [0, 1] or that do not add up to 1, and for draws
+    that lack a group or an outcome of another.
+    """
+    frame = _read(path)
+    by = tuple(name for name in attributes if name in frame.columns)
+    has_outcome = OUTCOME in frame.columns
+    needed = [DRAW, PROBABILITY, *([] if by else attributes[:1])]
+    if lacking := [name for name in needed if name not in frame.columns]:
+        raise DataError(f"{path}: the draws have no column {quoted(lacking[0])}", _HINT)
+    keys = [DRAW, *by, *([OUTCOME] if has_outcome else [])]
+    frame = frame.select(
+        *(pl.col(name).cast(pl.String) for name in keys),
+        pl.col(PROBABILITY).cast(pl.Float64, strict=False),
+    ).with_row_index("row", offset=1)
+    _refuse(path, frame.filter(pl.any_horizontal(pl.col(*keys).is_null())), "a missing value")
+    inside = pl.col(PROBABILITY).is_between(0, 1).fill_null(value=False)
+    _refuse(path, frame.filter(~inside), "a probability that does not lie from 0 to 1")
+    _refuse(path, frame.filter(pl.struct(keys).is_duplicated()), "a draw of this group twice")
+    if has_outcome:
+        total = pl.col(PROBABILITY).sum().over([DRAW, *by])
+        off = frame.filter((total - 1).abs() > _CLOSE)
+        _refuse(path, off, "probabilities of its group that do not add up to 1")
+    if not len(frame):
+        raise DataError(f"{path}: no draw", _HINT)
+    outcomes = tuple(frame[OUTCOME].unique(maintain_order=True)) if has_outcome else ()
+    draws, d = _number(frame.select(DRAW).rows())
+    names, g = _number(frame.select(by).rows())
+    k = _number(frame.select(OUTCOME).rows())[1] if has_outcome else [0] * len(frame)
+    probability = np.full((len(draws), max(len(outcomes), 1), len(names)), np.nan)
+    probability[d, k, g] = frame[PROBABILITY].to_numpy()
+    if np.isnan(probability).any():
+        first, _, group = np.argwhere(np.isnan(probability))[0]
+        what = f"draw {quoted(draws[first][0])} lacks {' × '.join(names[group])}"
+        raise DataError(f"{path}: {what}, or an outcome of it", _HINT)
+    groups = tuple(tuple(zip(by, name, strict=True)) for name in names)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Draws(os.path.normpath(path), sha256, by, groups, outcomes, probability)
+
+
+def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[int]]:
+    """The distinct rows in the order of the file, and which of them each row is."""
+    place: dict[tuple[str, ...], int] = {}
+    index = [place.setdefault(row, len(place)) for row in rows]
+    return list(place), index
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
+    try:
+        reader = reader_of(format_of(path) or CSV)
+        return reader.scan_files([path], ",", None).collect()
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        raise DataError.unreadable(str(path), str(error).split("\n", maxsplit=1)[0]) from error
+
+
+def _refuse(path: Path, rows: pl.DataFrame, what: str) -> None:
+    if len(rows):
+        first = rows.row(0, named=True)
+        words = ", ".join(f"{name} {value}" for name, value in first.items() if name != "row")
+        raise DataError(f"{path}: row {first['row']} of the draws has {what}: {words}", _HINT)

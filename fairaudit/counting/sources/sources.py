@@ -1,0 +1,325 @@
+"""`SourceFile`, a file of a pass: its bytes unpacked, copies of them; threads; out of memory."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+
+from fairaudit.base import memory
+from fairaudit.base.errors import DataError, OutOfMemory, UsageError
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.input_formats import InputFormat, find_compression, format_of, list_formats
+from fairaudit.base.inputs import COUNTS_SUFFIX, is_spooled, refuse_special
+from fairaudit.base.ledger import DataFile
+from fairaudit.base.names import quoted
+from fairaudit.base.processes import count_cores
+from fairaudit.base.progress import Progress
+from fairaudit.counting.counts import CountedFile
+from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.plan import Plan
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from fairaudit.counting.sources.parquet import Layout
+
+_THREADS = "POLARS_MAX_THREADS"
+
+_PACKED = 2**18
+"""So many bytes of a packed file are read at a time."""
+
+_FLAGS = 3
+"""Where a member of gzip has its flags."""
+
+Job = TypeVar("Job")
+
+
+FRAME_NAME = "<data frame>"
+"""What stands in place of a path."""
+
+
+class Frame:
+    """A data frame in memory, of any library that the engine reads.
+
+    A stream that can be read but once is replaced by what it held.
+    """
+
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
+        self.frame = frame
+
+
+class SourceFile(Frozen):
+    """A file to read: its name in the report, where its bytes are read from, and its columns.
+
+    A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
+    itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
+    `unproven` are those whose pages only the native route may read, which checks them.
+    """
+
+    file: DataFile
+    path: Path
+    form: InputFormat | None
+    header: tuple[str, ...] = ()
+    layout: Layout | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str | None] = field(default_factory=dict)
+    unproven: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> str:
+        """The name of its format."""
+        return self.form.name if self.form else "frame"
+
+    def with_lines(self, lines: int) -> SourceFile:
+        """The file with the number of its physical lines."""
+        return replace(self, file=replace(self.file, lines=lines))
+
+    @property
+    def unpacked_size(self) -> int | None:
+        """How many bytes its text is; None where that is not known before it is unpacked."""
+        return None if find_compression(self.path) else self.path.stat().st_size
+
+
+class CheckedFile(Frozen):
+    """A source whose text is proven to be what the reader will see, with its control total.
+
+    Its `counts` by a plan are there where they were had by the same reading.
+    """
+
+    source: SourceFile
+    records: int
+    blank: int = 0
+    counts: tuple[Plan, PartialCounts] | None = None
+
+    @property
+    def counted(self) -> CountedFile:
+        """What counts say of it."""
+        return CountedFile(self.source.file, self.records, self.blank)
+
+
+def inspect_file(path: Path, name: str) -> SourceFile:
+    """A file by its name; raises `DataError` where its format is not known, or it is empty."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name}: the file's name is no text", "rename the file") from error
+    form = format_of(path)
+    if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
+        hint = f"name files of counts alone, by their suffix: `*{COUNTS_SUFFIX}`"
+        raise DataError(f"{name}: a file of counts is not read as rows", hint)
+    if form is None:
+        raise DataError(f"{name}: not known what kind of file this is", list_formats())
+    try:
+        refuse_special(path)
+        stat = path.stat()
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
+    if not stat.st_size:
+        raise DataError(f"{name}: the file is empty", form.hint_if_empty)
+    modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+    # The same bytes of stdin give the same report.
+    file = DataFile(name, stat.st_size, None if is_spooled(path) else modified)
+    return SourceFile(file, path, form)
+
+
+def open_bytes(path: Path) -> io.BufferedReader:
+    """The bytes of a file, unpacked."""
+    packing = find_compression(path)
+    if packing is None:
+        return path.open("rb")
+    if packing == "gzip":
+        return io.BufferedReader(_Inflated(path))
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.input_stream(str(path), compression=packing))
+
+
+class _Inflated(io.RawIOBase):
+    """The bytes of a file of gzip, by ISA-L: in two fifths of the time that zlib takes.
+
+    Raises `OSError` for a damaged one, as other readers do, and so for what Polars, which may read
+    it next, refuses: zeros behind the end, and flags that gzip does not have.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._packed = b""
+        self._member: Any = None
+
+    def readable(self) -> bool:
+        """Yes: `BufferedReader` asks."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """How many bytes were put into the buffer; 0 at the end."""
+        view = memoryview(buffer).cast("B")
+        content = self._read(len(view))
+        view[: len(content)] = content
+        return len(content)
+
+    def _read(self, size: int) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+        from isal import isal_zlib
+
+        while True:
+            self._packed = self._packed or self._file.read(_PACKED)
+            if self._member is None:
+                if not self._packed and self._file.tell():
+                    return b""
+                self._packed += self._file.read(max(_FLAGS + 1 - len(self._packed), 0))
+                if not has_known_flags(self._packed):
+                    raise OSError("no member of gzip begins there")
+                self._member = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
+            if not self._packed:
+                raise OSError("it ends within a member")
+            try:
+                content: bytes = self._member.decompress(self._packed, size)
+            except (isal_zlib.error, OverflowError) as error:
+                raise OSError(str(error)) from error
+            is_whole = self._member.eof
+            self._packed = self._member.unused_data if is_whole else self._member.unconsumed_tail
+            self._member = None if is_whole else self._member
+            if content:
+                return content
+
+    def close(self) -> None:
+        """Closes the file, too."""
+        self._file.close()
+        super().close()
+
+
+def has_known_flags(packed: bytes | memoryview) -> bool:
+    """Whether bytes may begin a member of gzip: those that RFC 1952 reserves are none."""
+    return len(packed) > _FLAGS and not packed[_FLAGS] & 0xE0
+
+
+def begin_pass(paths: Sequence[Path]) -> Copies:
+    """Room for the copies that a pass makes; raises `OutOfMemory` where there is none for itself.
+
+    A limit on memory that is met in the middle of it would abort Polars, or let it wait for ever.
+    """
+    if memory.is_limited():
+        mapped = sum(path.stat().st_size for path in paths if _is_mapped(path))
+        if not memory.has_room_for_engine(mapped):
+            room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
+            written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
+            raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
+    return Copies()
+
+
+def _is_mapped(path: Path) -> bool:
+    """Whether a file takes address space of its size while it is read."""
+    form = format_of(path)
+    return form is not None and form.is_mapped
+
+
+def check_thread_count() -> None:
+    """Raises `UsageError` where the variable of Polars holds no number of threads."""
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
+        what = f"{_THREADS} is {quoted(threads)}, which is no number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
+
+
+def thread_count() -> int:
+    """As many threads as Polars takes: one for each core, or as its variable says."""
+    setting = os.environ.get(_THREADS, "")
+    return int(setting) if setting.isdecimal() and int(setting) else count_cores()
+
+
+class SharedWork(ABC, Generic[Job]):
+    """Jobs that several threads share; who finds that a file is not served refuses it."""
+
+    def __init__(self, jobs: Sequence[Job], progress: Progress) -> None:
+        self.refused: set[str] = set()
+        self.stopped = False
+        self.lock = threading.Lock()
+        self.progress = progress
+        self._threads = min(thread_count(), len(jobs))
+        self._jobs = iter(jobs)
+
+    def run(self) -> None:
+        """Does all jobs; raises what stopped a thread."""
+        if self._threads <= 1:  # a thread takes longer to begin than a job to be done
+            self.run_thread()
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            for done in [pool.submit(self.run_thread) for _ in range(self._threads)]:
+                done.result()
+        finally:
+            # After an interruption, or a fault, nobody waits for the jobs that are left.
+            self.stopped = True
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    @abstractmethod
+    def run_thread(self) -> None:
+        """What each thread does: one job after the other."""
+
+    def next_job(self) -> Job | None:
+        """The next job that nobody has taken; None after the last one, or once it is stopped."""
+        with self.lock:
+            return None if self.stopped else next(self._jobs, None)
+
+
+_MOST_OPEN = 100
+"""So many copies are made before more files than usual may be open at once."""
+
+
+class Copies(contextlib.ExitStack):
+    """Where copies of data are made, in files without a name where the system has such.
+
+    They last until it is closed; whatever ends the process, a signal or an abort, a nameless file
+    goes with it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def new(self) -> tuple[IO[bytes], Path]:
+        """A new file to write to, and the path by which others read it."""
+        self._count += 1
+        if self._count == _MOST_OPEN:
+            _raise_limit()
+        nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
+        self.callback(_close, nameless)
+        # Opened by this path it is read from its beginning, by any process of ours.
+        path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
+        if path.exists():
+            return nameless, path
+        number, name = tempfile.mkstemp(prefix="fairaudit-")
+        named = os.fdopen(number, "wb")
+        self.callback(Path(name).unlink, missing_ok=True)
+        self.callback(_close, named)
+        return named, Path(name)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Closes a file; what did not fit was told when it was written, and is tried once more."""
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _raise_limit() -> None:
+    """As many files may be open at once as the system allows: each copy is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

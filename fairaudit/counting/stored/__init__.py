@@ -1,0 +1,1 @@
+"""Files of counts and of quantile rounds."""

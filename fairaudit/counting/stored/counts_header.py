@@ -1,0 +1,178 @@
+"""The JSON header of files of counts, whose other versions are refused; JSON of rounds."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import msgspec
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.notice import NoticeRate
+from fairaudit.base.version import __version__
+from fairaudit.counting.columns import Cut
+from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median
+from fairaudit.counting.plan import Key, Plan
+
+VERSION = 4
+_READ_VERSIONS = frozenset({2, 3, VERSION})
+"""Of the file; any other is refused."""
+
+Stored = TypeVar("Stored")
+_CLASS_WITH = {
+    "born": "Age",
+    "minus": "Difference",
+    "columns": "Combination",
+    "score": "PropensityModel",
+    "distances": "ClusterModel",
+}
+"""The class that has a member, of those which stand among others in a plan."""
+
+
+class StoredNotice(Frozen):
+    """A notice with what decides whether it is published."""
+
+    text: str
+    subjects: Subjects
+    rates: tuple[NoticeRate, ...]
+
+
+class SideHeader(Frozen):
+    """What a header says of counts: those of the cells, or those beside a candidate."""
+
+    read: int
+    route: str
+    sources: tuple[CountedFile, ...]
+    notices: tuple[StoredNotice, ...]
+    largest_weight: float = 0.0
+    weight_errors: tuple[float, float] = (0.0, 0.0)
+
+
+class Header(Frozen):
+    """What stands in the file beside its columns; `digest` is of both.
+
+    `shifts` are by how many bits the bins of each score were joined, `table_levels` the levels of
+    each key that only tables beside the cells have.
+    """
+
+    version: int
+    made_by: str
+    plan: Plan
+    cuts: tuple[tuple[str, Fraction, Cut], ...]
+    side: SideHeader
+    shifts: dict[str, int]
+    medians: dict[str, Median]
+    table_levels: tuple[tuple[Key, tuple[str | None, ...]], ...]
+    candidates: dict[str, SideHeader]
+    left_out: dict[str, str]
+    hidden: tuple[HiddenCells, ...] = ()
+    digest: str = ""
+
+
+_SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
+_NOT_STORED = (
+    msgspec.MsgspecError, LookupError, TypeError, AttributeError, StopIteration, RecursionError,
+)  # fmt: skip
+
+
+def spell_stored(value: Frozen) -> bytes:
+    """What a file stores, as JSON."""
+    return msgspec.json.encode(value, enc_hook=str)  # a fraction
+
+
+def parse_stored(document: bytes, cls: type[Stored]) -> Stored:
+    """What a JSON document stores; `ValueError` where that is none of its class.
+
+    Up to version 3 a plan named columns with their places in the spec. Version 2 had a list for
+    each kind of sum, a column alone as a text, and no class of a plan said which it is.
+    """
+    try:
+        tree = _without_places(msgspec.json.decode(document))
+        plan = tree["plan"]
+        plan.pop("texts", None)
+        plan.setdefault("columns", [])
+        for part in plan["derived"]:
+            if "texts" in part:
+                part["columns"] = part.pop("texts")
+        if "sums" not in plan["adding"]:
+            adding = plan["adding"]
+            sums = [["sum", column] for column in adding["columns"]]
+            sums += [["product", *pair] for pair in adding["products"]]
+            sums += [["distance", *pair] for pair in adding["distances"]]
+            plan["adding"] = {"sums": sorted(sums)}
+        for part in (*plan["derived"], *(fitted["model"] for fitted in plan["models"].values())):
+            if part is not None:
+                name = next(name for member, name in _CLASS_WITH.items() if member in part)
+                part.setdefault("type", name)
+        return msgspec.convert(tree, cls, dec_hook=_read_fraction)
+    except _NOT_STORED as error:
+        raise ValueError(f"no {cls.__name__.lower()}: {error}") from error
+
+
+def _without_places(tree: Any) -> Any:  # noqa: ANN401  # any part of a document
+    """The document with the text alone where a text stands with its place in the spec."""
+    if isinstance(tree, list):
+        return [_without_places(part) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.keys() == {"value", "path", "place", "source"}:
+        return tree["value"]
+    return {name: _without_places(part) for name, part in tree.items()}
+
+
+def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
+    """A share, as it is written: no power of ten, whose digits might fill the memory."""
+    if not (isinstance(value, str) and _SHARE.fullmatch(value)):
+        raise ValueError("no fraction")
+    return cls(value)
+
+
+def read_header(document: bytes, name: str) -> Header:
+    """The header of the file `name`; `DataError` for that of another version."""
+    found = json.loads(document).get("version")
+    if found not in _READ_VERSIONS:
+        what = f"{name} has version {found} of counts, this is version {VERSION}"
+        raise DataError(what, "count with the same fairaudit as you audit with")
+    return parse_stored(document, Header)
+
+
+def describe_counts(counts: Counts) -> Header:
+    """The header of counts, without a digest."""
+    searched = counts.searched
+    return Header(
+        version=VERSION,
+        made_by=f"fairaudit {__version__}",
+        plan=replace(counts.plan.counted(), cuts={}),
+        cuts=tuple((*quantile, cut) for quantile, cut in counts.plan.cuts.items()),
+        side=_describe_side(counts),
+        shifts={column: scores.shift for column, scores in counts.scores.items()},
+        medians={**counts.medians},
+        table_levels=tuple(
+            (key, levels)
+            for key, levels in counts.table_levels.items()
+            if key not in counts.plan.keys
+        ),
+        candidates={}
+        if searched is None
+        else {name: _describe_side(table) for name, table in searched.tables.items()},
+        left_out={} if searched is None else {**searched.left_out},
+        hidden=counts.hidden,
+    )
+
+
+def _describe_side(counts: Counts) -> SideHeader:
+    weights = counts.weights
+    return SideHeader(
+        read=counts.read,
+        route=counts.route,
+        sources=counts.sources,
+        notices=tuple(
+            StoredNotice(str(notice), notice.subjects, notice.rates) for notice in counts.notices
+        ),
+        largest_weight=0.0 if weights is None else weights.largest,
+        weight_errors=(0.0, 0.0) if weights is None else weights.errors,
+    )

@@ -1,0 +1,129 @@
+"""Hides small cells of counts before they leave a site (`--suppress N` of cli/counting.py).
+
+Whoever reads the file knows each cell that is left, how many people are hidden together, and which
+combinations of levels are not there. docs/counts.md says what that protects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import compress
+from typing import TypeVar
+
+import numpy as np
+
+from fairaudit.base.arrays import Ints, Marks
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.fixed_point import TINY
+from fairaudit.base.frozen import replace
+from fairaudit.base.small_counts import are_small, is_small
+from fairaudit.counting.counts import Counts, HiddenCells, RawWeights
+from fairaudit.counting.plan import Plan
+
+Value = TypeVar("Value")
+
+
+def refuse_single_people(plan: Plan) -> None:
+    """Raises `UsageError` for a plan that asks for more than cells: it would tell of few people.
+
+    A bin of a score is a person or two, and so is a cluster; a table beside the cells, less the
+    cells, is who was hidden in them.
+    """
+    reasons = {
+        "scores": any(plan.scores.values()) and "the score of each person",
+        "clusters": plan.cluster and "each cluster by its name",
+        "cuts": plan.cuts and "a quantile, which is a value of one person",
+        "tables": plan.tables and "tables beside the cells, from which the cells are subtracted",
+        "search": plan.search and "tables of other columns, from which the cells are subtracted",
+    }
+    kept = [reason for reason in reasons.values() if reason]
+    if kept:
+        raise UsageError(
+            f"the spec asks for {', '.join(kept)}: --suppress could not hide few people there",
+            "leave those measures out, or count without --suppress for those who may see all",
+        )
+
+
+def hide_small_cells(counts: Counts, below: int) -> Counts:
+    """The counts without the cells of 1 to `below` - 1 people, and without what would tell them.
+
+    Of the cells that are hidden none is known to have fewer than `below` people from how many they
+    are together, even by somebody who knows that each has one: else the smallest of the others are
+    hidden as well, those of equal size together. Raises `DataError` where all people together are
+    too few.
+    """
+    counts = counts.compact()
+    refuse_single_people(counts.plan)
+    stays = _find_what_stays(counts.people, below)
+    gone = ~stays
+    people = int(counts.people[gone].sum())
+    if is_small(people, below):
+        raise DataError(
+            f"the data hold fewer than {below:,} people, which their number itself would tell",
+            "send no counts of them",
+        )
+    hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
+    return replace(
+        counts,
+        keys=tuple(replace(key, codes=key.codes[stays]) for key in counts.keys),
+        kept=counts.kept[stays],
+        rows=counts.rows[stays],
+        people=counts.people[stays],
+        weights=counts.weights and _choose_weights(counts.weights, stays),
+        amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
+        scores={},
+        medians={},
+        hidden=(hidden,) if people else (),
+        notices=tuple(note for note in counts.notices if note.subjects is Subjects.NOBODY),
+        # Of a file, its size and its records count people, and its hash tells who tries them all.
+        sources=tuple(
+            replace(
+                source,
+                file=replace(source.file, bytes=0, lines=None),
+                records=None if source.records else 0,
+                sha256=None,
+            )
+            for source in counts.sources
+        ),
+    )
+
+
+def _find_what_stays(people: Ints, below: int) -> Marks:
+    """The cells [C] that may be told; one without people, whose rows count nobody, always."""
+    hidden = are_small(people, below)
+    while hidden.any() and people[hidden].sum() - (hidden.sum() - 1) < below:
+        others = ~hidden & (people > 0)
+        if not others.any():
+            break  # nobody is told at all
+        hidden |= people == people[others].min()
+    return np.asarray(~hidden)
+
+
+def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
+    """The weights of some cells; which was the largest, or rounded most, is told by its size.
+
+    What only tiny weights add up to stays where all are tiny: else it is of few people, and unused.
+    """
+    is_tiny = 0 < weights.largest < TINY
+    largest = TINY / 2 if is_tiny else float(weights.largest > 0)
+
+    def choose(pair: tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+        coarse, fine = pair
+        return _choose(coarse, stays), _choose(fine if is_tiny else [0] * len(fine), stays)
+
+    coarse_error, fine_error = map(_round_up, weights.errors)
+    return RawWeights(
+        choose(weights.weights), choose(weights.squares), largest, (coarse_error, fine_error)
+    )
+
+
+def _round_up(error: float) -> float:
+    """The power of ten that is not below an error."""
+    return 10.0 ** math.ceil(math.log10(error)) if error else 0.0
+
+
+def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:
+    """The values of the cells that stay; none of nothing."""
+    return [*compress(values, stays.tolist())]

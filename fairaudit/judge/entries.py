@@ -1,0 +1,311 @@
+"""Values that a check judges; what leaves it open: undefined, off support, small groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.evidence.joint_tests import LARGE_GROUP
+from fairaudit.judge.checks import Check
+from fairaudit.judge.findings import NotEvaluated
+from fairaudit.judge.limits import NEAR
+from fairaudit.metrics import (
+    NO_GROUP,
+    Evaluation,
+    GroupMetric,
+    Ineligibility,
+    Minimum,
+    Requirement,
+    describe_group,
+    evaluate,
+    evaluate_against,
+    explain_exclusion,
+    explain_ineligibility,
+    explain_undefined,
+    explain_unknown,
+    find_group,
+)
+from fairaudit.metrics.reasons import describe_people
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.stats.contingency import LEAST_EXPECTED
+
+_MOST_OFF = 0.5
+"""Where more of the people are not compared, what is left is no answer for all."""
+
+
+class Entry(Frozen):
+    """One value to judge, at its place in the evaluation."""
+
+    z: int
+    w: int
+    value: float
+    exact: Fraction | None
+    n: int
+
+
+def collect_entries(check: Check, evaluation: Evaluation) -> tuple[list[Entry], list[NotEvaluated]]:
+    """What can be judged, and what cannot, over strata and groups."""
+    table = evaluation.table
+    entries: list[Entry] = []
+    missing: list[NotEvaluated] = [*_list_excluded(table)]
+    if _is_of_a_decision(check, evaluation) and _strata_decide(evaluation.strata or table):
+        reason = f"the strata determine the {check.of}: within them there is nothing to compare"
+        return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
+    if evaluation.strata is not None:
+        missing += _list_off_support(evaluation, evaluation.strata)
+    values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
+    near = _near_a_limit(check, evaluation.value).tolist()
+    settled, groups = _mark_settled(evaluation), () if evaluation.spread else table.groups
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            reason = _explain_unknown_stratum(table, z)
+            missing.append(NotEvaluated((), stratum, reason, blocks=False, tells_people=True))
+            continue
+        alone = _explain_alone(evaluation, z) if check.given and not check.terms.average else None
+        if alone is not None:
+            missing.append(alone)
+            continue
+        missing += _list_too_small(evaluation, z)
+        judged = evaluation.judged[z]
+        unsettled = {
+            w: _explain_unsettled(check, evaluation, groups[w] if groups else (), z, w)
+            for w in np.flatnonzero(judged & ~settled[z]).tolist()
+        }
+        missing += filter(None, unsettled.values())
+        entries += [
+            Entry(z, w, values[z][w], evaluation.exact(z, w) if near[z][w] else None, people[z][w])
+            for w in np.flatnonzero(judged).tolist()
+            if unsettled.get(w) is None
+        ]
+    if not entries and not any(item.blocks for item in missing):
+        reason = explain_undefined(evaluation, 0, 0) if table.strata and not check.given else ""
+        reason = reason or "no group could be judged"
+        missing.append(NotEvaluated((), (), reason, blocks=True))
+    return entries, missing
+
+
+def _mark_settled(evaluation: Evaluation) -> Marks:
+    """Which values can be held against any limit, [Z, W]."""
+    settled = ~np.isnan(evaluation.value)
+    if evaluation.averaged is not None:
+        settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
+    return settled if evaluation.error is None else settled & (evaluation.error == 0)
+
+
+def _explain_unsettled(
+    check: Check, evaluation: Evaluation, group: Group, z: int, w: int
+) -> NotEvaluated | None:
+    """Why the value of a group cannot be held against a limit; None if it can."""
+    stratum, value = evaluation.table.strata[z], float(evaluation.value[z, w])
+    if math.isnan(value):
+        return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
+    off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]
+    if off > _MOST_OFF:
+        reason = f"{off:.1%} of the people stand in strata where one side is missing"
+        return NotEvaluated(group, (), reason, blocks=True)
+    doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
+    if doubt and _may_cross(check, value, doubt):
+        how_much = f" by {doubt:.1g}" if math.isfinite(doubt) else ""
+        reason = f"the bins of the score leave open{how_much} what the value is"
+        return NotEvaluated(group, stratum, reason, blocks=True)
+    return None
+
+
+def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
+    """Why a stratum is not estimable; None if it is.
+
+    With one group there is nobody to compare. Without the reference there would be, so that leaves
+    the check open, as does a reference that is excluded: the values say so themselves.
+    """
+    table, terms = evaluation.table, evaluation.terms
+    if isinstance(evaluation.metric, GroupMetric):
+        return None
+    present = table.eligible & (table.n[z] > 0)
+    people = f"({describe_people(int(table.n[z].sum()))})"
+    reference_group = terms.reference.group if terms.reference else ()
+    reference = find_group(table.groups, reference_group) if reference_group else NO_GROUP
+    if reference != NO_GROUP and table.known[reference] and not table.eligible[reference]:
+        return None
+    if present.sum() < 2:
+        besides = " besides those excluded" if (table.known & ~table.eligible).any() else ""
+        reason = f"fewer than two groups occur in the stratum {people}{besides}: not estimable"
+        return NotEvaluated((), table.strata[z], reason, blocks=False, tells_people=True)
+    if reference_group and (reference == NO_GROUP or not present[reference]):
+        name = describe_group(reference_group)
+        reason = f"the reference {name} does not occur in the stratum {people}"
+        return NotEvaluated((), table.strata[z], reason, blocks=True, tells_people=True)
+    return None
+
+
+def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
+    why = explain_unknown(table.strata[z]) or "the stratum is not known"
+    return f"{why} ({describe_people(int(table.n[z].sum()))})"
+
+
+def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
+    """The groups that are there, but too small to take part, and in which rate."""
+    table = evaluation.table
+    for part in evaluation.leaves:
+        rate = f"{part.group_values.metric.id}: " if part.group_values else ""
+        small = table.eligible & (table.n[z] > 0) & ~part.takes_part[z]
+        for g in np.flatnonzero(small).tolist():
+            ineligibility = explain_ineligibility(part, z, g)
+            yield exclude_group(
+                table.groups[g],
+                table.strata[z],
+                ineligibility._replace(why=rate + ineligibility.why),
+            )
+
+
+def _list_excluded(table: GroupTable) -> Iterator[NotEvaluated]:
+    """The groups that are too small a share of the whole grouping, whatever the stratum."""
+    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
+        yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
+
+
+def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) -> NotEvaluated:
+    """A group that a rule sets aside."""
+    standing, why, detail = ineligibility
+    return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=standing)
+
+
+def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
+    """Whether it compares within strata how often a decision falls, and no score within them."""
+    reading = evaluation.group_values
+    of_score = reading is not None and Requirement.SCORE in reading.metric.requirements
+    return bool(check.given or (check.strata and not of_score))
+
+
+def find_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """What leaves a check open where most people stand in strata that nothing is judged in.
+
+    Those are the strata that are not known, and those of one group alone; of a fit with several
+    controls such a stratum tells something about the others.
+    """
+    table = evaluation.strata or evaluation.table
+    passed_over = ~table.known_strata
+    if check.given and evaluation.strata is None:
+        alone = [_explain_alone(evaluation, z) is not None for z in range(len(table.strata))]
+        passed_over = passed_over | np.array(alone, dtype=np.bool_)
+    elif len(check.terms.parameters.controls) == 1:
+        passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
+    people = table.n[:, table.eligible].sum(axis=1)
+    off = float(people[passed_over].sum() / max(people.sum(), 1))
+    if off <= _MOST_OFF:
+        return []
+    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
+    return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
+
+
+def _strata_decide(table: GroupTable) -> bool:
+    """Whether the strata determine the audited outcome, so that no gap is left within them."""
+    occurs = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1] > 0
+    return bool((occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1)
+
+
+def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
+    """The strata that an average leaves out: those not known, and those without one of the sides.
+
+    Of an average each with the share of the weight that it would have had; the others make up for
+    it. A fit has no weights of strata: it leaves out people, who are told at once.
+    """
+    if evaluation.averaged is None and not table.known_strata.all():
+        n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
+        reason = f"{n:,} {'person is' if n == 1 else 'people are'} left out: {names} is not known"
+        yield NotEvaluated((), (), reason, blocks=False)
+        return
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            reason = _explain_unknown_stratum(table, z)
+            yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
+        elif evaluation.averaged is not None:
+            shares = np.broadcast_to(
+                evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]
+            )
+            about = evaluation.takes_part[0] if evaluation.spread else evaluation.judged[0]
+            judged = np.flatnonzero(about & (shares > 0)).tolist()
+            sides = [(table.groups[g], shares[g]) for g in judged]
+            if evaluation.spread:
+                sides = [((), share) for _, share in sides[:1]]
+            for group, share in sides:
+                reason = f"not estimable, one side is missing: {share:.1%} of the weight left out"
+                yield NotEvaluated(group, stratum, reason, blocks=False)
+
+
+def _may_cross(check: Check, value: float, doubt: float) -> bool:
+    """Whether a value known up to a doubt may lie on either side of a bound."""
+    return any(abs(value - bound) <= doubt for bound in _list_bounds(check))
+
+
+def _near_a_limit(check: Check, values: Floats) -> Marks:
+    """Which values lie so near a bound that fractions decide."""
+    near = np.zeros(values.shape, dtype=np.bool_)
+    for bound in _list_bounds(check):
+        near |= np.abs(values - bound) <= NEAR
+    return near
+
+
+def _list_bounds(check: Check) -> list[float]:
+    """The bounds of both limits."""
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    return [float(bound) for limit in limits for bound in limit.bounds]
+
+
+def _find_people(evaluation: Evaluation) -> Ints:
+    """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
+    among = evaluation.takes_part
+    counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
+    if evaluation.table_value is not None:
+        counts = [evaluation.table_value.n]
+    if evaluation.spread:
+        counts = [np.where(among, n, 0).sum(axis=1, keepdims=True) for n in counts]
+    return np.broadcast_to(np.min(counts, axis=0), evaluation.value.shape)
+
+
+_INFINITE = "infinite by one of both outcomes: there is no change to be sure of"
+
+
+def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """The strata where groups of a few people keep a difference of maxima within its limit.
+
+    Such a group has the largest gap under both outcomes by chance alone, so that the difference of
+    both gaps is near 0, whatever the other groups say: a check that would fail among groups large
+    enough to be told apart is left open. So are strata where one of the two is infinite.
+    """
+    limit, terms = check.fail or check.warn, evaluation.terms
+    whole = evaluation.table_value
+    is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
+    part = evaluation.parts[0] if evaluation.parts else evaluation
+    is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
+    if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
+        return []
+    large = replace(
+        terms, minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED)
+    )
+    if evaluation.subtracts:
+        first, second = (part.table for part in evaluation.parts)
+        among_large = evaluate_against(evaluation.metric, first, large, second)
+    else:
+        among_large = evaluate(evaluation.metric, evaluation.table, large)
+    left_open = [
+        NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
+        for z in np.flatnonzero(
+            (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
+            & evaluation.table.known_strata
+        )
+    ]
+    fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
+    for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
+        beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
+        for value in among_large.value[z][beyond][:1].tolist():
+            reason = (
+                f"{value:.4f}, beyond the limit, among the groups of {LARGE_GROUP} people and more "
+                f"where {LEAST_EXPECTED} of every outcome are expected: smaller groups hide it"
+            )
+            left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
+    return left_open

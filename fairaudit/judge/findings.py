@@ -1,0 +1,258 @@
+"""The types of findings (`Finding`, `Breach`). Add a field of a finding here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated
+
+from fairaudit.base import names
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
+from fairaudit.cube import Group
+from fairaudit.evidence import (
+    ComparisonPart,
+    MissingBounds,
+)
+from fairaudit.evidence.detectable_gaps import DetectableGap
+from fairaudit.evidence.people_affected import PeopleAffected
+from fairaudit.judge.checks import AnyCheck, Check, ReversalCheck, Status
+from fairaudit.judge.limits import Backing, Limit, ReversalLimit
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.subgroups import Subgroup
+from fairaudit.metrics import Eligibility
+from fairaudit.metrics.estimate import Estimate
+
+
+@declare_subjects(row="group stratum value exact between backing lower")
+class Breach(Frozen):
+    """A value beyond the limit: of which group (in a spread: of none), in which stratum.
+
+    `backing` is what the evidence says of it, where the limit asks; `between` are the groups it is
+    about: that group, or the pair that makes a spread. `lower` where the value is the size of a
+    difference below 0.
+    """
+
+    group: Group
+    stratum: Annotated[Group, Member("given")]
+    value: Annotated[float, STATED]
+    exact: Annotated[Fraction | None, Member(text=True)] = None
+    between: tuple[Group, ...] = ()
+    backing: Backing = Backing.UNASKED
+    lower: bool = False
+
+    @property
+    def signed_value(self) -> float:
+        """The value, negative where it is the size of a difference below 0."""
+        return -self.value if self.lower else self.value
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """What is beyond a limit has a value."""
+        if math.isnan(self.value):
+            yield Unreadable("is of no value beyond a limit", "state")
+
+
+@declare_subjects(
+    nobody="group stratum blocks standing tells_people",
+    row="reason",
+    anybody="detail",
+)
+class NotEvaluated(Frozen):
+    """Who or what a check could not judge, and why; `blocks` where that leaves it open.
+
+    `standing` is the rule that sets a group aside, None where it is none, and `detail` the group's
+    numbers. `tells_people`: the reason says how many people the stratum has, or what share of them
+    is in none that is judged.
+    """
+
+    group: Group
+    stratum: Annotated[Group, Member("given")]
+    reason: str
+    blocks: bool
+    detail: str = ""
+    standing: Eligibility | None = None
+    tells_people: bool = False
+
+
+@declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
+class Waived(Frozen):
+    """What somebody accepts of a check: for which group (() is everybody), why, who, how long."""
+
+    group: Group
+    reason: str
+    approved_by: str
+    expires: date
+    crossed: tuple[Breach, ...] = ()
+
+
+@declare_subjects(nobody="path created days tolerance")
+class Earlier(Frozen):
+    """A result that is compared with: where it lies, its age in days, and what is allowed for."""
+
+    path: str | None
+    created: str
+    days: Annotated[int, Member("age_days", least=None)]
+    tolerance: Decimal
+
+
+@declare_subjects(
+    nobody="earlier status",
+    # Nobody has proven the numbers of another report, which had nothing to hide.
+    never="value worse_by worse reversals between own own_worse decided_by stratum",
+    hidden={
+        "worse": (),
+        "reversals": (),
+        "between": (),
+        "own_worse": (),
+        "decided_by": (),
+        "stratum": (),
+    },
+)
+class Before(Frozen):
+    """What a check said in an earlier result.
+
+    `value` decided then, by the groups `decided_by` in `stratum`. `own` is what the group (in a
+    spread: the stratum) that decides now had then, None where the earlier result does not tell it;
+    `worse_by` is how much farther beyond the limit it is now, None where that is no number. `worse`
+    are the crossings that were not there or not so bad, `own_worse` what each of them was then;
+    `reversals` likewise. `between` are the groups that made a spread then, where others do now.
+    """
+
+    earlier: Earlier
+    status: str
+    value: Annotated[float | None, STATED]
+    worse_by: float | None = None
+    worse: tuple[Breach, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+    between: tuple[Group, ...] = ()
+    own: float | None = None
+    own_worse: tuple[float | None, ...] = ()
+    decided_by: tuple[Group, ...] = ()
+    stratum: Group = ()
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """Each breach that is worse was something before."""
+        if len(self.own_worse) != len(self.worse):
+            yield Unreadable("is not one for each", "own_worse")
+
+    def is_decided_alike(self, finding: Finding) -> bool:
+        """Whether the same groups in the same stratum decided then as do now."""
+        now = [group for group in (finding.first, finding.second) if group]
+        deciders = [{frozenset(group) for group in groups} for groups in (self.decided_by, now)]
+        return deciders[0] == deciders[1] and frozenset(self.stratum) == frozenset(finding.stratum)
+
+
+@declare_subjects(
+    nobody="check status limit backing not_cleared definition spread",
+    row="estimate why stratum first second worse_off decided_by parts crossed practice",
+    anybody="detectable missing",
+    never="subgroup",
+    nested="not_evaluated reversals waived before",
+    hidden={
+        "stratum": (),
+        "first": (),
+        "second": (),
+        "worse_off": (),
+        "parts": (),
+        "crossed": (),
+        "not_evaluated": (),
+        "reversals": (),
+        "waived": (),
+    },
+)
+class Finding(Frozen):
+    """The answer to a check: the value that decides, whose it is, and the word for it.
+
+    `limit` is the one that was crossed, or else the one it was held against. `first` and `second`
+    are the groups compared; `worse_off` is the one that the direction of the rate disadvantages;
+    `spread` says which of the two it is, `decided_by` which rate or outcome attains the value.
+    `backing` is what the evidence says of it; `not_cleared` where something is beyond a limit and
+    lacks the evidence that this limit asks for: the status is not that of the limit, and yet no
+    all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
+    missed, `missing` what values that are not known could make of it. `subgroup` is the one that
+    decides, where the check looks for such. `definition` is a fingerprint of all that the check
+    asks.
+    """
+
+    check: Annotated[AnyCheck, FLAT]
+    status: Status
+    estimate: Annotated[Estimate | None, Member("*", without="reason")]
+    limit: Limit | ReversalLimit | None
+    why: Annotated[str, Member("reason")]
+    stratum: Group = ()
+    first: Group = ()
+    second: Group = ()
+    worse_off: Group = ()
+    spread: bool = False
+    decided_by: str | None = None
+    parts: tuple[ComparisonPart, ...] = ()
+    crossed: tuple[Breach, ...] = ()
+    not_evaluated: tuple[NotEvaluated, ...] = ()
+    reversals: tuple[Reversal, ...] = ()
+    backing: Backing = Backing.UNASKED
+    practice: PeopleAffected | None = None
+    detectable: DetectableGap | None = None
+    waived: tuple[Waived, ...] = ()
+    before: Annotated[Before | None, Member("baseline")] = None
+    definition: str = ""
+    missing: MissingBounds | None = None
+    subgroup: Subgroup | None = None
+    not_cleared: bool = False
+
+    def __repr__(self) -> str:
+        number = "" if self.value is None else f", value={self.value:.4g}"
+        if self.low is not None and self.high is not None:
+            number += f" [{self.low:.4g}, {self.high:.4g}]"
+        pair = " and ".join(map(names.describe_group, filter(None, (self.first, self.second))))
+        limit = "" if self.limit is None else f", limit={str(self.limit)!r}"
+        return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
+
+    def contradictions(self) -> Iterator[Unreadable]:
+        """It is held against a limit of its check, and people stand behind the sides of a value."""
+        check = self.check
+        if check.warn is check.fail is None:
+            yield Unreadable("and `warn` are both null, so nothing is judged", "fail")
+        if self.limit not in {check.fail, check.warn} - {None}:
+            yield Unreadable("is neither limit of the check", "limit")
+        if self.estimate is not None and isinstance(check, ReversalCheck):
+            yield Unreadable("is no state of a check on reversals", "state")
+        sides = [side for part in self.parts[:1] for side in (part.first, part.second) if side]
+        has_sides = isinstance(check, Check) and self.estimate is not None and len(sides) > 1
+        if self.practice is not None and not has_sides:
+            yield Unreadable("is said of a check without a value and its sides", "practice")
+
+    @property
+    def group(self) -> Annotated[Group, WRITTEN]:
+        """The group that decides: in a spread the highest."""
+        return self.first
+
+    @property
+    def value(self) -> float | None:
+        """The value that decides; None where there is none, or it is suppressed."""
+        return None if self.estimate is None else self.estimate.known_value
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the value's interval; None where it has none."""
+        return None if self.estimate is None else self.estimate.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the value's interval; None where it has none."""
+        return None if self.estimate is None else self.estimate.high
+
+    @property
+    def p(self) -> float | None:
+        """The p-value of no disparity, of this test alone; None where nothing is tested."""
+        tested = None if self.estimate is None else self.estimate.significance
+        return None if tested is None else tested.p
+
+    @property
+    def adjusted_p(self) -> float | None:
+        """The p-value corrected for all tests of its family, which `significant` limits ask for."""
+        tested = None if self.estimate is None else self.estimate.significance
+        return None if tested is None else tested.adjusted

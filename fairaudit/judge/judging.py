@@ -1,0 +1,307 @@
+"""Judges one check: its status (`undefined`, doubts, `not_cleared`), breaches, who is worse off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group
+from fairaudit.evidence import (
+    Evidence,
+    MissingBounds,
+    build_estimate,
+    correct_families,
+    find_parts,
+    group_at,
+    judge_missing,
+)
+from fairaudit.evidence.detectable_gaps import find_detectable_gap
+from fairaudit.evidence.people_affected import (
+    AllowedGap,
+    adjust_for_clusters,
+    count_people_affected,
+)
+from fairaudit.judge.checks import AnyCheck, Check, OnUndefined, Status
+from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
+from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.limit_outcomes import LimitOutcome, apply_limits, explain_untested, farthest
+from fairaudit.judge.limits import Backing, Limit
+from fairaudit.metrics import (
+    Better,
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    describe_group,
+)
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.terms import INCLUDING_GROUP
+
+_MOST_EXACT = 1000
+"""Of more values beyond a limit, none is told as a fraction."""
+
+
+def judge(
+    check: Check,
+    evaluation: Evaluation,
+    evidence: Evidence | None = None,
+    left_out: Sequence[NotEvaluated] = (),
+    could_worsen: Sequence[NotEvaluated] = (),
+) -> Finding:
+    """The finding of a check on an evaluated measure, with what speaks for each value.
+
+    Without evidence the check stands alone: its tests are a family of their own. `left_out` are
+    those whom the data has and the evaluation does not, `could_worsen` says where rows of people
+    who are left out could make the check worse. Values that are there and in doubt are not
+    undefined: whatever `undefined` says, they leave a check inconclusive.
+    """
+    limit = check.fail or check.warn
+    if limit is None:
+        raise ValueError(f"{check.id} has no limit")
+    if evidence is None:
+        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
+    entries, not_evaluated = collect_entries(check, evaluation)
+    not_evaluated += left_out
+    outcome = apply_limits(check.fail, check.warn, entries, evidence)
+    not_evaluated += [
+        explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
+    ]
+    doubts = [*could_worsen, *(find_passed_over(check, evaluation) if entries else [])]
+    if outcome.status is not Status.FAIL:
+        doubts += find_hidden_by_few(check, evaluation)
+    status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
+    status = worst_status(outcome.status, Status.INCONCLUSIVE if doubts else status_of_gaps)
+    not_evaluated += doubts
+    chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
+    finding = Finding(
+        check=check,
+        status=status,
+        estimate=None,
+        limit=outcome.limit or limit,
+        why="; ".join(dict.fromkeys(_write_reason(item) for item in not_evaluated if item.blocks)),
+        crossed=_list_breaches(evaluation, outcome),
+        not_evaluated=tuple(not_evaluated),
+        backing=outcome.backing,
+        not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
+    )
+    if chosen is None:
+        return finding
+    return _add_people_affected(
+        _add_deciding_value(finding, evaluation, chosen, evidence), evaluation
+    )
+
+
+_UNPROVEN = {
+    Backing.NOT_SIGNIFICANT,
+    Backing.NOT_CONCLUSIVE,
+    Backing.UNTESTED,
+    Backing.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
+}
+
+
+def _is_beyond_unproven(check: Check, entries: Sequence[Entry], evidence: Evidence) -> bool:
+    """Whether a value is beyond either limit without the evidence that this limit asks for."""
+    for limit in (check.fail, check.warn):
+        if limit is None or not limit.asks:
+            continue
+        outcome = apply_limits(limit, None, entries, evidence)
+        beyond = any(limit.is_crossed(entry.value, entry.exact) for entry in outcome.deciding)
+        if beyond and outcome.backing in _UNPROVEN:
+            return True
+    return False
+
+
+def _write_reason(item: NotEvaluated) -> str:
+    """The reason, with the stratum it holds in."""
+    return f"{item.reason} in {describe_group(item.stratum)}" if item.stratum else item.reason
+
+
+def _status_of_gaps(
+    check: Check, not_evaluated: Sequence[NotEvaluated], *, has_values: bool
+) -> Status:
+    if not any(item.blocks for item in not_evaluated):
+        return Status.PASS
+    match check.undefined:
+        case OnUndefined.FAIL:
+            return Status.INCONCLUSIVE
+        case OnUndefined.WARN:
+            return Status.WARN
+        case _:
+            return Status.PASS if has_values else Status.SKIPPED
+
+
+def status_of_unevaluated(finding: Finding) -> Status:
+    """The status that groups which could not be evaluated give a check, whatever else it says."""
+    if not isinstance(finding.check, Check):
+        return Status.PASS
+    return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
+
+
+def worst_status(*statuses: Status) -> Status:
+    """The worst of several statuses."""
+    return max(statuses, key=list(Status).index)
+
+
+def _add_deciding_value(
+    finding: Finding, evaluation: Evaluation, entry: Entry, evidence: Evidence
+) -> Finding:
+    """The finding with the value that decides and those it is about."""
+    z, w = entry.z, entry.w
+    parts = find_parts(evaluation, z, w)
+    first, second = (
+        group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
+    )
+    return replace(
+        finding,
+        estimate=_write_estimate(evaluation, entry, evidence),
+        stratum=evaluation.table.strata[z],
+        first=first,
+        second=second,
+        worse_off=_find_worse_off(evaluation, entry, first, second),
+        spread=evaluation.spread,
+        decided_by=evaluation.decided_by(z, w),
+        parts=parts,
+        missing=_bound_by_missing(finding.check, evaluation, entry),
+        why=finding.why or _why_infinite(entry.value),
+    )
+
+
+def _bound_by_missing(
+    check: AnyCheck, evaluation: Evaluation, entry: Entry
+) -> MissingBounds | None:
+    if not isinstance(check, Check):
+        return None
+    return judge_missing(evaluation, entry.z, entry.w, check.fail, check.warn)
+
+
+def _why_infinite(value: float) -> str:
+    return "infinite: a positive share against none at all" if math.isinf(value) else ""
+
+
+def _add_people_affected(finding: Finding, evaluation: Evaluation) -> Finding:
+    """The finding with its gap told in people, and a pass with what it may have missed."""
+    metric, limit = evaluation.metric, finding.limit
+    if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
+        return finding
+    assert isinstance(metric, Disparity)
+    detectable = None
+    if finding.status is Status.PASS and evaluation.table.clusters is None:
+        detectable = find_detectable_gap(evaluation, limit.below, limit.above)
+    better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
+    people = None
+    if better is not Better.NEITHER:
+        # Where neither way is better, nobody falls short; four fifths are of those spared already.
+        assert finding.estimate is not None
+        allowed = _find_allowed_gap(metric, limit, finding.estimate)
+        people = count_people_affected(finding.parts[0], allowed, burden=better is Better.LOWER)
+        if people is not None and evaluation.table.clusters is not None:
+            people = adjust_for_clusters(people, finding.estimate.significance)
+    return replace(finding, practice=people, detectable=detectable)
+
+
+def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
+    """Whether its value is of the shares of two groups, neither of which is a part of the other."""
+    metric, values = evaluation.metric, evaluation.group_values
+    is_one_pair = (
+        isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
+    )
+    crowd = finding.parts[0].second.crowd if is_one_pair and finding.parts[0].second else None
+    is_apart = is_one_pair and crowd not in INCLUDING_GROUP
+    return is_apart and values is not None and bool(values.binomial)
+
+
+def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
+    """Which way of a part's rate is better for the people; of one class of several neither."""
+    assert isinstance(evaluation.metric, Disparity)
+    return evaluation.metric.parts[part][0].better.given(favourable=evaluation.favourable)
+
+
+def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
+    """What the bound that a value is beyond allows two rates; None where it is beyond none."""
+    comparison, value, exact = metric.comparison, estimate.value, estimate.exact
+    if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
+        return None
+    sides = ((limit.below, -1), (limit.above, 1))
+    for bound, side in sides:
+        one_sided = replace(
+            limit, below=bound if side < 0 else None, above=bound if side > 0 else None
+        )
+        if bound is None or not one_sided.is_crossed(value, exact):
+            continue
+        apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
+        is_above = is_above == comparison.rescaling.increases
+        if comparison.scale is Scale.DIFFERENCE:
+            gap = apart if is_above else -apart
+            return AllowedGap(gap, is_ratio=False) if gap >= 0 else None
+        ratio = 1 / apart if is_above and apart else apart
+        return AllowedGap(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
+    return None
+
+
+def _write_estimate(evaluation: Evaluation, entry: Entry, evidence: Evidence) -> Estimate:
+    z, w = entry.z, entry.w
+    estimate = replace(
+        evidence.intervals.estimate(entry.value, z, w),
+        n=entry.n,
+        exact=evaluation.exact(z, w),
+        significance=evidence.significance_at(z, w),
+    )
+    values = evaluation.group_values
+    if values is None or not isinstance(evaluation.metric, GroupMetric):
+        return estimate
+    own = build_estimate(values, z, w, evidence.inference.alpha)
+    return replace(
+        estimate,
+        numerator=own.numerator,
+        denominator=own.denominator,
+        scale=own.scale,
+        error=own.error,
+        borrows=own.borrows,
+    )
+
+
+def _find_worse_off(evaluation: Evaluation, entry: Entry, first: Group, second: Group) -> Group:
+    """Whom the direction of the deciding rate disadvantages; () where it says nothing.
+
+    The rule is `PREFERENCES` in `metrics/preferences.py`.
+    """
+    metric = evaluation.metric
+    if not isinstance(metric, Disparity):
+        return ()
+    part = 0 if evaluation.attained is None else int(evaluation.attained[entry.z, entry.w])
+    if metric.fold.rank is None:
+        return ()
+    better = _find_better(evaluation, part)
+    if better is Better.NEITHER:
+        return ()
+    more_is_better = better is Better.HIGHER
+    if entry.value == metric.ideal or (evaluation.parts and evaluation.exact_at is not None):
+        return ()
+    if evaluation.spread:
+        return second if more_is_better else first
+    less_than_parity = entry.value < metric.ideal
+    if metric.comparison.adverse:
+        return second if less_than_parity == (metric.comparison.adverse > 0) else first
+    spared = metric.four_fifths and not evaluation.table.favourable
+    if spared or not metric.comparison.rises_with_rate:
+        less_than_parity = not less_than_parity
+    return first if less_than_parity == more_is_better else second
+
+
+def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breach, ...]:
+    """All values beyond the limit; where they are very many, not as fractions."""
+    exactly = len(outcome.breaches) <= _MOST_EXACT
+    groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
+    breaches = []
+    for entry, backing in zip(outcome.breaches, outcome.backings, strict=True):
+        z, w = entry.z, entry.w
+        group = () if spread else groups[w]
+        between: tuple[Group, ...] = (group,)
+        if spread:
+            ends = (evaluation.first[z, w], evaluation.second[z, w])
+            between = tuple(filter(None, (group_at(evaluation.table, end) for end in ends)))
+        exact = evaluation.exact(z, w) if exactly else None
+        breaches.append(Breach(group, strata[z], entry.value, exact, between, backing))
+    return tuple(breaches)

@@ -1,0 +1,214 @@
+"""Judges the searches: checks on Simpson's reversals and on subgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, Ints
+from fairaudit.judge.checks import ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge.entries import exclude_group
+from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.limits import NEAR, Backing, Limit, ReversalLimit
+from fairaudit.judge.simpson import Reversal, ScanResult
+from fairaudit.judge.subgroups import Discovery, TestedSubgroups
+from fairaudit.metrics.estimate import Estimate, Significance
+
+L = TypeVar("L", Limit, ReversalLimit)
+
+_MOST_EXACT = 1000
+"""Of more subgroups beyond a limit, none is told as a fraction."""
+
+
+def judge_subgroups(
+    check: SubgroupCheck, discovery: Discovery, waived: Collection[Group] = ()
+) -> Finding | None:
+    """The finding of a gate on subgroups: crossed by one that diverges by more than the limit.
+
+    Where the limit asks for significance, one without it only warns. Those `waived`
+    are not judged; None where nobody else is left.
+    """
+    tested, family = discovery.of(check.rate), discovery.reported.looked_at
+    if not len(tested.p):
+        least = f"min_size = {discovery.reported.min_size:,}"
+        why = f"no subgroup but everybody has {least} in the denominator"
+        nobody = NotEvaluated((), (), why, blocks=True)
+        limit = check.fail or check.warn
+        return Finding(check, Status.INCONCLUSIVE, None, limit, why, not_evaluated=(nobody,))
+
+    def apply_limit(limit: Limit, status: Status) -> Finding | None:
+        beyond = _find_beyond(tested, limit, waived)
+        proven = beyond
+        if limit.significant:
+            proven = beyond[tested.adjusted[beyond] < tested.inference.alpha]
+        if not len(beyond):
+            return None
+        status, backing = _weaken(status, is_proven=bool(len(proven)), asks=limit.significant)
+        listed = beyond[:0] if status is Status.PASS else beyond
+        finding = Finding(check, status, None, limit, "", backing=backing)
+        finding = replace(finding, crossed=_list_breaches(tested, listed, limit))
+        deciding = _find_farthest(tested, proven if len(proven) else beyond)
+        return _add_deciding_subgroup(finding, tested, deciding, family)
+
+    finding = _apply_limits(check.fail, check.warn, apply_limit)
+    remaining = _exclude_waived(tested, np.arange(len(tested.p)), waived)
+    if finding is not None or not len(remaining):
+        return finding
+    limit = check.fail or check.warn
+    assert limit is not None
+    backing = Backing.SUPPORTED if limit.significant else Backing.UNASKED
+    passed = Finding(check, Status.PASS, None, limit, "", backing=backing)
+    return _add_deciding_subgroup(passed, tested, _find_farthest(tested, remaining), family)
+
+
+def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, Backing]:
+    """The status of a limit that is crossed, and what the evidence says."""
+    if is_proven:
+        return status, Backing.SUPPORTED if asks else Backing.UNASKED
+    return status.in_doubt, Backing.NOT_SIGNIFICANT
+
+
+def _apply_limits(
+    fail: L | None, warn: L | None, apply_limit: Callable[[L, Status], Finding | None]
+) -> Finding | None:
+    """The finding of the worst limit that is crossed; None where neither is."""
+    doubtful: Finding | None = None
+    for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
+        finding = None if limit is None else apply_limit(limit, status)
+        if finding is None:
+            continue
+        if finding.backing is not Backing.NOT_SIGNIFICANT:
+            return replace(finding, not_cleared=doubtful is not None)
+        doubtful = doubtful or replace(finding, not_cleared=True)
+    return doubtful
+
+
+def _find_beyond(tested: TestedSubgroups, limit: Limit, waived: Collection[Group]) -> Ints:
+    """The subgroups beyond a limit, exactly where floats cannot tell."""
+    assert limit.above is not None
+    size, bound = np.abs(tested.divergence), float(limit.above)
+    beyond = size > bound
+    for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
+        beyond[number] = limit.is_crossed(float(size[number]), abs(tested.exact_divergence(number)))
+    return _exclude_waived(tested, np.flatnonzero(beyond), waived)
+
+
+def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[Group]) -> Ints:
+    if not waived:
+        return numbers
+    waived_groups = {frozenset(group) for group in waived}
+    stays = [
+        frozenset(tested.entries.group(number)) not in waived_groups for number in numbers.tolist()
+    ]
+    return numbers[np.array(stays, dtype=np.bool_)]
+
+
+def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
+    """The one that diverges most; ties: larger n, then the first."""
+    size = np.abs(tested.divergence[numbers])
+    order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
+    return int(numbers[order[0]])
+
+
+def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Breach, ...]:
+    """All subgroups beyond the limit, the farthest first."""
+    size = np.abs(tested.divergence)
+    order = beyond[np.lexsort((beyond, -size[beyond]))].tolist()
+    breaches = []
+    for number in order:
+        group = tested.entries.group(number)
+        exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
+        sure = tested.adjusted[number] < tested.inference.alpha
+        backing = Backing.UNASKED
+        if limit.significant:
+            backing = Backing.SUPPORTED if sure else Backing.NOT_SIGNIFICANT
+        lower = bool(tested.divergence[number] < 0)
+        breaches.append(Breach(group, (), float(size[number]), exact, (group,), backing, lower))
+    return tuple(breaches)
+
+
+def _add_deciding_subgroup(
+    finding: Finding, tested: TestedSubgroups, number: int, family: int
+) -> Finding:
+    """The finding with the subgroup that decides; its value is how far it lies from everybody."""
+    chosen = tested.describe(number)
+    low, high = chosen.ends
+    correction = tested.inference.correction.words
+    estimate = Estimate(
+        abs(chosen.divergence),
+        n=chosen.under,
+        exact=abs(chosen.exact),
+        numerator=chosen.over,
+        denominator=chosen.under,
+        low=low,
+        high=high,
+        method="Newcombe, mapped",
+        significance=Significance(chosen.test, chosen.p, chosen.adjusted, family, correction),
+    )
+    return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)
+
+
+def _list_left_out(scanned: ScanResult) -> list[NotEvaluated]:
+    """Whom a scan could not compare; too many pairs leave the check open."""
+    left_out = [
+        exclude_group(group, (), reason)
+        if group
+        else NotEvaluated((), (), reason.why, blocks=False)
+        for group, reason in scanned.left_out
+    ]
+    return left_out + [NotEvaluated((), (), why, blocks=True) for why in scanned.too_many]
+
+
+def judge_reversals(check: ReversalCheck, scanned: ScanResult) -> Finding:
+    """The finding of a gate on reversals: crossed by one of that kind, or a stronger one.
+
+    What asks for significance and has none is in doubt: it warns where it would fail, and is told
+    where it would warn.
+    """
+    reversals = [
+        reversal
+        for reversal in scanned.found
+        if reversal.rate == check.rate and reversal.of == check.of
+    ]
+    left_out = _list_left_out(scanned)
+
+    def build(
+        status: Status,
+        limit: ReversalLimit | None,
+        listed: Sequence[Reversal] = (),
+        backing: Backing = Backing.UNASKED,
+    ) -> Finding:
+        return Finding(
+            check, status, None, limit, "",
+            not_evaluated=tuple(left_out), reversals=tuple(listed), backing=backing,
+        )  # fmt: skip
+
+    def apply_limit(limit: ReversalLimit, status: Status) -> Finding | None:
+        reaching = [
+            reversal for reversal in reversals if reversal.kind.strength >= limit.kind.strength
+        ]
+        proven = reaching
+        if limit.significant:
+            alpha = check.inference.alpha
+            proven = [reversal for reversal in reaching if reversal.is_significant(alpha)]
+        if not reaching:
+            return None
+        status, backing = _weaken(status, is_proven=bool(proven), asks=limit.significant)
+        return build(status, limit, proven or reaching, backing)
+
+    finding = _apply_limits(check.fail, check.warn, apply_limit)
+    if finding is not None and finding.backing is not Backing.NOT_SIGNIFICANT:
+        return finding
+    limit = check.fail or check.warn
+    if not scanned.compared.get(check.rate):
+        why = "no two groups could be compared in two strata or more"
+        left_out.append(NotEvaluated((), (), why, blocks=True))
+    reasons = [item.reason for item in left_out if item.blocks]
+    if reasons and (finding is None or finding.status is Status.PASS):
+        why = "; ".join(dict.fromkeys(reasons))
+        is_doubtful = finding is not None
+        return replace(build(Status.INCONCLUSIVE, limit), why=why, not_cleared=is_doubtful)
+    return finding or build(Status.PASS, limit)

@@ -1,0 +1,25 @@
+"""Simpson's reversals: gaps that change sign when a third column is held fixed.
+
+The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of the third variable's
+values") made exact: decided on complete cases and on the strata where both groups occur.
+"""
+
+from fairaudit.judge.simpson.records import (
+    GroupRate,
+    PairChoice,
+    Reversal,
+    ReversalKind,
+    ReversalScan,
+    ScanResult,
+)
+from fairaudit.judge.simpson.scanning import scan_reversals
+
+__all__ = [
+    "GroupRate",
+    "PairChoice",
+    "Reversal",
+    "ReversalKind",
+    "ReversalScan",
+    "ScanResult",
+    "scan_reversals",
+]

@@ -1,0 +1,224 @@
+"""Measures one pair of groups, overall and within strata: the rule of each kind of reversal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from fairaudit.base.frozen import Frozen
+from fairaudit.cube import Floats, GroupTable, Ints, Marks
+from fairaudit.judge.simpson.records import GroupRate, Reversal, ReversalKind, Stratum
+from fairaudit.metrics import GroupValues
+
+NEAR = 1e-9
+"""Closer than this to the floor, fractions decide instead of floats."""
+
+
+class _Columns(Frozen, dict=True):
+    """Both groups of a pair over the strata they share, as integer arrays [Z]."""
+
+    over: tuple[Ints, Ints]
+    under: tuple[Ints, Ints]
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """The rate of each group in each stratum."""
+        return self.over[0] / self.under[0], self.over[1] / self.under[1]
+
+    @cached_property
+    def people(self) -> Ints:
+        """The people of both groups in each stratum."""
+        return np.asarray(self.under[0] + self.under[1])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Their share in all strata."""
+        return np.asarray(self.people / self.people.sum())
+
+    @cached_property
+    def crude(self) -> float:
+        """The difference with the strata thrown together."""
+        (a, c), (n, m) = self.over, self.under
+        return float(a.sum() / n.sum() - c.sum() / m.sum())
+
+    @cached_property
+    def standardized(self) -> float:
+        """The difference at the mix of strata of both together."""
+        p, q = self.shares
+        return float((self.weight * (p - q)).sum())
+
+    def standardized_sides(self) -> tuple[float, float]:
+        """The rate of each group at that mix."""
+        p, q = self.shares
+        return float((self.weight * p).sum()), float((self.weight * q).sum())
+
+    @cached_property
+    def is_turned(self) -> bool:
+        """Whether the standardized difference has the opposite sign."""
+        return self._side * _find_sign(self.standardized, self.exact_standardized) < 0
+
+    @cached_property
+    def opposite(self) -> Marks:
+        """Which strata point the other way."""
+        return np.asarray((self._signs() == -self._side) & (self._side != 0))
+
+    @cached_property
+    def _side(self) -> int:
+        return _find_sign(self.crude, self.exact_crude)
+
+    @cached_property
+    def composition(self) -> float:
+        """The part of the difference that goes with the mix of strata of each group."""
+        (p, q), (n, m) = self.shares, self.under
+        return float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
+
+    def mantel_haenszel_odds_ratio(self) -> float:
+        """The odds ratio that all strata share; infinite or undefined where it divides by 0."""
+        (a, c), (n, m) = self.over, self.under
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
+        return float(odds)
+
+    def _signs(self) -> Ints:
+        """The sign of the difference in each stratum, by cross products where it is near 0."""
+        (a, c), (n, m) = self.over, self.under
+        gap = a / n - c / m
+        signs = np.sign(gap).astype(np.int64)
+        for near in np.flatnonzero(np.abs(gap) < NEAR).tolist():
+            cross = int(a[near]) * int(m[near]) - int(c[near]) * int(n[near])
+            signs[near] = (cross > 0) - (cross < 0)
+        return signs
+
+    def exact_crude(self) -> Fraction:
+        """The crude difference as a fraction."""
+        sides = [
+            Fraction(int(over.sum()), int(under.sum()))
+            for over, under in zip(self.over, self.under, strict=True)
+        ]
+        return sides[0] - sides[1]
+
+    def exact_standardized(self) -> Fraction:
+        """The standardized difference as a fraction."""
+        weights = [int(a) + int(b) for a, b in zip(*self.under, strict=True)]
+        terms = (
+            w * (Fraction(int(a), int(b)) - Fraction(int(c), int(d)))
+            for w, a, b, c, d in zip(
+                weights, self.over[0], self.under[0], self.over[1], self.under[1], strict=True
+            )
+        )
+        return sum(terms, Fraction(0)) / sum(weights)
+
+
+def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
+    """Numerators and denominators of a rate, [Z, G]."""
+    if values.over is None or values.under is None:
+        raise ValueError(f"{values.metric.id} is no rate")
+    return values.over, values.under
+
+
+def measure_pair(
+    values: GroupValues, table: GroupTable, support: Ints, pair: tuple[int, int], floor: Fraction
+) -> Reversal | None:
+    """One pair with its kind and numbers, untested; None where conditioning changes nothing."""
+    g, h = pair
+    columns = _Columns(*((part[support, g], part[support, h]) for part in count_rate(values)))
+    kind = _choose_kind(columns, floor)
+    if kind is None:
+        return None
+    first, second = (_list_rates(values, support, group, table.scale) for group in pair)
+    return Reversal(
+        rate=values.metric.id,
+        of=table.of,
+        attribute=table.by[0],
+        pair=(table.groups[g][0][1], table.groups[h][0][1]),
+        given=table.given,
+        kind=kind,
+        crude=columns.crude,
+        crude_pair=(first[-1], second[-1]),
+        standardized=columns.standardized,
+        standardized_pair=columns.standardized_sides(),
+        composition=columns.composition,
+        within=columns.crude - columns.composition,
+        mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
+        opposite_weight=float(_weigh(columns.people, columns.opposite)),
+        reversed_strata=int(columns.opposite.sum()),
+        estimable_strata=len(support),
+        adjusted=columns.is_turned,
+        strata=tuple(
+            Stratum(table.strata[z], first[i], second[i], float(columns.weight[i]))
+            for i, z in enumerate(support)
+        ),
+        # Those of all groups and the tests are added by the scan.
+        crude_everybody=math.nan,
+        joined=None,
+        crude_p=None,
+        significance=None,
+        off_support=(),
+        incomplete=0,
+    )
+
+
+def _list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> list[GroupRate]:
+    """The rate of one group in each of some strata, and last in all of them together."""
+    counts = np.stack([part[support, group] for part in (*count_rate(values), values.n)], axis=1)
+    rows = [*counts.tolist(), counts.sum(axis=0).tolist()]
+    return [GroupRate(over, under, n, scale) for over, under, n in rows]
+
+
+def _choose_kind(columns: _Columns, floor: Fraction) -> ReversalKind | None:
+    """The first kind that fits: of gaps as wide as the floor, by the share that comes or goes.
+
+    Another kind must not be one that `_find_suspects` in `scanning.py` leaves out, or it is never
+    found.
+    """
+    gaps = crude, standardized = columns.crude, columns.standardized
+    exact = columns.exact_crude, columns.exact_standardized
+    turned, opposite = columns.is_turned, columns.opposite
+    wide, adjusted_wide = (
+        _reaches(gap, floor, find) for gap, find in zip(gaps, exact, strict=True)
+    )
+    if wide and adjusted_wide and opposite.all():
+        return ReversalKind.EVERY_STRATUM
+    if wide and adjusted_wide and turned:
+        return ReversalKind.ADJUSTED
+    if wide and _weigh(columns.people, opposite) > Fraction(1, 2):
+        return ReversalKind.MOST_PEOPLE
+    if adjusted_wide and not wide:
+        hides = turned or _is_at_most_half(crude, standardized, *exact)
+        return ReversalKind.MASKED if hides else None
+    if wide and (turned or _is_at_most_half(standardized, crude, *reversed(exact))):
+        return ReversalKind.EXPLAINED
+    return None
+
+
+def _weigh(weights: Ints, marked: Marks) -> Fraction:
+    """The share of the weights that is marked."""
+    return Fraction(int(weights[marked].sum()), int(weights.sum()))
+
+
+def _is_at_most_half(
+    part: float, whole: float, exact: Callable[[], Fraction], exact_whole: Callable[[], Fraction]
+) -> bool:
+    """Whether a gap is at most half as wide as another, decided exactly where it is near."""
+    if abs(2 * abs(part) - abs(whole)) > NEAR:
+        return 2 * abs(part) < abs(whole)
+    return 2 * abs(exact()) <= abs(exact_whole())
+
+
+def _find_sign(value: float, exact: Callable[[], Fraction]) -> int:
+    """The sign of a value, decided exactly where it is near 0."""
+    if abs(value) > NEAR:
+        return 1 if value > 0 else -1
+    fraction = exact()
+    return (fraction > 0) - (fraction < 0)
+
+
+def _reaches(value: float, floor: Fraction, exact: Callable[[], Fraction]) -> bool:
+    """Whether the size of a value is at least the floor, decided exactly where it is near."""
+    if abs(abs(value) - float(floor)) > NEAR:
+        return abs(value) > float(floor)
+    return abs(exact()) >= floor

@@ -1,0 +1,284 @@
+"""`Reversal` and `ReversalKind`: words and strength of each kind, former names; `ReversalScan`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, TypeAlias
+
+from fairaudit.base import names
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.json_marks import POSITIVE, WRITTEN, Member
+from fairaudit.cube import Group, Grouping
+from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics.estimate import Significance
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Correction, Inference
+
+
+class ReversalKind(StrEnum):
+    """What conditioning does to a gap, strongest first; the last two are notes."""
+
+    EVERY_STRATUM = "every_stratum"
+    ADJUSTED = "adjusted"
+    MOST_PEOPLE = "most_people"
+    MASKED = "masked"
+    EXPLAINED = "explained"
+
+    @classmethod
+    def _missing_(cls, value: object) -> ReversalKind | None:
+        """A kind by the name it had in earlier versions."""
+        return FORMER_NAMES.get(value) if isinstance(value, str) else None
+
+    @property
+    def strength(self) -> int:
+        """How strong: the larger the stronger."""
+        return -list(ReversalKind).index(self)
+
+    @property
+    def means(self) -> str:
+        """What it means, in a sentence."""
+        return _MEANS[self]
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it is a reversal, not a note."""
+        return self not in {ReversalKind.MASKED, ReversalKind.EXPLAINED}
+
+
+FORMER_NAMES = {"most_strata": ReversalKind.MOST_PEOPLE}
+"""What kinds were called, in specs and reports that are still read."""
+_MEANS = {
+    ReversalKind.EVERY_STRATUM: "The gap points one way overall and the other way in every "
+    "stratum.",
+    ReversalKind.ADJUSTED: "The gap points the other way once both groups are given the same mix "
+    "of strata, though not in every stratum.",
+    ReversalKind.MOST_PEOPLE: "More than half of the people stand in strata where the gap points "
+    "the other way, however many strata these are, but an equal mix of strata does not turn it, or "
+    "by less than the floor.",
+    ReversalKind.MASKED: "There is a gap at an equal mix of strata; overall it is below the floor, "
+    "and at most half of it, or points the other way.",
+    ReversalKind.EXPLAINED: "There is a gap overall; at an equal mix of strata at most half of it "
+    "is left.",
+}
+
+
+NotCompared: TypeAlias = tuple[Group, Ineligibility]
+"""Who could not be compared, and why."""
+
+
+@declare_subjects(row="over under n scale")
+class GroupRate(Frozen):
+    """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
+
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    n: int
+    scale: Annotated[int, POSITIVE] = 1
+
+    @property
+    def value(self) -> Annotated[float, WRITTEN]:
+        """The rate; NaN where the denominator is empty."""
+        return self.over / self.under if self.under else float("nan")
+
+
+class PairChoice(StrEnum):
+    """Which pairs of groups are compared: all, or each group with the declared reference."""
+
+    ALL = "all"
+    REFERENCE = "reference"
+
+
+@declare_subjects(row="stratum first second weight significance")
+class Stratum(Frozen):
+    """One value of the conditioning columns: both groups' rates there, its weight, its test.
+
+    The family of its test are the strata of its pair; None where no test can be made.
+    """
+
+    stratum: Annotated[Group, Member("given")]
+    first: GroupRate
+    second: GroupRate
+    weight: float
+    significance: Significance | None = None
+
+    @property
+    def difference(self) -> Annotated[float, WRITTEN]:
+        """The first group's rate minus the second's."""
+        return self.first.value - self.second.value
+
+
+@declare_subjects(
+    row="p odds_low odds_high difference difference_low difference_high homogeneity interaction "
+    "opposite"
+)
+class CombinedStrata(Frozen):
+    """What the strata say together of both groups; a number that does not exist is None.
+
+    `p` is that of Cochran–Mantel–Haenszel, the ends those of the common odds ratio (Robins, Breslow
+    & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow & Day's p that all
+    odds ratios are one, `interaction` Gail & Simon's that no two gaps point different ways,
+    `opposite` its half that none points against the gap overall. Both take each stratum's variance
+    as if its gap were none.
+    """
+
+    p: float | None
+    odds_low: float | None
+    odds_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    homogeneity: float | None
+    interaction: float | None
+    opposite: float | None
+
+
+@declare_subjects(row="value low high")
+class ExplainedShare(Frozen):
+    """The share 1 - standardized / crude, with its interval; None where that is unbounded.
+
+    Below 0 the gap is wider at an equal mix, above 1 it points the other way.
+    """
+
+    value: Annotated[float, Member("share")]
+    low: float | None
+    high: float | None
+
+
+@declare_subjects(
+    nobody="rate of attribute pair given kind",
+    row="crude crude_pair crude_everybody standardized standardized_pair composition within "
+    "mantel_haenszel_odds_ratio joined crude_p opposite_weight reversed_strata estimable_strata "
+    "adjusted strata off_support incomplete explained",
+    anybody="significance",  # in the family of all comparisons
+)
+class Reversal(Frozen):
+    """Two groups of one attribute whose gap conditioning changes, with the numbers that prove it.
+
+    All differences are first minus second of the pair, on complete cases and common support, so
+    that `crude = composition + within`. `standardized` weighs strata by both groups together;
+    `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
+    `significance` tests what the kind claims (see `testing`), in the family of all comparisons of
+    its scan. `explained` is the share of the gap that goes with the mix.
+    """
+
+    rate: str
+    of: str
+    attribute: str
+    pair: tuple[str, str]
+    given: Grouping
+    kind: ReversalKind
+    crude: float
+    crude_pair: tuple[GroupRate, GroupRate]
+    crude_everybody: float
+    standardized: float
+    standardized_pair: tuple[float, float]
+    composition: float
+    within: float
+    mantel_haenszel_odds_ratio: float
+    joined: CombinedStrata | None
+    crude_p: float | None
+    significance: Significance | None
+    opposite_weight: float
+    reversed_strata: Annotated[int, Member("facts.reversed")]
+    estimable_strata: Annotated[int, Member("facts.estimable")]
+    adjusted: Annotated[bool, Member("facts.adjusted")]
+    strata: tuple[Stratum, ...]
+    off_support: tuple[Group, ...]
+    incomplete: int
+    explained: ExplainedShare | None = None
+
+    def __repr__(self) -> str:
+        pair = " against ".join(map(names.name, self.pair))
+        given = " × ".join(map(names.name, self.given))
+        gaps = f"{self.crude:.4g} overall, {self.standardized:.4g} adjusted"
+        who = f"{names.name(self.attribute)} {pair} given {given}"
+        return f"Reversal({self.kind}: {self.rate} of {self.of}, {who}: {gaps})"
+
+    @property
+    def opposite_strata(self) -> Annotated[float, Member("facts.share_of_strata")]:
+        """The share of the strata that point the other way; of people, `opposite_weight`."""
+        strata = self.estimable_strata
+        return self.reversed_strata / strata if strata else float("nan")
+
+    @property
+    def swing(self) -> float:
+        """How far the gap moves when both groups are given the same mix of strata."""
+        return abs(self.crude - self.standardized)
+
+    @property
+    def hangs_on_weights(self) -> bool:
+        """Whether the gap after adjustment has another sign by Mantel and Haenszel's weights.
+
+        Than by both groups' people, on which its kind rests: then no test is of what it claims.
+        """
+        gap = None if self.joined is None else self.joined.difference
+        by_people = self.kind in {ReversalKind.MASKED, ReversalKind.ADJUSTED}
+        return by_people and gap is not None and gap * self.standardized <= 0
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether its test rejects, among all comparisons of its scan."""
+        return self.significance is not None and self.significance.adjusted < alpha
+
+    def is_not_left(self, alpha: float) -> bool:
+        """Whether a gap overall that is significant is not there after adjustment.
+
+        The gap overall by Bonferroni among all comparisons of the scan; after adjustment the
+        Mantel-Haenszel difference points the other way, or is not significant by itself.
+        """
+        joined, crude = self.joined, self.crude_p
+        if joined is None or joined.difference is None or joined.p is None or crude is None:
+            return False
+        if self.kind is ReversalKind.MASKED and self.hangs_on_weights:
+            return False
+        tests = 1
+        if self.significance is not None and self.significance.correction != Correction.NONE.words:
+            tests = self.significance.family
+        is_gone = joined.difference * self.crude <= 0 or joined.p >= alpha
+        return crude * tests < alpha and is_gone
+
+    def significant_strata(self, alpha: float) -> tuple[int, int]:
+        """In how many strata the gap is significant with the sign of the gap overall, and against.
+
+        Of the tests of all strata of the pair, corrected.
+        """
+        significant = [
+            stratum.difference * self.crude
+            for stratum in self.strata
+            if stratum.significance is not None and stratum.significance.adjusted < alpha
+        ]
+        return sum(gap > 0 for gap in significant), sum(gap < 0 for gap in significant)
+
+
+class ReversalScan(Frozen):
+    """What to look for: rates of one outcome, between groups of attributes, given some columns.
+
+    With `search` also given each column of the data that the spec does not name.
+    """
+
+    rates: tuple[Rate, ...]
+    of: str
+    attributes: tuple[str, ...]
+    given: tuple[Grouping, ...]
+    floor: Fraction
+    references: dict[str, str]
+    pairs: PairChoice = PairChoice.ALL
+    minimum: Minimum = NO_MINIMUM
+    inference: Inference = DEFAULT_INFERENCE
+    search: bool = False
+
+
+class ScanResult(Frozen):
+    """What a scan found, and what it could look at: pairs compared, by rate, and who was not.
+
+    `too_many` says which attributes have more groups than are compared pair by pair. `repeated` are
+    those found given several columns that fewer of them show as strongly and as surely: they are
+    not listed.
+    """
+
+    found: tuple[Reversal, ...] = ()
+    compared: Mapping[str, int] = field(default_factory=dict)
+    left_out: tuple[NotCompared, ...] = ()
+    too_many: tuple[str, ...] = ()
+    repeated: int = 0

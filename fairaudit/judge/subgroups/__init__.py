@@ -1,0 +1,22 @@
+"""Subgroup discovery: combinations of levels in which a rate diverges."""
+
+from fairaudit.judge.subgroups.counting import MOST_DEEP, SubgroupSearch
+from fairaudit.judge.subgroups.search import (
+    Discovery,
+    SearchedRate,
+    Subgroup,
+    Subgroups,
+    TestedSubgroups,
+    search_subgroups,
+)
+
+__all__ = [
+    "MOST_DEEP",
+    "Discovery",
+    "SearchedRate",
+    "Subgroup",
+    "SubgroupSearch",
+    "Subgroups",
+    "TestedSubgroups",
+    "search_subgroups",
+]

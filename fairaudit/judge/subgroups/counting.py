@@ -1,0 +1,245 @@
+"""Enumerates subgroups up to `depth` columns (`MOST_DEEP`), and counts each rate in them.
+
+Combinations of columns are taken level by level. A subgroup is never larger than any group that
+contains it, so what is too small is not looked at any deeper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
+from fairaudit.metrics import Rate, Requirement
+from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+
+MOST_DEEP = 4
+"""Of more conditions at once no subgroup is told from chance, and none is easily understood."""
+
+
+class SubgroupSearch(Frozen):
+    """Rates of one outcome, and the columns whose levels make the subgroups.
+
+    A subgroup has at most `depth` conditions and at least `min_size` people in the denominator of
+    its rate; at most `top` are listed for each rate.
+    """
+
+    rates: tuple[Rate, ...]
+    of: str
+    over: Grouping
+    depth: int
+    min_size: int
+    top: int
+    inference: Inference = DEFAULT_INFERENCE
+
+    @property
+    def combinations(self) -> tuple[Grouping, ...]:
+        """Every combination of columns that is looked at, those of few columns first."""
+        deepest = min(self.depth, len(self.over))
+        return tuple(
+            names for size in range(1, deepest + 1) for names in combinations(self.over, size)
+        )
+
+    @property
+    def widest(self) -> tuple[Grouping, ...]:
+        """The combinations of most columns: all others are roll-ups of them."""
+        return tuple(combinations(self.over, min(self.depth, len(self.over))))
+
+
+class Everybody(Frozen):
+    """All people that a rate is about, those of unknown groups included.
+
+    `over / under` is their rate, `n` those of whom everything is known that the rate asks: the
+    people that Kearns' shares are of.
+    """
+
+    over: int
+    under: int
+    n: int
+
+    @property
+    def rate(self) -> float:
+        """Their rate; NaN where the denominator is empty."""
+        return self.over / self.under if self.under else float("nan")
+
+
+class CountedSubgroups(Frozen, eq=False):
+    """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
+
+    `keys` are the mixed radix of a subgroup's levels within its combination, whose sizes are
+    `sizes`; `slices` say where the entries of each combination stand.
+    """
+
+    rate: Rate
+    everybody: Everybody
+    slices: Mapping[Grouping, slice]
+    keys: Ints
+    over: Ints
+    under: Ints
+    levels: Mapping[str, tuple[str, ...]]
+
+    def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
+        """The level of each column, for subgroups of a combination."""
+        sizes = tuple(len(self.levels[name]) for name in names)
+        return tuple(map(np.asarray, np.unravel_index(keys, sizes)))
+
+    def combination(self, entry: int) -> Grouping:
+        """The columns of an entry."""
+        return next(
+            names for names, place in self.slices.items() if place.start <= entry < place.stop
+        )
+
+    def group(self, entry: int) -> Group:
+        """The conditions of an entry."""
+        names = self.combination(entry)
+        codes = self.codes(names, self.keys[entry : entry + 1])
+        return tuple(
+            (name, self.levels[name][int(code[0])]) for name, code in zip(names, codes, strict=True)
+        )
+
+    def find(self, names: Grouping, keys: Ints) -> Ints:
+        """Where subgroups of a combination stand, by their keys; -1: not among the entries."""
+        entries = self.slices.get(names, slice(0, 0))
+        known = self.keys[entries]
+        if not len(known):
+            return np.full(len(keys), -1)
+        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[place] == keys, entries.start + place, -1)
+
+
+def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[CountedSubgroups, ...]:
+    """The subgroups of every rate, from cubes that have each combination of columns in one."""
+    columns = [_Columns(cube, search) for cube in cubes]
+    everybody = [columns[0].everybody(rate) for rate in search.rates]
+    rows_of: list[list[tuple[Grouping, Ints, Ints, Ints]]] = [[] for _ in search.rates]
+    alive: set[Grouping] = {()}
+    for names in search.combinations:
+        if not all(fewer in alive for fewer in combinations(names, len(names) - 1)):
+            continue
+        cells = next(cells for cells in columns if cells.has(names))
+        integers = cells.subgroups(names, search.rates)
+        for (keys, over, under), whole, rows in zip(integers, everybody, rows_of, strict=True):
+            large = under >= max(search.min_size, 1)
+            if large.any():
+                alive.add(names)
+            # Who is everybody has nobody to be compared with.
+            large &= under < whole.under
+            rows.append((names, keys[large], over[large], under[large]))
+    levels = {key.name: key.levels for cells in columns for key in cells.keys}
+    return tuple(
+        _join_combinations(rate, whole, rows, levels)
+        for rate, whole, rows in zip(search.rates, everybody, rows_of, strict=True)
+    )
+
+
+def _join_combinations(
+    rate: Rate,
+    everybody: Everybody,
+    rows: Sequence[tuple[Grouping, Ints, Ints, Ints]],
+    levels: Mapping[str, tuple[str, ...]],
+) -> CountedSubgroups:
+    ends = np.cumsum([len(keys) for _, keys, _, _ in rows]).tolist()
+    slices = {
+        names: slice(end - len(keys), end)
+        for (names, keys, _, _), end in zip(rows, ends, strict=True)
+    }
+    empty = np.zeros(0, dtype=np.int64)
+    keys, over, under = (
+        np.concatenate([empty, *(row[column] for row in rows)]) for column in (1, 2, 3)
+    )
+    return CountedSubgroups(rate, everybody, slices, keys, over, under, levels)
+
+
+class _Columns:
+    """The cells of a cube as the columns of a search, and the classes of its outcome."""
+
+    def __init__(self, cube: Cube, search: SubgroupSearch) -> None:
+        self._cube = cube
+        self._of = search.of
+        self._columns = {
+            key.name: column for column, key in enumerate(cube.keys) if key.name in search.over
+        }
+        self.keys = [cube.keys[column] for column in self._columns.values()]
+        self._counts: dict[str, tuple[Ints, Ints]] = {}
+
+    def has(self, names: Grouping) -> bool:
+        """Whether it has all these columns."""
+        return all(name in self._columns for name in names)
+
+    def everybody(self, rate: Rate) -> Everybody:
+        """All people of the cube by a rate."""
+        (over, under), known = self._count_rate(rate), self._mark_known(rate)
+        n = int(self._cube.people[known].sum())
+        return Everybody(int(over.sum()), int(under.sum()), n)
+
+    def subgroups(
+        self, names: Grouping, rates: Sequence[Rate]
+    ) -> Iterator[tuple[Ints, Ints, Ints]]:
+        """The subgroups by some columns, in ascending order: keys, numerators, denominators."""
+        keys = [self._cube.key(name) for name in names]
+        flat = np.zeros(len(self._cube.people), dtype=np.int64)
+        known = np.ones(len(flat), dtype=np.bool_)
+        for name, key in zip(names, keys, strict=True):
+            codes = self._cube.codes[:, self._columns[name]]
+            known &= codes != NO_LEVEL
+            if key.unknown:
+                known &= ~np.isin(codes, list(key.unknown))
+            flat = flat * max(len(key.levels), 1) + codes
+        subgroups, index = np.unique(flat[known], return_inverse=True)
+        for rate in rates:
+            over, under = (
+                add_up(counts[known], index, len(subgroups)) for counts in self._count_rate(rate)
+            )
+            yield subgroups, over, under
+
+    def _count_rate(self, rate: Rate) -> tuple[Ints, Ints]:
+        """What each cell adds to the numerator and to the denominator of a rate."""
+        if rate.id not in self._counts:
+            over, under = self._mark_classes(rate)
+            people = self._cube.people
+            self._counts[rate.id] = np.where(over, people, 0), np.where(under, people, 0)
+        return self._counts[rate.id]
+
+    def _mark_classes(self, rate: Rate) -> tuple[Marks, Marks]:
+        """Which cells count in the numerator and in the denominator, by label and outcome.
+
+        Read off a table in which each pair of classes is a group of one person.
+        """
+        table = self._cube.table((), (), self._of)
+        shape = table.people.shape[1:3]
+        one_person = np.eye(shape[0] * shape[1], dtype=np.int64).reshape(1, *shape, -1)
+        groups = tuple((("class", str(number)),) for number in range(one_person.shape[-1]))
+        marks = np.ones(len(groups), dtype=np.bool_)
+        singles = replace(
+            table, groups=groups, people=one_person, mass=one_person, known=marks, amounts={},
+            ungrouped=None, squares=None, scale=1,
+        )  # fmt: skip
+        values = rate.compute(count_groups(singles))
+        if values.over is None or values.under is None:
+            raise ValueError(f"{rate.id} is no rate")
+        joint = self._find_class("label") * shape[1] + self._find_class(self._of)
+        return values.over[0][joint] > 0, values.under[0][joint] > 0
+
+    def _find_class(self, outcome: str) -> Ints:
+        """The class of each cell; the one after the last: not known."""
+        key = self._cube.outcome(outcome)
+        if key is None:
+            return np.zeros(len(self._cube.people), dtype=np.int64)
+        (column,) = self._cube.places([outcome])
+        return key.slots(self._cube.codes[:, column])
+
+    def _mark_known(self, rate: Rate) -> Marks:
+        """The cells of which everything is known that a rate asks."""
+        known = np.ones(len(self._cube.people), dtype=np.bool_)
+        for name in {
+            "label" if requirement is Requirement.LABEL else self._of
+            for requirement in rate.requirements
+        }:
+            key = self._cube.outcome(name)
+            if key is not None:
+                known &= self._find_class(name) < len(key.levels)
+        return known

@@ -1,0 +1,331 @@
+"""Tests every subgroup, leaves out those that a larger one explains, ranks the rest.
+
+Divergence: a subgroup's rate less everybody's. Redundant subgroups are left out as in Pastor, de
+Alfaro & Baralis (2021), Looking for Trouble: Analyzing Classifier Behavior via Pattern Divergence,
+SIGMOD, but by a test in place of a floor. Unfairness: Kearns, Neel, Roth & Wu (2018), Preventing
+Fairness Gerrymandering, ICML, Definitions 2.1 and 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Annotated
+
+import numpy as np
+
+from fairaudit.base.arrays import Floats
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import STATED, Member
+from fairaudit.cube import Cube, Group, Grouping, Ints, Marks
+from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.judge.subgroups.counting import CountedSubgroups, SubgroupSearch, count_subgroups
+from fairaudit.metrics.inference import Inference
+
+_SAFE = 2**62
+
+
+@declare_subjects(never="group over under divergence")
+class ParentGroup(Frozen):
+    """A group that a subgroup is part of, with one condition less, and its own rate."""
+
+    group: Group
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    divergence: Annotated[float, Member("value")]
+
+    @property
+    def value(self) -> float:
+        """Its rate."""
+        return self.over / self.under
+
+
+@declare_subjects(
+    never="group over under everybody share divergence exact low high p adjusted test unfairness "
+    "significant parts",
+)
+class Subgroup(Frozen):
+    """People who meet some conditions, and how far their rate lies from `everybody`'s.
+
+    `divergence` is the one less the other, within [`low`, `high`]; `p` is that of the test
+    against all others, `adjusted` among all subgroups looked at. `share` is theirs of everybody's
+    denominator, `unfairness` Kearns' P(g)·|divergence|.
+    """
+
+    group: Group
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator", least=1)]
+    everybody: float
+    share: float
+    divergence: Annotated[float, STATED]
+    exact: Annotated[Fraction, Member(text=True)]
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    test: str
+    unfairness: float
+    significant: bool
+    parts: tuple[ParentGroup, ...] = ()
+
+    @property
+    def value(self) -> Annotated[float, Member("rate")]:
+        """Their rate."""
+        return self.over / self.under
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the size of the divergence, whichever way it points."""
+        return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
+
+
+@declare_subjects(
+    never="rate of over under n looked_at significant explained listed widest unfairest"
+)
+class SearchedRate(Frozen):
+    """What the search found of one rate.
+
+    `over / under` is everybody's, `n` those whom Kearns' shares are of. Of so many subgroups
+    `looked_at`, so many are `significant`, and of those so many `explained` by a larger group;
+    of the rest the first are `listed`. `widest` diverges most, `unfairest` has the largest
+    unfairness, whether or not chance explains them.
+    """
+
+    rate: Annotated[str, Member("metric")]
+    of: str
+    over: Annotated[int, Member("numerator")]
+    under: Annotated[int, Member("denominator")]
+    n: Annotated[int, Member("people")]
+    looked_at: int
+    significant: int
+    explained: int
+    listed: tuple[Subgroup, ...]
+    widest: Subgroup | None
+    unfairest: Subgroup | None
+
+    @property
+    def value(self) -> float:
+        """Everybody's rate."""
+        return self.over / self.under if self.under else float("nan")
+
+
+@declare_subjects(never="over depth min_size top looked_at rates")
+class Subgroups(Frozen):
+    """A whole search as it is reported: its settings, how many were looked at, and each rate."""
+
+    over: Grouping
+    depth: int
+    min_size: int
+    top: int
+    looked_at: Annotated[int, Member("family")]
+    rates: tuple[SearchedRate, ...]
+
+
+class Discovery(Frozen, eq=False):
+    """A whole search: what is reported of it, and every subgroup of each rate for a limit."""
+
+    reported: Subgroups
+    tested: tuple[TestedSubgroups, ...]
+
+    def of(self, rate: str) -> TestedSubgroups:
+        """The subgroups of one rate."""
+        return next(tested for tested in self.tested if tested.entries.rate.id == rate)
+
+
+def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery:
+    """The subgroups of cubes that have each combination of columns in one of them."""
+    rates, inference = count_subgroups(cubes, search), search.inference
+    tests = [_test_against_others(entries, inference) for entries in rates]
+    ends = np.cumsum([len(p) for p, _ in tests])[:-1]
+    # One family: every subgroup of every rate, listed or not.
+    adjusted = inference.correction.adjust(np.concatenate([p for p, _ in tests]))
+    tested = tuple(
+        TestedSubgroups(entries, inference, p, is_exact, levels)
+        for entries, (p, is_exact), levels in zip(
+            rates, tests, np.split(adjusted, ends), strict=True
+        )
+    )
+    reported = Subgroups(
+        search.over,
+        search.depth,
+        search.min_size,
+        search.top,
+        len(adjusted),
+        tuple(_summarize_rate(subgroups, search) for subgroups in tested),
+    )
+    return Discovery(reported, tested)
+
+
+def _summarize_rate(tested: TestedSubgroups, search: SubgroupSearch) -> SearchedRate:
+    everybody, entries = tested.entries.everybody, np.arange(len(tested.p))
+    significant = entries[tested.adjusted < search.inference.alpha]
+    explained = tested.find_explained(significant)
+    ranked = tested.rank(significant[~explained])
+    return SearchedRate(
+        rate=tested.entries.rate.id,
+        of=search.of,
+        over=everybody.over,
+        under=everybody.under,
+        n=everybody.n,
+        looked_at=len(entries),
+        significant=len(significant),
+        explained=int(explained.sum()),
+        listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
+        widest=tested.describe(tested.find_widest()) if len(entries) else None,
+        unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
+    )
+
+
+class TestedSubgroups(Frozen, eq=False, dict=True):
+    """Every subgroup of one rate with its p-value, alone and among all; arrays are [S]."""
+
+    entries: CountedSubgroups
+    inference: Inference
+    p: Floats
+    is_exact: Marks
+    adjusted: Floats
+
+    @cached_property
+    def divergence(self) -> Floats:
+        """Each subgroup's rate less everybody's."""
+        return np.asarray(self.entries.over / self.entries.under - self.entries.everybody.rate)
+
+    def exact_divergence(self, entry: int) -> Fraction:
+        """The divergence of an entry as a fraction."""
+        everybody = self.entries.everybody
+        own = Fraction(int(self.entries.over[entry]), int(self.entries.under[entry]))
+        return own - Fraction(everybody.over, everybody.under)
+
+    def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
+        """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
+        sample, others = _sample_with_others(self.entries, entries)
+        low, high = bound_share_gap(sample, others, self.inference.alpha)
+        rest, value = others.size / (sample.size + others.size), self.divergence[entries]
+        # The last digit of a product could leave the value outside.
+        return np.minimum(rest * low, value), np.maximum(rest * high, value)
+
+    def rank(self, entries: Ints) -> Ints:
+        """Entries by the end of their interval that is nearest to none, the farthest first."""
+        low, high = self.find_intervals(entries)
+        nearest = np.where(self.divergence[entries] >= 0, low, -high)
+        return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
+
+    def find_widest(self) -> int:
+        """The entry that diverges most; ties: the larger one."""
+        return int(np.lexsort((-self.entries.under, -np.abs(self.divergence)))[0])
+
+    def find_unfairest(self) -> int:
+        """The entry of the largest unfairness, by integers."""
+        everybody = self.entries.everybody
+        kind = np.int64 if everybody.under * everybody.under < _SAFE else object
+        over, under = (counts.astype(kind) for counts in (self.entries.over, self.entries.under))
+        # |over·U − O·under|: the unfairness but for a factor that all have in common.
+        return int(np.argmax(np.abs(over * everybody.under - under * everybody.over)))
+
+    def find_explained(self, entries: Ints) -> Marks:
+        """Which of some significant entries a group that contains them explains.
+
+        That group diverges significantly itself and the same way, and either by as much or more,
+        or the entry does not differ significantly from the rest of it (one family of such pairs).
+        """
+        explained = np.zeros(len(entries), dtype=np.bool_)
+        pairs = [*_find_parents(self.entries, entries)]
+        if not pairs:
+            return explained
+        place, parent = np.concatenate(pairs, axis=1)
+        alpha, divergence = self.inference.alpha, self.divergence
+        same_way = divergence[entries[place]] * divergence[parent] > 0
+        kept = same_way & (self.adjusted[parent] < alpha)
+        place, parent = place[kept], parent[kept]
+        as_much = np.abs(divergence[entries[place]]) <= np.abs(divergence[parent])
+        explained[place[as_much]] = True
+        place, parent = place[~as_much], parent[~as_much]
+        p = _test_against_rest(self.entries, entries[place], parent, self.inference)
+        # NaN: nobody else is in it, so it is the same people.
+        explained[place[~(self.inference.correction.adjust(p) < alpha)]] = True
+        return explained
+
+    def describe(self, entry: int) -> Subgroup:
+        """An entry in full."""
+        entries, everybody = self.entries, self.entries.everybody
+        low, high = self.find_intervals(np.array([entry]))
+        over, under = int(entries.over[entry]), int(entries.under[entry])
+        unfairness = abs(over * everybody.under - under * everybody.over)
+        return Subgroup(
+            group=entries.group(entry),
+            over=over,
+            under=under,
+            everybody=everybody.rate,
+            share=under / everybody.under,
+            divergence=float(self.divergence[entry]),
+            exact=self.exact_divergence(entry),
+            low=float(low[0]),
+            high=float(high[0]),
+            p=float(self.p[entry]),
+            adjusted=float(self.adjusted[entry]),
+            test=name_share_test(exact=bool(self.is_exact[entry]), inference=self.inference),
+            unfairness=unfairness / (everybody.n * everybody.under),
+            significant=bool(self.adjusted[entry] < self.inference.alpha),
+            parts=tuple(self._list_parents(entry)),
+        )
+
+    def _list_parents(self, entry: int) -> Iterator[ParentGroup]:
+        """The groups of one condition less, where they are less than everybody."""
+        entries, names = self.entries, self.entries.combination(entry)
+        fewer = [*combinations(names, len(names) - 1)]
+        for _, parents in _find_parents(entries, np.array([entry]), fewer):
+            for parent in parents.tolist():
+                over, under = int(entries.over[parent]), int(entries.under[parent])
+                divergence = float(self.divergence[parent])
+                yield ParentGroup(entries.group(parent), over, under, divergence)
+
+
+def _test_against_others(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
+    """The test of every subgroup against all others; equal integers are tested once.
+
+    Where Fisher's test counts tables, thousands of subgroups have the same few.
+    """
+    if not len(entries.keys):
+        return np.zeros(0), np.zeros(0, dtype=np.bool_)
+    integers = np.stack([entries.over, entries.under], axis=1)
+    _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
+    p, is_exact = compare_shares(*_sample_with_others(entries, first), inference)
+    place = place.reshape(-1)
+    return p[place], is_exact[place]
+
+
+def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample, Sample]:
+    """Some subgroups, and for each all others."""
+    everybody, over, under = entries.everybody, entries.over[chosen], entries.under[chosen]
+    others = Sample.of_counts(everybody.over - over, everybody.under - under)
+    return Sample.of_counts(over, under), others
+
+
+def _test_against_rest(
+    entries: CountedSubgroups, children: Ints, parents: Ints, inference: Inference
+) -> Floats:
+    """The tests of subgroups against the rest of groups that contain them."""
+    over, under = entries.over[children], entries.under[children]
+    rest = Sample.of_counts(entries.over[parents] - over, entries.under[parents] - under)
+    return compare_shares(Sample.of_counts(over, under), rest, inference)[0]
+
+
+def _find_parents(
+    entries: CountedSubgroups, children: Ints, only: Sequence[Grouping] | None = None
+) -> Iterator[tuple[Ints, Ints]]:
+    """Places in `children`, and the entries of groups that contain them, pair by pair."""
+    for names, place in entries.slices.items():
+        places = np.flatnonzero((children >= place.start) & (children < place.stop))
+        if not len(places) or len(names) == 1:
+            continue
+        codes = dict(zip(names, entries.codes(names, entries.keys[children[places]]), strict=True))
+        smaller = (fewer for size in range(1, len(names)) for fewer in combinations(names, size))
+        for fewer in smaller if only is None else only:
+            sizes = tuple(len(entries.levels[name]) for name in fewer)
+            keys = np.ravel_multi_index(tuple(codes[name] for name in fewer), sizes)
+            parents = entries.find(fewer, np.asarray(keys))
+            known = parents >= 0
+            yield places[known], parents[known]

@@ -1,0 +1,260 @@
+"""Waivers: applying them to findings, their expiry, and the notices on them.
+
+A waiver excludes its group from the check, which is judged on what remains. What cannot be
+evaluated is never waived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from enum import StrEnum
+from typing import Annotated
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects, declare_subjects
+from fairaudit.base.errors import Place, did_you_mean
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.json_marks import FLAT
+from fairaudit.base.notice import Notice
+from fairaudit.cube import Group, GroupTable
+from fairaudit.judge import (
+    Breach,
+    Finding,
+    NotEvaluated,
+    Status,
+    Waived,
+    status_of_unevaluated,
+    worst_status,
+)
+from fairaudit.metrics import Evaluation
+
+_SOON = 14
+"""So many days before a waiver expires that is told."""
+
+
+class WaiverState(StrEnum):
+    """What became of a waiver."""
+
+    APPLIED = "applied"
+    UNUSED = "unused"
+    EXPIRED = "expired"
+    NOT_JUDGED = "not_judged"
+
+
+class Waiver(Frozen):
+    """One entry of a file of waivers; without a group (()) it is about the whole check.
+
+    It holds through the day on which it expires, in UTC.
+    """
+
+    check: str
+    group: Group
+    reason: str
+    approved_by: str
+    expires: date
+    place: Place | None = None
+
+    def holds(self, today: date) -> bool:
+        """Whether it has not expired."""
+        return today <= self.expires
+
+    def covers(self, breach: Breach) -> bool:
+        """Whether a value is of its group, or of a pair that its group belongs to.
+
+        A subgroup within its group is covered, too.
+        """
+        levels = set(self.group)
+        return bool(levels) and any(levels <= set(group) for group in breach.between)
+
+    def accept(self, breaches: Sequence[Breach]) -> Waived:
+        """What it says of the values that it waives."""
+        return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(breaches))
+
+
+@declare_subjects(nobody="waiver state", nested="why", hidden={"why": ""})
+class WaiverOutcome(Frozen):
+    """A waiver with what became of it, and why it is not applied."""
+
+    waiver: Annotated[Waiver, FLAT]
+    state: WaiverState
+    why: str
+
+
+class Exclusion(Frozen):
+    """What waivers exclude from a check: groups of a spread, or single values of other measures."""
+
+    groups: tuple[Group, ...] = ()
+    values: tuple[Breach, ...] = ()
+
+
+NO_EXCLUSION = Exclusion()
+
+_NOBODY_LEFT = "fewer than two groups are left to compare once the waived groups are set aside"
+
+Rejudge = Callable[[Exclusion], Finding | None]
+"""Judges a check again without what is excluded; None where nothing is left to judge."""
+
+
+def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
+    """The finding under the waivers of its check, none of them expired.
+
+    It is `waived` where nothing beyond a limit is left, else it is that of what is left. A spread
+    is judged again without the waived group: the next worst pair may be beyond the limit too.
+    Where no two groups are left to compare, nothing is known of the last one: that is inconclusive.
+    """
+    waived: dict[Waiver, list[Breach]] = {}
+    remaining: Finding | None = finding
+    exclusion = NO_EXCLUSION
+    while remaining is not None and _is_beyond_limit(remaining):
+        covered = [
+            (waiver, breach)
+            for breach in remaining.crossed
+            for waiver in waivers
+            if waiver.covers(breach)
+            # What is excluded and still there would be covered for ever.
+            and (waiver not in waived if remaining.spread else breach not in exclusion.values)
+        ]
+        if not covered:
+            break
+        for waiver, breach in covered:
+            waived.setdefault(waiver, []).append(breach)
+        if remaining.spread:
+            exclusion = replace(exclusion, groups=tuple(waiver.group for waiver in waived))
+        else:
+            values = (*exclusion.values, *(breach for _, breach in covered))
+            exclusion = replace(exclusion, values=values)
+        remaining = rejudge(exclusion)
+    of_whole_check = next((waiver for waiver in waivers if not waiver.group), None)
+    if of_whole_check is not None and remaining is not None and _is_beyond_limit(remaining):
+        waived[of_whole_check] = [*remaining.crossed]
+        remaining = None
+    if not waived:
+        return finding
+    accepted = tuple(waiver.accept(breaches) for waiver, breaches in waived.items())
+    return _combine(finding, remaining, accepted)
+
+
+def exclude_groups(table: GroupTable, exclusion: Exclusion) -> GroupTable:
+    """The table in which the excluded groups take no part in comparisons."""
+    if not exclusion.groups:
+        return table
+    excluded = [any(_is_same(group, other) for other in exclusion.groups) for group in table.groups]
+    return replace(table, known=table.known & ~np.array(excluded, dtype=np.bool_))
+
+
+def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation | None:
+    """The evaluation in which excluded values are not judged; None where no other is."""
+    if exclusion == NO_EXCLUSION:
+        return evaluation
+    table, judged = evaluation.table, evaluation.judged.copy()
+    if evaluation.spread:
+        judged[evaluation.takes_part.sum(axis=1) < 2] = False
+    for value in exclusion.values:
+        judged[table.strata.index(value.stratum), table.groups.index(value.group)] = False
+    return replace(evaluation, judged=judged) if judged[table.known_strata].any() else None
+
+
+def report_waivers(
+    waivers: Sequence[Waiver], findings: Sequence[Finding], checks: Sequence[str], today: date
+) -> tuple[WaiverOutcome, ...]:
+    """What became of each waiver; `checks` are the ids of the spec, `findings` those judged."""
+    by_check = {finding.check.id: finding for finding in findings}
+    return tuple(
+        _report_waiver(waiver, by_check.get(waiver.check), checks, today) for waiver in waivers
+    )
+
+
+def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[Notice]:
+    """Notices on the waivers that have expired or will soon, and on those that no check needs.
+
+    `created` is the day of the report.
+    """
+    for outcome in outcomes:
+        waiver, state = outcome.waiver, outcome.state
+        place = f" ({waiver.place.file}:{waiver.place.line})" if waiver.place else ""
+        days = (waiver.expires - created).days
+        if state is WaiverState.APPLIED and days <= _SOON:
+            left = f"in {days} day{'' if days == 1 else 's'}" if days > 0 else "today"
+            what = f"waiver of {waiver.check}{place}: expires {left}, on {waiver.expires}"
+            yield Notice(what, Subjects.NOBODY)
+        elif state in {WaiverState.EXPIRED, WaiverState.UNUSED}:
+            is_expired = state is WaiverState.EXPIRED
+            subjects = Subjects.NOBODY if is_expired else Subjects.ANYBODY
+            yield Notice(f"waiver of {waiver.check}{place}: {state}: {outcome.why}", subjects)
+
+
+def _is_beyond_limit(finding: Finding) -> bool:
+    """Whether values or reversals are beyond a limit."""
+    crossed = finding.crossed or finding.reversals
+    return finding.status in {Status.FAIL, Status.WARN} and bool(crossed)
+
+
+def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, ...]) -> Finding:
+    """The finding without what is waived: that of what remains, with the reasons of both."""
+    lost = [*_find_lost(finding, remaining, waived)]
+    reasons = (finding.why, *(part.reason for part in lost))
+    why = "; ".join(dict.fromkeys(filter(None, reasons)))
+    finding = replace(finding, not_evaluated=(*finding.not_evaluated, *lost), why=why)
+    least = status_of_unevaluated(finding)
+    if remaining is None or remaining.status in {Status.PASS, Status.SKIPPED}:
+        return replace(finding, status=worst_status(Status.WAIVED, least), waived=waived)
+    blocking = (part for part in remaining.not_evaluated if part.blocks)
+    return replace(
+        remaining,
+        status=worst_status(remaining.status, least),
+        waived=waived,
+        not_evaluated=tuple(dict.fromkeys((*finding.not_evaluated, *blocking))),
+    )
+
+
+def _find_lost(
+    finding: Finding, remaining: Finding | None, waived: Sequence[Waived]
+) -> Iterator[NotEvaluated]:
+    """Where waivers of single groups leave no two to compare, so the last one is not judged.
+
+    The value of a single group that is waived leaves no such group behind.
+    """
+    if not finding.spread or not all(waiver.group for waiver in waived):
+        return
+    if remaining is None:
+        yield NotEvaluated((), (), _NOBODY_LEFT, blocks=True)
+        return
+    before = {part.stratum for part in finding.not_evaluated if not part.group}
+    for part in remaining.not_evaluated:
+        if part.stratum and not part.group and part.stratum not in before:
+            yield NotEvaluated((), part.stratum, _NOBODY_LEFT, blocks=True)
+
+
+def _report_waiver(
+    waiver: Waiver, finding: Finding | None, checks: Sequence[str], today: date
+) -> WaiverOutcome:
+    if not waiver.holds(today):
+        return WaiverOutcome(waiver, WaiverState.EXPIRED, f"it held until {waiver.expires}")
+    if waiver.check not in checks:
+        hint = did_you_mean(waiver.check, checks)
+        return WaiverOutcome(waiver, WaiverState.UNUSED, f"there is no such check{hint}")
+    if finding is None:
+        return WaiverOutcome(waiver, WaiverState.NOT_JUDGED, "the check was not judged")
+    if any(_is_same(waived.group, waiver.group) for waived in finding.waived):
+        return WaiverOutcome(waiver, WaiverState.APPLIED, "")
+    return WaiverOutcome(waiver, WaiverState.UNUSED, _why_unused(waiver, finding))
+
+
+def _why_unused(waiver: Waiver, finding: Finding) -> str:
+    if finding.status is Status.PASS:
+        return "the check passes without it"
+    nothing_beyond = not finding.crossed and not finding.reversals
+    if nothing_beyond or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}:
+        return "the check could not be evaluated, and that cannot be waived"
+    if not waiver.group:
+        return "waivers of single groups cover all of it"
+    levels = [level for breach in finding.crossed for group in breach.between for _, level in group]
+    hints = [did_you_mean(level, levels) for _, level in waiver.group if level not in levels]
+    return "nothing beyond the limit is of this group" + next(filter(None, hints), "")
+
+
+def _is_same(group: Group, other: Group) -> bool:
+    """Whether two groups are the same, in whatever order their columns are named."""
+    return dict(group) == dict(other)

@@ -1,0 +1,120 @@
+"""`Estimate`, `Significance`: a number, its interval and test, marked with whom each tells of."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated
+
+from fairaudit.base.disclosure_marks import declare_subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.json_marks import POSITIVE, RARE, SIGNED, STATED, WRITTEN, Member
+
+
+class State(StrEnum):
+    """Whether there is a number: an empty denominator gives none, positive/0 an infinite one.
+
+    A suppressed one is known, and not told.
+    """
+
+    DEFINED = "defined"
+    UNDEFINED = "undefined"
+    INFINITE = "infinite"
+    NEGATIVE_INFINITE = "negative_infinite"
+    SUPPRESSED = "suppressed"
+
+
+def state_of(value: float) -> State:
+    """The state of a number as arrays carry it: NaN is undefined, ±inf infinite."""
+    if math.isfinite(value):
+        return State.DEFINED
+    if math.isnan(value):
+        return State.UNDEFINED
+    return State.INFINITE if value > 0 else State.NEGATIVE_INFINITE
+
+
+@declare_subjects(row="test hypothesis p")
+class Beside(Frozen):
+    """A test of another hypothesis, which stands beside a number: its name, and its p-value.
+
+    Such as that groups are alike in every stratum, beside an average over them.
+    """
+
+    test: str
+    hypothesis: str
+    p: float
+
+
+@declare_subjects(row="test p adjusted family correction letter statistic freedom beside")
+class Significance(Frozen):
+    """A test of no disparity by its name, its p-value, and that among all tests of its family.
+
+    `adjusted` is corrected for the `family` of so many tests, by the method that `correction`
+    names. `statistic` is what the test computes, a χ², t, F or G as `letter` says, with its degrees
+    of `freedom`; None where tables are counted. `beside` is the test of another hypothesis.
+    """
+
+    test: str
+    p: float
+    adjusted: float
+    family: Annotated[int, POSITIVE]
+    correction: str
+    letter: Annotated[str, RARE] = ""
+    statistic: Annotated[float | None, RARE] = None
+    freedom: Annotated[tuple[float, ...], RARE] = ()
+    beside: Beside | None = None
+
+
+@declare_subjects(
+    row="value n numerator denominator scale exact low high method no_interval reason error",
+    anybody="significance",  # its p-value is corrected by those of other groups
+    nobody="suppressed borrows",
+)
+class Estimate(Frozen):
+    """A value with its evidence.
+
+    `exact` is the value as a fraction where the measure is rational; `numerator / denominator` are
+    the integers a rate is made of (divided by `scale` when people carry survey weights); `n` counts
+    the people in the denominator; `low` and `high` bound the interval found by `method`, None where
+    there is none and `no_interval` says why. `significance` is that of the disparity, `error`
+    bounds what the bins of a score hide. `borrows`: the interval takes a part of other groups'
+    variance. A `suppressed` one has a reason and nothing else.
+    """
+
+    value: Annotated[float, STATED]
+    n: int | None = None
+    numerator: Annotated[int | None, SIGNED] = None
+    denominator: Annotated[int | None, SIGNED] = None
+    scale: Annotated[int, POSITIVE] = 1
+    exact: Annotated[Fraction | None, Member(text=True)] = None
+    low: float | None = None
+    high: float | None = None
+    method: Annotated[str, RARE] = ""
+    no_interval: Annotated[str, RARE] = ""
+    significance: Significance | None = None
+    reason: str | None = None
+    error: Annotated[float, RARE] = 0.0
+    suppressed: Annotated[bool, RARE] = False
+    borrows: Annotated[bool, RARE] = False
+
+    @property
+    def state(self) -> Annotated[State, WRITTEN]:
+        """Defined, undefined, infinite, or suppressed."""
+        return State.SUPPRESSED if self.suppressed else state_of(self.value)
+
+    @property
+    def known_value(self) -> float | None:
+        """The value, infinite ones too; None where it is undefined or suppressed."""
+        return None if self.suppressed or math.isnan(self.value) else self.value
+
+    def __repr__(self) -> str:
+        ends = (
+            "" if self.low is None or self.high is None else f" [{self.low:.4g}, {self.high:.4g}]"
+        )
+        size = "" if self.n is None else f", n={self.n}"
+        return f"Estimate({self.state}, {self.value:.4g}{ends}{size})"
+
+
+HIDDEN = Estimate(math.nan, suppressed=True)
+"""What stands in the place of a number that a published report does not tell."""

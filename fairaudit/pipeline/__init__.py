@@ -1,0 +1,1 @@
+"""The audit: from a spec and its data to a result."""

@@ -1,0 +1,168 @@
+"""`Judge`: findings of all checks, under waivers, beside a baseline; names look-alike levels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from datetime import date
+from functools import partial
+
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.evidence import Evidence, correct_families, extend_family
+from fairaudit.judge import (
+    AnyCheck,
+    Check,
+    Finding,
+    NotEvaluated,
+    ReversalCheck,
+    SubgroupCheck,
+    judge,
+    judge_reversals,
+    judge_subgroups,
+)
+from fairaudit.judge import waivers as waiving
+from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
+from fairaudit.metrics import Evaluation, Requirement
+from fairaudit.pipeline import baseline as baselines
+from fairaudit.pipeline.baseline import Baseline
+from fairaudit.pipeline.recode import Cubes
+from fairaudit.pipeline.recode.suspicious_levels import Alike
+from fairaudit.pipeline.tables import Searches, Tables, evaluate_check
+from fairaudit.pipeline.uncounted_people import (
+    HIDDEN_DOUBT,
+    LEFT_OUT_DOUBT,
+    HiddenPeople,
+    LeftOutRows,
+)
+from fairaudit.spec import Spec
+
+
+class Judge:
+    """Finds the answer to each check of a spec: its value, its evidence, and the word for it."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        cubes: Cubes,
+        tables: Tables,
+        searches: Searches,
+        baseline: Baseline | None,
+        today: date,
+        hidden_people: int = 0,
+    ) -> None:
+        self._spec = spec
+        self._tables = tables
+        self._searches = searches
+        self._baseline = baseline
+        self._today = today
+        self._left_out = None
+        if cubes.left_out is not None:
+            self._left_out = LeftOutRows(cubes.left_out, tables, spec)
+        self._hidden = None
+        if hidden_people:
+            self._hidden = HiddenPeople(hidden_people, cubes.cube, tables, spec)
+        self._lookalikes = None
+        if cubes.alike is not None:
+            self._lookalikes = _Lookalikes(cubes.alike, tables.of_cube(cubes.alike.cube))
+        self._evidence = self._correct()
+
+    def find(self, check: AnyCheck, definition: str) -> Finding:
+        """The finding of a check under the waivers that hold, and beside the baseline."""
+        if isinstance(check, ReversalCheck):
+            finding = self._leave_scan_open(judge_reversals(check, self._searches.reversals))
+        elif isinstance(check, SubgroupCheck):
+            finding = self._judge_subgroups(check)
+        else:
+            finding = self._judge(check)
+        waivers = [
+            waiver
+            for waiver in self._spec.waivers
+            if waiver.check == check.id and waiver.holds(self._today)
+        ]
+        if waivers:
+            finding = waiving.waive(finding, waivers, partial(self._judge_without, check))
+        if self._baseline is not None:
+            finding = baselines.compare(finding, self._baseline)
+        return replace(finding, definition=definition)
+
+    def _correct(self) -> Mapping[Hashable, Evidence]:
+        """What speaks for each value: the tests of all checks are corrected together.
+
+        Those that are not looked at are among them: what is asked does not change with `only`.
+        """
+        checks = [check for check in self._spec.checks if isinstance(check, Check)]
+        return correct_families(
+            {check.id: (self._evaluate(check), check.fails) for check in checks}
+        )
+
+    def _evaluate(self, check: Check) -> Evaluation:
+        return evaluate_check(check, self._tables)
+
+    def _judge(self, check: Check) -> Finding:
+        evidence = self._evidence[check.id]
+        finding = self._judge_evaluation(check, self._evaluate(check), evidence, NO_EXCLUSION)
+        if self._lookalikes is None:
+            return finding
+        return self._lookalikes.name_levels(check, finding, evidence)
+
+    def _judge_evaluation(
+        self, check: Check, evaluation: Evaluation, evidence: Evidence, exclusion: Exclusion
+    ) -> Finding:
+        """The finding of a check, which those who are left out may leave open."""
+        missing = [] if self._left_out is None else self._left_out.find_gone(check)
+        finding = judge(check, evaluation, evidence, missing)
+        doubts = []
+        if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
+            doubts.append(LEFT_OUT_DOUBT)
+        if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
+            doubts.append(HIDDEN_DOUBT)
+        return judge(check, evaluation, evidence, missing, doubts) if doubts else finding
+
+    def _leave_scan_open(self, finding: Finding) -> Finding:
+        return finding if self._hidden is None else self._hidden.leave_scan_open(finding)
+
+    def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
+        assert self._searches.subgroups is not None
+        finding = judge_subgroups(check, self._searches.subgroups)
+        assert finding is not None
+        return self._leave_scan_open(finding)
+
+    def _judge_without(self, check: AnyCheck, exclusion: Exclusion) -> Finding | None:
+        """The finding of a check without what is excluded; None where nothing else is judged."""
+        if isinstance(check, ReversalCheck):
+            return None
+        if isinstance(check, SubgroupCheck):
+            assert self._searches.subgroups is not None
+            groups = [breach.group for breach in exclusion.values]
+            finding = judge_subgroups(check, self._searches.subgroups, groups)
+            return finding and self._leave_scan_open(finding)
+        evaluation = evaluate_check(check, self._tables, exclusion)
+        remaining = waiving.exclude_values(evaluation, exclusion)
+        if remaining is None:
+            return None
+        evidence = self._evidence[check.id]
+        if exclusion.groups:
+            evidence = extend_family(remaining, evidence)
+        return self._judge_evaluation(check, remaining, evidence, exclusion)
+
+
+class _Lookalikes(Frozen):
+    """Levels that look like one, and the tables in which they are one."""
+
+    alike: Alike
+    tables: Tables
+
+    def name_levels(self, check: Check, finding: Finding, evidence: Evidence) -> Finding:
+        """The finding, which names such levels where it would be another one with them joined."""
+        names = [name for name in (*check.by, *check.strata) if name in self.alike.levels]
+        if not names or {Requirement.SCORE, Requirement.FEATURES} & check.metric.requirements:
+            return finding
+        evaluation = evaluate_check(check, self.tables)
+        status = judge(check, evaluation, extend_family(evaluation, evidence)).status
+        if status is finding.status:
+            return finding
+        reason = (
+            f"levels that look alike are counted apart: {self.alike.listed(names)}; joined, "
+            f"its status would be {status}, not {finding.status}"
+        )
+        joined = NotEvaluated((), (), reason, blocks=False)
+        return replace(finding, not_evaluated=(*finding.not_evaluated, joined))

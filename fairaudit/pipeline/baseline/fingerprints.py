@@ -1,0 +1,146 @@
+"""Fingerprints: hashes of what checks ask, which tell whether a baseline answers the same.
+
+A comment, or another spelling of a limit, changes nothing; another column, cut or formula does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
+from fairaudit.cube import Grouping
+from fairaudit.judge import AnyCheck, Check, SubgroupCheck
+from fairaudit.judge.simpson.records import FORMER_NAMES
+from fairaudit.metrics import (
+    Comparison,
+    Disparity,
+    GroupMetric,
+    OverGroups,
+    Requirement,
+    TableMetric,
+    find_metric,
+)
+from fairaudit.metrics.definitions import CatalogueEntry
+from fairaudit.metrics.terms import format_decimal
+from fairaudit.spec import Spec, Text
+
+_LENGTH = 16
+_FORMER = {str(kind): name for name, kind in FORMER_NAMES.items()} | {"columns": "texts"}
+_PLACES = {"place", "path", "source", "id", "about"}
+"""Members that say where a check is written, its name and why: no part of a fingerprint."""
+
+
+def compute_fingerprints(spec: Spec) -> dict[str, str]:
+    """The fingerprint of every check of a spec, by id."""
+    return {check.id: compute_fingerprint(check, spec) for check in spec.checks}
+
+
+def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
+    """A short hash of all that a check asks: metric, terms, limits, columns, who is counted.
+
+    Of a record it holds id, version and formula; defaults are left out, so that a key that is new
+    in a later version changes nothing. But a default that changes is then unseen: a spec that names
+    nothing keeps its fingerprint and asks something else. So a test holds the defaults fixed; who
+    changes one writes the former value into what is hashed. Data, titles and places are no part.
+    """
+    if isinstance(check, Check):
+        columns: Grouping = (*check.by, *check.strata)
+        of = {check.of, check.against, "label"}
+        search_terms: dict[str, Any] = {}
+        if Requirement.FEATURES in check.metric.requirements:
+            search_terms = {"similarity": _plain(spec.similarity)}
+    elif isinstance(check, SubgroupCheck):
+        search = spec.subgroups
+        columns = () if search is None else search.over
+        of = {check.of, "label"}
+        rate = find_metric(check.rate)
+        # The number of subgroups listed is no part of a check; the rates searched are.
+        search = search and replace(search, top=0)
+        search_terms = {"rate": rate and _plain(rate), "search": search and _plain(search)}
+    else:
+        scan = spec.simpson
+        columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
+        of = {check.of, "label"}
+        rate = find_metric(check.rate)
+        search_terms = {
+            "rate": rate and _plain(rate),
+            "scan": scan and _plain(replace(scan, rates=())),
+        }
+    whole = {
+        **search_terms,
+        "check": _flat(_plain(check)),
+        "columns": [
+            _plain(column) for column in (*spec.groupable, *spec.features) if column.name in columns
+        ],
+        "outcomes": [_plain(outcome) for outcome in spec.outcomes if outcome.name in of],
+        "counted": _plain((spec.count, spec.weight, spec.filter, spec.missing, spec.exclude_below)),
+    }
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
+
+
+def _flat(check: dict[str, Any]) -> dict[str, Any]:
+    """A check with its terms among its own members, and its metric by its former name.
+
+    So fingerprints have always had them.
+    """
+    former = {"asked": check.pop("metric")} if "metric" in check else {}
+    terms = check.pop("terms", {})
+    return {**check, **former, **terms}
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind
+    match value:
+        case CatalogueEntry():
+            return _describe_record(value)
+        case Text():
+            return value.value
+        case Decimal():
+            return format_decimal(value)
+        case Enum() | Fraction():
+            # By its former name, so that a baseline of an earlier version asks the same.
+            return _FORMER.get(str(value), str(value))
+        case Mapping():
+            return {str(name): _plain(member) for name, member in value.items()}
+        case tuple() | list() | frozenset():
+            members = [_plain(member) for member in value]
+            return sorted(members, key=repr) if isinstance(value, frozenset) else members
+        case Frozen():
+            return {
+                _FORMER.get(member.name, member.name): _plain(getattr(value, member.name))
+                for member in fields(type(value))
+                if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
+            }
+        case _:
+            return value
+
+
+def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any class
+    if member.default_factory is not NODEFAULT:
+        return member.default_factory()
+    return member.default
+
+
+def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
+    """What a record computes: its formula and those of its parts."""
+    words: dict[str, Any] = {"id": record.id, "version": record.version}
+    match record:
+        case Disparity():
+            words["parts"] = [[_plain(member) for member in part] for part in record.parts]
+            words |= {"fold": record.fold.id, "reference": _plain(record.reference)}
+            words |= {"averages": _plain(record.averages)}
+            # As it has always been written of a mean; the other numbers came later.
+            words["mean"] = record.over_groups is OverGroups.MEAN
+            if record.over_groups not in {None, OverGroups.MEAN}:
+                words["aggregate"] = _plain(record.over_groups)
+            words["four_fifths"] = record.four_fifths
+        case GroupMetric() | Comparison() | TableMetric():
+            words["formula"] = record.formula
+    return words

@@ -1,0 +1,136 @@
+"""Answers to several specs and data files, in processes; options that are for one result."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+
+from fairaudit import codec
+from fairaudit import spec as spec_files
+from fairaudit.base.errors import FairauditError, UsageError
+from fairaudit.base.processes import THIS_PROCESS, Workers
+from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.codec.values import Tree
+from fairaudit.counting.contract import CountsOrError, Engine
+from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.sources.dialects import Database, name_entry
+from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.pipeline.question import NO_OPTIONS, Question, RunOptions
+from fairaudit.pipeline.stages import answer_specs, count_each, judge_file
+from fairaudit.result import Answer, ResultOrError
+
+
+def answer(
+    specs: Sequence[Path],
+    data: str | None,
+    options: RunOptions = NO_OPTIONS,
+    *,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+    workers: Workers = THIS_PROCESS,
+) -> list[Answer]:
+    """The answers to the specs, in their order; a result for each file where `data` names several.
+
+    An answer that is an error stops no other. Several files are judged by the `workers`; where
+    another engine counted them, in this process. Raises `UsageError` for what can mean nothing.
+    """
+    if len(specs) > 1 and options.only:
+        raise UsageError("--only names checks of one spec", "give one spec with it")
+    has_several_files = data is not None and _names_several(data)
+    for option, path in (("--baseline", options.baseline), ("--draws", options.draws)):
+        if path is not None and (len(specs) > 1 or has_several_files):
+            raise UsageError(f"{option} is for one result", "give one spec, and data of one audit")
+    if data is not None and has_several_files:
+        judge = partial(
+            _answer_each, data=data, options=options, progress=progress, engine=engine,
+            workers=workers,
+        )  # fmt: skip
+        return list(chain.from_iterable(map(judge, specs)))
+    outcomes = answer_specs(specs, data, options, progress, engine)
+    named = name_data(data)
+    return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
+
+
+def _answer_each(
+    spec: Path,
+    data: str,
+    options: RunOptions,
+    progress: Progress,
+    engine: Engine,
+    workers: Workers,
+) -> list[Answer]:
+    """An answer for each file of the data; one alone where the spec itself is at fault."""
+    progress.enter(Phase.SPEC)
+    try:
+        question = Question.read(spec, options)
+        question.find_data(data)  # what may not be read so is refused here
+        counts = count_each(question, data, progress=progress, engine=engine)
+        unread = tuple(find_files([data], Path())[1])
+    except FairauditError as error:
+        return [Answer(str(spec), data, error)]
+    results: Iterator[ResultOrError]
+    if engine is DEFAULT and workers.jobs > 1:
+        judge = partial(_judge_elsewhere, spec, question.spec.sha256, options)
+        results = map(codec.unpack, workers.map(judge, counts.items()))
+    else:
+        results = (judge_file(question, name, counts[name], engine) for name in counts)
+    progress.enter(Phase.JUDGE)
+    progress.start("judging files", len(counts), "audits")
+    answers = []
+    for name, result in zip(counts, results, strict=True):
+        answers.append(Answer(str(spec), name, result, unread))
+        progress.advance(len(answers), "audits")
+    return answers
+
+
+def _judge_elsewhere(
+    spec: Path,
+    sha256: str,
+    options: RunOptions,
+    counted: tuple[str, CountsOrError | None],
+) -> Tree | FairauditError:
+    """The answer of a file, packed in another process, where the spec is read again, once."""
+    question = _read_once(spec, options)
+    if question.spec.sha256 != sha256:
+        return UsageError(f"{spec} was changed during the run", "run again")
+    return codec.pack(judge_file(question, *counted))
+
+
+_read_once = cache(Question.read)
+
+
+def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
+    """The spec and the data of each answer, as they are known before anything is read."""
+    if data is not None and _names_several(data):
+        files = name_files([data], Path())
+        return [(str(spec), name) for spec in specs for name in files]
+    return [(str(spec), data) for spec in specs]
+
+
+def name_data(data: str | None) -> str | None:
+    """The data of an answer: as they are named, but for who may read a database."""
+    return None if data is None else name_entry(data)
+
+
+def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:
+    """The files that an audit reads, as far as they are there; of a broken spec any it may mean."""
+    files = [*specs, *(Path(other) for other in others if other is not None)]
+    entries = [] if data is None else [(data, Path())]
+    for spec in specs:
+        entries += [(entry, spec.parent) for entry in spec_files.files_named(spec)]
+    for entry, base in entries:
+        with contextlib.suppress(FairauditError, ValueError):
+            database = Database.find([entry], base)
+            files += find_files([entry], base)[0] if database is None else [*database.files]
+    return files
+
+
+def _names_several(data: str) -> bool:
+    """Whether this is more than one file of rows; reading it later reports what cannot be found."""
+    try:
+        return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
+    except FairauditError:
+        return False

@@ -1,0 +1,270 @@
+"""Builds the `Plan` of a spec: columns read, what is counted by them, edges of thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from fairaudit.base.frozen import replace
+from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
+from fairaudit.counting.plan import (
+    NOTHING_ADDED,
+    Adding,
+    CandidateSearch,
+    Edge,
+    Key,
+    Plan,
+    RowPlan,
+    unite_keys,
+)
+from fairaudit.counting.strata_models import FittedStrata
+from fairaudit.spec import (
+    RESERVED,
+    Outcome,
+    OutcomeKind,
+    Protected,
+    Spec,
+    Text,
+    Threshold,
+    apply_cuts,
+    candidate_spec,
+    spec_to_fit,
+    value_of,
+)
+
+
+def plan(
+    spec: Spec,
+    cuts: Mapping[Quantile, Cut] | None = None,
+    models: Mapping[str, FittedStrata] | None = None,
+) -> Plan:
+    """What a pass must count for a spec, whose quantiles are these cuts, its models as fitted."""
+    if cuts or models:
+        cuts = cuts or {}
+        return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
+    columns, all_keys = _find_columns(spec)
+    return Plan(
+        keys=all_keys,
+        columns=columns,
+        tokens=spec.missing.tokens,
+        format=spec.format,
+        count=value_of(spec.count),
+        weight=value_of(spec.weight),
+        filter=value_of(spec.filter),
+        unknown=_unknown_numbers(spec),
+        capped=tuple(
+            attribute.column.value
+            for attribute in (*spec.protected, *spec.strata, *spec.features)
+            if not attribute.is_cut and attribute.keep is None and attribute.model is None
+        ),
+        scores=_score_keys(spec, all_keys),
+        adding=_adding(spec),
+        tables=(*_tables(spec, all_keys), *_described_tables(spec, all_keys)),
+        search=_plan_candidate_search(spec, all_keys, columns),
+        cluster=value_of(spec.cluster),
+        rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
+        # The exact median is one person's score: none for a report to publish.
+        medians=() if spec.suppress_below is not None else tuple(spec.score_columns),
+        derived=spec.derivations,
+        counts=spec.counts,
+    )
+
+
+def _unknown_numbers(spec: Spec) -> dict[str, tuple[str, ...]]:
+    """The words that mean missing in a column that is cut, of all attributes it is cut for."""
+    words: dict[str, tuple[str, ...]] = {}
+    for attribute in (*spec.protected, *spec.strata, *spec.features):
+        if attribute.is_cut:
+            column = attribute.column.value
+            words[column] = tuple(dict.fromkeys([*words.get(column, ()), *attribute.unknown]))
+    return words
+
+
+def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
+    """All columns that a spec reads, and the keys by which people are counted."""
+    columns: list[str] = []
+    keys: dict[str, None] = {}
+    edges: dict[str, set[Edge]] = {}
+    for attribute in (*spec.protected, *spec.strata):
+        model = attribute.model
+        columns += attribute.columns if model is None else model.features.columns
+        if attribute.is_cut:
+            edges.setdefault(attribute.column.value, set()).update(_bin_edges(attribute))
+        else:
+            keys.setdefault(attribute.column.value)
+    for outcome in spec.outcomes:
+        columns += [outcome.column.value] if outcome.counts is None else outcome.counts.columns
+        if outcome.has_classes and outcome.threshold is None:
+            keys.setdefault(outcome.column.value)
+        else:
+            turning = edges_of(outcome.threshold) if outcome.threshold else ()
+            edges.setdefault(outcome.column.value, set()).update(turning)
+        if outcome.score is not None:
+            columns.append(outcome.score.value)
+            edges.setdefault(outcome.score.value, set())
+    count = spec.count if spec.counts is None else None
+    columns += [text.value for text in (count, spec.weight) if text is not None]
+    columns += [name for attribute in spec.features for name in attribute.columns]
+    columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
+    if spec.cluster is not None:
+        columns.append(spec.cluster.value)
+        keys.setdefault(spec.cluster.value)
+    return tuple(columns), unite_keys(keys, edges)
+
+
+def plan_to_fit(
+    spec: Spec, cuts: Mapping[Quantile, Cut], features: SimilarityColumns, most: int
+) -> Plan:
+    """What a pass must read to fit models of these features to the audited people."""
+    counted = plan(spec_to_fit(spec), cuts)
+    return replace(
+        counted,
+        columns=(*counted.columns, *features.columns),
+        scores={},
+        medians=(),
+        adding=NOTHING_ADDED,
+        rows=RowPlan(features, most=most),
+    )
+
+
+def _plan_candidate_search(
+    spec: Spec, keys: tuple[Key, ...], columns: Iterable[str]
+) -> CandidateSearch | None:
+    """The keys that every candidate is crossed with: those of the groups, the outcome, the rows."""
+    needed_spec = candidate_spec(spec)
+    if needed_spec is None:
+        return None
+    needed = {(key.column, key.is_cut) for key in plan(needed_spec).keys}
+    names = {attribute.name for attribute in (*spec.groupable, *spec.features)}
+    names |= {outcome.name for outcome in spec.outcomes}
+    return CandidateSearch(
+        tuple(key for key in keys if (key.column, key.is_cut) in needed),
+        frozenset(columns),
+        frozenset(names | RESERVED),
+    )
+
+
+def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
+    """A table for each combination of columns that subgroups are looked for in.
+
+    None where all of them are columns of the cells: there the roll-ups are at hand.
+    """
+    if spec.subgroups is None or not {attribute.name for attribute in spec.features} & {
+        *spec.subgroups.over
+    }:
+        return ()
+    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
+    columns |= {feature.name: feature_key(spec, feature) for feature in spec.features}
+    outcomes = [_find_key(keys, outcome) for outcome in spec.side_outcomes]
+    return tuple(
+        dict.fromkeys(
+            tuple(dict.fromkeys([*(columns[name] for name in names), *outcomes]))
+            for names in spec.subgroups.widest
+        )
+    )
+
+
+def _described_tables(spec: Spec, keys: tuple[Key, ...]) -> Iterator[tuple[Key, ...]]:
+    """A table of each attribute with each feature that the spec asks to describe."""
+    for attribute in spec.protected if spec.describe else ():
+        for name in spec.similarity.columns:
+            yield tuple(dict.fromkeys([_find_key(keys, attribute), described_key(spec, name)]))
+
+
+def described_key(spec: Spec, name: str) -> Key:
+    """The key of a described feature: a number is there or not, any other has its levels."""
+    return Key(name, () if name in spec.similarity.numeric else None)
+
+
+def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
+    """The key of an attribute, or of the classes of an outcome."""
+    source = (counted.column.value, counted.is_cut)
+    return next(key for key in keys if (key.column, key.is_cut) == source)
+
+
+def feature_key(spec: Spec, feature: Protected) -> Key:
+    """The key of a feature; features of one column are cut at the edges of all of them."""
+    if not feature.is_cut:
+        return Key(feature.column.value)
+    same = [other for other in spec.features if other.column.value == feature.column.value]
+    edges = {edge for other in same for edge in _bin_edges(other)}
+    return Key(feature.column.value, tuple(sorted(edges)))
+
+
+def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
+    """The keys by which each score gets histograms: those of its groupings, and of the label.
+
+    A grouping that another one contains is its roll-up.
+    """
+    if spec.weight is not None:
+        return {}
+    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
+    has_label = spec.label is not None and spec.label.has_classes
+    label = [_find_key(keys, spec.label)] if spec.label and has_label else []
+    groupings_of: dict[str, dict[tuple[Key, ...], None]] = {}
+    for outcome in spec.predictions:
+        if outcome.score is not None:
+            groupings = spec.histograms_of(outcome)
+            largest = [a for a in groupings if not any(set(a) < set(b) for b in groupings)]
+            largest_keys = {
+                tuple(dict.fromkeys([*(columns[name] for name in by), *label])): None
+                for by in largest
+            }
+            groupings_of.setdefault(outcome.score.value, {}).update(largest_keys)
+    for outcome, attribute in spec.smoothed:
+        by_outcome = (_find_key(keys, outcome),)
+        groupings_of.setdefault(attribute.column.value, {})[by_outcome] = None
+    for name in spec.similarity.numeric if spec.describe else ():
+        for attribute in spec.protected:
+            groupings_of.setdefault(name, {})[(columns[attribute.name],)] = None
+    return {column: tuple(groupings) for column, groupings in groupings_of.items()}
+
+
+def _adding(spec: Spec) -> Adding:
+    """What is added up for numeric outcomes, for scores and for the numbers of attributes."""
+    added = NOTHING_ADDED
+    for outcome in spec.outcomes:
+        label = spec.label if outcome is not spec.label else None
+        if outcome.kind is OutcomeKind.NUMBER:
+            added += _of_columns(outcome.column)
+            if label is not None and label.kind is OutcomeKind.NUMBER:
+                pair = (label.column.value, outcome.column.value)
+                added += Adding((("product", *pair), ("distance", *pair)))
+        if spec.adds_score(outcome) and outcome.score is not None:
+            added += _of_columns(outcome.score)
+        for attribute in spec.attributes_measured(outcome):
+            added += _of_columns(attribute.column)
+            if outcome.kind is OutcomeKind.NUMBER:
+                pair = (attribute.column.value, outcome.column.value)
+                added += Adding((("product", *pair),))
+    return added
+
+
+def _of_columns(text: Text) -> Adding:
+    return Adding((("sum", text.value), ("product", text.value, text.value)))
+
+
+def edges_of(threshold: Threshold) -> tuple[Edge, ...]:
+    """The edges at which a threshold turns: `at_least`, `below` at ≥, `above`, `at_most` at >."""
+    at_or_over = (threshold.at_least, threshold.below)
+    beyond = (threshold.above, threshold.at_most)
+    return (
+        *(Edge(value) for value in at_or_over if value is not None),
+        *(Edge(value, beyond=True) for value in beyond if value is not None),
+    )
+
+
+def is_positive(outcome: Outcome, passed: Iterable[Edge]) -> bool:
+    """Whether a number that has passed these edges is positive under the outcome's threshold."""
+    cut, over = outcome.threshold, set(passed)
+    if cut is None:
+        raise ValueError("the outcome has no threshold")
+    return (
+        (cut.at_least is None or Edge(cut.at_least) in over)
+        and (cut.above is None or Edge(cut.above, beyond=True) in over)
+        and (cut.at_most is None or Edge(cut.at_most, beyond=True) not in over)
+        and (cut.below is None or Edge(cut.below) not in over)
+    )
+
+
+def _bin_edges(attribute: Protected) -> set[Edge]:
+    return {Edge(value, attribute.is_over) for value in attribute.bins}

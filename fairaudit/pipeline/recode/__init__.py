@@ -1,0 +1,354 @@
+"""Recoding: raw levels to audited levels; builds the cube, and the ledger with its reasons.
+
+Nothing disappears here without a line in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Ints
+from fairaudit.base.errors import SpecError
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.ledger import Ledger, LedgerLine
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.cube import (
+    NO_COUNTERPART,
+    NO_LEVEL,
+    UNKNOWN,
+    Amount,
+    AmountName,
+    Cube,
+    Marks,
+    Role,
+    Rows,
+    Sum,
+    distinct_rows,
+)
+from fairaudit.pipeline.recode.amounts import amounts, notice_tiny_sums
+from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, cluster_codes
+from fairaudit.pipeline.recode.expectations import (
+    find_absent_levels,
+    notice_odd_rows,
+    refuse_all_dropped,
+    refuse_missing,
+    refuse_nothing,
+    refuse_unexpected,
+)
+from fairaudit.pipeline.recode.groups import (
+    candidate_axis,
+    group_axis,
+    refuse_absent_references,
+    refuse_undeclared,
+)
+from fairaudit.pipeline.recode.left_out import OTHERS_DROPPED, LeftOut, notice_left_out
+from fairaudit.pipeline.recode.outcomes import number_axes, outcome_axis
+from fairaudit.pipeline.recode.rows import audited_rows
+from fairaudit.pipeline.recode.scores import (
+    AttributeNumbers,
+    Distribution,
+    Recoding,
+    attribute_numbers,
+    notice_odd_scores,
+)
+from fairaudit.pipeline.recode.side_cubes import (
+    Described,
+    describe,
+    feature_recodings,
+    not_known,
+    table_cubes,
+)
+from fairaudit.pipeline.recode.suspicious_levels import Alike
+from fairaudit.result import Searched
+from fairaudit.spec import MissingPolicy, Spec, candidate_spec
+
+
+class Cubes(Frozen):
+    """The cube of an audit, the small ones beside it, and notices on how the levels came out.
+
+    `tables` are the cubes of what was counted beside it, each of a few columns. `searched` are
+    small cubes, one for each candidate of a search for reversals, `searched_columns` tells which.
+    `left_out` are the rows that the filter does not remove and the cube does not hold, where there
+    are such. `rows` are the people of the cube one by one, where a metric needs them, and `alike`
+    is the cube in which levels that look like one are one, where there are such.
+    """
+
+    cube: Cube
+    notices: tuple[Notice, ...]
+    scores: Mapping[str, Distribution]
+    tables: tuple[Cube, ...]
+    searched: Mapping[str, Cube]
+    searched_columns: Searched | None
+    left_out: LeftOut | None
+    rows: Rows | None
+    alike: Alike | None
+    described: tuple[Described, ...]
+    attributes: tuple[AttributeNumbers, ...]
+
+
+def recode(counts: Counts, spec: Spec) -> Cubes:
+    """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
+    refuse_nothing(counts)
+    problems = Problems()
+    axes = build_axes(counts, spec, problems)
+    refuse_absent_references(spec, axes, problems)
+    axis_of = {axis.key.name: axis for axis in axes}
+    axes += number_axes(counts, spec)
+    features = feature_recodings(counts, spec, problems)
+    problems.faults += find_absent_levels(spec.expected, axis_of, counts)
+    if problems.faults:
+        raise SpecError(problems.faults)
+    for attribute in (*spec.protected, *spec.strata):
+        refuse_undeclared(attribute, counts, spec.missing)
+    for axis in axes:
+        refuse_missing(axis, counts)
+    added = amounts(counts, spec)
+    cells = replace(_Cells.of(counts, axes), added=added, clusters=cluster_codes(counts))
+    cube = cells.cube()
+    refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
+    left_out = cells.left_out(cube.ledger)
+    scores = _distributions(counts, axis_of, spec)
+    tables = table_cubes(counts, spec, axis_of, features, cube.ledger)
+    notices = (
+        *notice_odd_rows(counts, spec),
+        *problems.notices,
+        *notice_left_out(left_out, counts, spec),
+        *notice_odd_scores(spec, scores),
+        *notice_tiny_sums(added),
+        *not_known(tables, features),
+    )
+    searched_cubes, columns = _searched(counts, spec), None
+    if counts.searched is not None:
+        columns = Searched(tuple(searched_cubes), counts.searched.left_out)
+    return Cubes(
+        cube,
+        notices,
+        scores,
+        tables,
+        searched_cubes,
+        columns,
+        left_out,
+        cells.people_one_by_one(),
+        # A published report must not tell what joined levels would count.
+        alike=None if spec.suppress_below is not None else cells.joined(cube.ledger),
+        described=tuple(describe(counts, spec, axis_of)),
+        attributes=tuple(attribute_numbers(counts, spec, axis_of)),
+    )
+
+
+def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
+    """The groups, strata and classes of a spec."""
+    axes = [
+        group_axis(attribute, Role.PROTECTED, counts, spec, problems)
+        for attribute in spec.protected
+    ]
+    axes += [
+        group_axis(attribute, Role.STRATUM, counts, spec, problems) for attribute in spec.strata
+    ]
+    outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
+    return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
+
+
+def _searched(counts: Counts, spec: Spec) -> dict[str, Cube]:
+    """A small cube for each candidate of a search, which is a stratum there.
+
+    Faults and notices of its other columns are those of the whole cube.
+    """
+    needed = candidate_spec(spec)
+    if needed is None or counts.searched is None:
+        return {}
+    cubes = {}
+    for name, table in counts.searched.tables.items():
+        axes = build_axes(table, needed, Problems())
+        axes += number_axes(table, needed)
+        candidate = candidate_axis(table.keys[-1])
+        # In the order of the whole cube, so that each row leaves for the same reason.
+        cubes[name] = _Cells.of(table, [*axes, candidate]).cube()
+    return cubes
+
+
+def _distributions(
+    counts: Counts, axis_of: Mapping[str, Axis], spec: Spec
+) -> dict[str, Distribution]:
+    """The distribution of each score that somebody has, by its column."""
+    if not counts.scores:
+        return {}
+    columns = {
+        attribute.name: Recoding.of_column(attribute, axis_of, counts)
+        for attribute in spec.groupable
+    }
+    label = None
+    if spec.label is not None and spec.label.has_classes:
+        label = Recoding.of_column(spec.label, axis_of, counts)
+    return {name: Distribution(name, raw, columns, label) for name, raw in counts.scores.items()}
+
+
+class _Cells(Frozen):
+    """Raw cells by their audited columns: which stay, and why others leave.
+
+    `why` is the number of a reason, a column with its rule, or -1; a row leaves for its first.
+    `by_missing` are the reasons that are missing values.
+    """
+
+    counts: Counts
+    axes: Sequence[Axis]
+    stays: Marks
+    why: Ints
+    reasons: tuple[tuple[str, str], ...]
+    by_missing: frozenset[int]
+    added: Mapping[AmountName, Amount] = field(default_factory=dict)
+    clusters: Ints | None = None
+
+    @classmethod
+    def of(cls, counts: Counts, axes: Sequence[Axis]) -> _Cells:
+        """The cells with what becomes of them, without what is added up in them."""
+        stays = counts.kept == 1
+        why, reasons = np.full(len(stays), -1), list[tuple[str, str]]()
+        by_missing = set[int]()
+        for axis in axes:
+            as_missing = f"missing ({axis.written_rule}: {axis.policy.value})"
+            for marks, reason in (
+                (axis.leaves_as_missing, as_missing),
+                (axis.leaves_by_value, OTHERS_DROPPED),
+            ):
+                gone = stays & marks
+                if gone.any():
+                    why[gone] = len(reasons)
+                    if reason == as_missing:
+                        by_missing.add(len(reasons))
+                    reasons.append((axis.column, reason))
+                    stays = stays & ~gone
+        return cls(counts, axes, stays, why, tuple(reasons), frozenset(by_missing))
+
+    def cube(self) -> Cube:
+        """The cells that stay; raises `NothingToAudit` where nobody is in them."""
+        ledger = self._ledger()
+        if not self.stays.any() or not self.counts.people[self.stays].sum():
+            refuse_all_dropped(ledger)
+        return self._gather(ledger, self.stays, self._codes())
+
+    def left_out(self, ledger: Ledger) -> LeftOut | None:
+        """The cells that the filter does not remove and the cube does not hold; None without."""
+        counts, kept = self.counts, self.counts.kept == 1
+        nobody = kept & (counts.people == 0) & (counts.rows > 0)
+        if not ledger.dropped and not ledger.undecided and not nobody.any():
+            return None
+        by_value = np.any([axis.leaves_by_value for axis in self.axes], axis=0)
+        as_missing = np.any([axis.leaves_as_missing for axis in self.axes], axis=0)
+        return LeftOut(
+            keys=tuple(axis.key for axis in _cube_axes(self.axes)),
+            codes=self._codes(),
+            people=counts.people,
+            seen=counts.kept != 0,
+            counted=self.stays,
+            why=np.where(counts.kept == -1, len(self.reasons), self.why),
+            reasons=(*self.reasons, ("the filter", "cannot decide")),
+            others=kept & by_value & ~as_missing,
+            missing=np.isin(self.why, [*self.by_missing]),
+            roles={
+                axis.rule: axis.written_rule
+                for axis in self.axes
+                if (kept & axis.leaves_as_missing).any()
+            },
+            gather=partial(self._gather, ledger),
+        )
+
+    def joined(self, ledger: Ledger) -> Alike | None:
+        """The levels that look alike, and the cube in which they are one; None without such."""
+        levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
+        if not levels:
+            return None
+        codes = np.stack(
+            [axis.codes if axis.joined is None else axis.joined for axis in _cube_axes(self.axes)],
+            axis=1,
+        )
+        stays = self.stays & (codes != DROP).all(axis=1)
+        return Alike(levels, self._gather(ledger, stays, np.maximum(codes, NO_LEVEL)))
+
+    def people_one_by_one(self) -> Rows | None:
+        """The audited people with the cell of each; None where no measure looks at them."""
+        if self.counts.rows_read is None:
+            return None
+        places = np.full(len(self.stays), -1, dtype=np.int64)
+        places[self.stays] = distinct_rows(self._codes()[self.stays])[1]
+        return audited_rows(self.counts, self.counts.rows_read, places)
+
+    def _gather(self, ledger: Ledger, stays: Marks, codes: Ints | NDArray[np.int32]) -> Cube:
+        """The cube of some cells, by codes of their axes."""
+        counts = self.counts
+
+        def staying(total: Sum) -> Sum:
+            return Sum(total.values[stays], total.scale)
+
+        return Cube.gather(
+            [axis.key for axis in _cube_axes(self.axes)],
+            codes[stays].astype(np.int32),
+            counts.rows[stays],
+            counts.people[stays],
+            ledger,
+            counts.weight and staying(counts.weight),
+            counts.squares and staying(counts.squares),
+            {
+                name: amount.transform(lambda n: n[stays], staying)
+                for name, amount in self.added.items()
+            },
+            None if self.clusters is None else self.clusters[stays],
+        )
+
+    def _codes(self) -> NDArray[np.int32]:
+        codes = np.stack([axis.codes for axis in _cube_axes(self.axes)], axis=1).astype(np.int32)
+        return np.where(codes < 0, NO_LEVEL, codes).astype(np.int32)
+
+    def _ledger(self) -> Ledger:
+        """Where every row went."""
+        counts, aside = self.counts, []
+        dropped = [self._line(self.why == n, *reason) for n, reason in enumerate(self.reasons)]
+        for axis in self.axes:
+            unknown = self.stays & axis.missing
+            if unknown.any():
+                aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
+        return Ledger(
+            read=counts.read,
+            counted=int(counts.rows[self.stays].sum()),
+            people=int(counts.people[self.stays].sum()),
+            filtered=int(counts.rows[counts.kept == 0].sum()),
+            undecided=int(counts.rows[counts.kept == -1].sum()),
+            dropped=(*dropped, *_list_hidden(counts)),
+            set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
+        )
+
+    def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
+        rows, people = self.counts.rows[marks], self.counts.people[marks]
+        return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
+
+
+def _cube_axes(axes: Sequence[Axis]) -> list[Axis]:
+    """The axes of the cube: an attribute that nobody is known in stays, a number has no levels."""
+    groupings = {Role.PROTECTED, Role.STRATUM}
+    return [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
+
+
+def _list_hidden(counts: Counts) -> Iterator[LedgerLine]:
+    """Those whom sites took out of their counts before they sent them."""
+    for cells in counts.hidden:
+        reason = f"hidden where they were counted: cells of fewer than {cells.below:,} people"
+        yield LedgerLine(cells.rows, cells.people, "all columns", reason)
+
+
+def _what_becomes(axis: Axis) -> str:
+    match axis.policy:
+        case MissingPolicy.SHOW:
+            if NO_COUNTERPART in axis.key.levels:
+                return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
+            return f"not known: shown as {UNKNOWN}, never compared"
+        case MissingPolicy.GROUP:
+            return f"not known: a group of its own, {UNKNOWN}"
+        case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
+            return "not known: left out wherever this column is used"
+        case _:
+            return "not known: counted wherever this column is not needed"

@@ -1,0 +1,108 @@
+"""Sums of scores, numbers and labels in raw cells, by name; notices on numbers too small to add.
+
+A value that is missing adds nothing; the cells are told apart by what is known, so a sum over the
+people who have two numbers is one over the cells in which both are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.fixed_point import ADDED_SCALE
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import MISSING, SumName
+from fairaudit.cube import Amount, AmountName, Ints, Marks, Sum
+from fairaudit.spec import Outcome, OutcomeKind, Spec
+
+
+def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
+    """Every amount of every outcome, in raw cells."""
+    if not counts.amounts:
+        return {}
+    added = _Added(counts)
+    return {
+        (outcome.name, name): amount
+        for outcome in spec.outcomes
+        for name, amount in _of_outcome(outcome, spec, added)
+    }
+
+
+def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
+    """Numbers that are too small for the fixed point in which they are added up."""
+    for (of, name), amount in amounts_by_name.items():
+        n, squares = int(amount.n.sum()), int(amount.squares.values.sum())
+        if name in {"score", "value"} and squares * 10**6 < n * amount.squares.scale:
+            yield Notice(
+                f"{of}: numbers are added up at nine decimals, and these are small for that: their "
+                "root mean square is below 0.001",
+                Subjects.ANYBODY,
+            )
+
+
+class _Added:
+    """Sums over the cells in which all the columns they are made of are known."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def number(self, column: str, *also: str) -> Amount:
+        """A column, among those in whom the others are known, too."""
+        known = self._known(column, *also)
+        total = self._sum(("sum", column), known)
+        return Amount(self._people(known), total, self._product(column, column, known))
+
+    def product(self, first: str, second: str) -> Amount:
+        """The product of two columns; its own squares are not asked."""
+        known = self._known(first, second)
+        total = self._product(first, second, known)
+        return Amount(self._people(known), total, Sum(np.zeros(len(known), dtype=np.int64)))
+
+    def residual(self, label: str, value: str) -> Amount:
+        """Label minus value."""
+        known = self._known(label, value)
+        label_amount, value_amount = self.number(label, value), self.number(value, label)
+        difference = label_amount.total.values - value_amount.total.values
+        products = self._product(label, value, known).values
+        squares = label_amount.squares.values - 2 * products + value_amount.squares.values
+        return Amount(
+            label_amount.n,
+            Sum(difference, ADDED_SCALE),
+            Sum(squares, ADDED_SCALE**2),
+            self._sum(("distance", label, value), known),
+        )
+
+    def _known(self, *columns: str) -> Marks:
+        codes = [self._counts.cut_key(column).codes for column in columns]
+        return np.asarray(np.all([column_codes != MISSING for column_codes in codes], axis=0))
+
+    def _people(self, known: Marks) -> Ints:
+        return np.where(known, self._counts.people, 0)
+
+    def _product(self, first: str, second: str, known: Marks) -> Sum:
+        return self._sum(("product", first, second), known, ADDED_SCALE**2)
+
+    def _sum(self, name: SumName, known: Marks, scale: int = ADDED_SCALE) -> Sum:
+        values = np.array(self._counts.amounts[name], dtype=object)
+        return Sum(np.where(known, values, 0), scale)
+
+
+def _of_outcome(outcome: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
+    if outcome.score is not None and spec.adds_score(outcome):
+        yield "score", added.number(outcome.score.value)
+    value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
+    if value:
+        yield "value", added.number(*value)
+    label = spec.label
+    if value and label is not None and label is not outcome and label.kind is OutcomeKind.NUMBER:
+        yield "label", added.number(label.column.value, *value)
+        yield "predicted", added.number(*value, label.column.value)
+        yield "residual", added.residual(label.column.value, *value)
+    for attribute in spec.attributes_measured(outcome):
+        name = f"attribute:{attribute.name}"
+        yield name, added.number(attribute.column.value, *value)
+        if value:
+            yield f"{name}*value", added.product(attribute.column.value, *value)

@@ -1,0 +1,164 @@
+"""Refuses data by `expect`, `missing: error`, without rows; notices on `filter`, hidden people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import (
+    DataError,
+    Fault,
+    NothingToAudit,
+    Seek,
+    did_you_mean,
+    suggest_known,
+)
+from fairaudit.base.ledger import Ledger
+from fairaudit.base.names import listing, quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.pipeline.recode.axes import Axis
+from fairaudit.spec import Expected, MissingPolicy, Spec
+
+_VALUE = re.compile(r"'(?:[^']|'')*'")
+_COMPARED = re.compile(
+    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\()"""
+    rf"""\s*({_VALUE.pattern}(?:\s*,\s*{_VALUE.pattern})*)""",
+    re.IGNORECASE,
+)
+"""A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
+
+
+def refuse_nothing(counts: Counts) -> None:
+    """Without a row there are no levels to find fault with."""
+    if not counts.rows[counts.kept == 1].sum():
+        filtered = int(counts.rows[counts.kept == 0].sum())
+        undecided = int(counts.rows[counts.kept == -1].sum())
+        why = f", {undecided:,} that the filter cannot decide" if undecided else ""
+        filters = f", {filtered:,} filtered out{why}" if filtered or undecided else ""
+        hidden = sum(cells.rows for cells in counts.hidden)
+        filters += f", {hidden:,} hidden where they were counted" if hidden else ""
+        raise NothingToAudit(
+            f"no row is left to audit: {counts.read:,} read{filters}",
+            "check the data, and the filter in the spec" if filters else "check the data",
+            uncounted="no row is left to audit",
+        )
+
+
+def refuse_all_dropped(ledger: Ledger) -> NoReturn:
+    """Raises `NothingToAudit`: the spec drops all that the filter keeps."""
+    raise NothingToAudit(
+        f"no row is left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
+        f"{sum(line.rows for line in ledger.dropped):,} dropped",
+        "check the filter, and `missing:` in the spec",
+        uncounted="no row is left to audit",
+    )
+
+
+def find_absent_levels(
+    expected: Expected, axis_of: Mapping[str, Axis], counts: Counts
+) -> Iterator[Fault]:
+    """Faults for levels that the spec expects and no row has."""
+    there = (counts.kept == 1) & (counts.rows > 0)
+    for name, texts in expected.levels.items():
+        axis = axis_of[name]
+        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
+        for text in texts:
+            if text.value not in levels:
+                hint = suggest_known(text.value, levels, listing(levels))
+                yield text.fault(f"no row has the {name} {quoted(text.value)}{hint}")
+
+
+def refuse_unexpected(expected: Expected, rows: int) -> None:
+    """Raises `DataError` where there are fewer or more rows than the spec expects."""
+    least, most = expected.at_least, expected.at_most
+    bound = f"at least {least:,}" if least is not None and rows < least else ""
+    bound = bound or (f"at most {most:,}" if most is not None and rows > most else "")
+    if bound:
+        counted = "1 row is counted" if rows == 1 else f"{rows:,} rows are counted"
+        raise DataError(
+            f"{counted}, and the spec expects {bound}",
+            "check that the export is whole, or change `expect` in the spec",
+            uncounted=f"the spec expects {bound} rows",
+        )
+
+
+def notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """What is odd about the rows: of the filter, of counts side by side, of what sites hide."""
+    yield from _tell_idle_filter(counts, spec)
+    yield from _tell_absent_values(counts, spec)
+    yield from _tell_rows_of_counts(counts)
+    yield from _tell_hidden(counts)
+
+
+def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Notices where the filter refuses no row, or cannot tell: it may not say what is meant."""
+    if spec.filter is None:
+        return
+    undecided = int(counts.rows[counts.kept == -1].sum())
+    if not counts.rows[counts.kept == 0].sum():
+        but = " but those that lack a value it needs" if undecided else ""
+        yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
+    elif undecided:
+        what = f"{undecided:,} {'row lacks' if undecided == 1 else 'rows lack'} a value"
+        yield Notice(f"{what} that the filter needs: not counted", Subjects.ANYBODY)
+
+
+def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Notices on texts that the filter compares an audited column with and that no row has."""
+    counted = {key.column for key in counts.plan.keys if not key.is_cut}
+    for compared in _COMPARED.finditer(spec.filter.value if spec.filter is not None else ""):
+        *names, values = compared.groups()
+        column = next(filter(None, names))
+        if column not in counted:
+            continue
+        levels = [level for level in counts.text_key(column).levels if level is not None]
+        for value in [text[1:-1].replace("''", "'") for text in _VALUE.findall(values)]:
+            if value not in levels:
+                what = f"{quoted(value)} of the filter does not occur"
+                what += did_you_mean(value, levels)
+                # That another text is not told would tell that somebody has it.
+                yield Notice(f"{column}: {what}", Subjects.ANYBODY)
+
+
+def _tell_rows_of_counts(counts: Counts) -> Iterator[Notice]:
+    """A notice where each row of the data holds several counts, and stands for as many rows."""
+    count = counts.plan.rows_of_each
+    if count > 1:
+        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
+        yield Notice(what, Subjects.NOBODY)
+
+
+def _tell_hidden(counts: Counts) -> Iterator[Notice]:
+    """A notice where sites took people out of their counts before they sent them."""
+    people = sum(cells.people for cells in counts.hidden)
+    if people:
+        below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
+        yield Notice(
+            f"{people:,} people are hidden where they were counted, in cells of fewer than {below} "
+            "and what would tell those: groups may be larger than they are here, rates other ones, "
+            "and groups may be missing; no check passes that they could put beyond its limit",
+            Subjects.NEVER,
+        )
+
+
+def refuse_missing(axis: Axis, counts: Counts) -> None:
+    """Raises `DataError` where a value is missing that the spec says must not be."""
+    if axis.policy is not MissingPolicy.ERROR:
+        return
+    missing = (counts.kept == 1) & axis.missing
+    rows = int(counts.rows[missing].sum())
+    if rows:
+        rule = axis.written_rule
+        role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
+        what = f"no value in the {role} {quoted(axis.column)}"
+        raise DataError(
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
+            f"complete the data, or say what becomes of them: `missing: {{{rule}: …}}`",
+            seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
+            uncounted=f"rows have {what}",
+        )

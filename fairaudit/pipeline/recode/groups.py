@@ -1,0 +1,352 @@
+"""Which levels mean missing; `trim`, `labels`, `merge`, `keep`, rules, bins; absent references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import DataError, Fault, Seek, did_you_mean, suggest_known
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import listing, quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import MOST_LEVELS, Edge
+from fairaudit.counting.raw_keys import RawKey
+from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, Ints, KeyColumn, Role
+from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
+from fairaudit.pipeline.recode.suspicious_levels import (
+    canonical,
+    join_alike,
+    notice_oddities,
+    notice_totals,
+)
+from fairaudit.spec import Missing, MissingPolicy, PropensityStrata, Protected, Spec, Text
+from fairaudit.spec.metrics_schema import REFERENCES
+
+
+def group_axis(
+    attribute: Protected,
+    role: Role,
+    counts: Counts,
+    spec: Spec,
+    problems: Problems,
+) -> Axis:
+    """The axis of a protected attribute or a stratum."""
+    is_protected = role is Role.PROTECTED
+    policy = spec.missing.protected if is_protected else spec.missing.strata
+    if attribute.model is not None:
+        # Whoever has no counterpart is in no stratum, and in the audit all the same.
+        policy = MissingPolicy.SHOW
+    joined_names: list[str | None] = []
+    alike: list[list[str]] = []
+    if attribute.bins:
+        names, raw, levels = _binned(attribute, counts)
+    else:
+        raw_key = counts.text_key(attribute.column.value)
+        raw = raw_key.codes
+        reading = _Levels(attribute, spec.missing, problems)
+        stored = reading.read(raw_key)
+        names = reading.name(stored)
+        levels = tuple(sorted({name for name in names if name is not None}))
+        joined_names, alike = join_alike(attribute, stored, names)
+        problems.notices += notice_oddities(attribute, levels, alike, spec.missing)
+        if spec.filter is None:
+            problems.notices += notice_totals(attribute, levels)
+        problems.faults += _faults_of_many(attribute, levels)
+    missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
+    nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
+    if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
+        levels = (*levels, nobody)
+    place: dict[str | None, int] = {level: code for code, level in enumerate(levels)}
+    # A protected value or stratum that is set aside or dropped leaves the subsets that use it.
+    left_out = DROP if role is Role.STRATUM and policy is MissingPolicy.DROP else NO_LEVEL
+    place[None] = place.get(nobody, left_out)
+    unknown = frozenset({place[nobody]} if policy is MissingPolicy.SHOW and nobody in place else ())
+    codes = np.array([place[name] for name in names], dtype=np.int64)[raw]
+    joined = (
+        np.array([place[name] for name in joined_names], dtype=np.int64)[raw] if alike else None
+    )
+    _check_reference(attribute, levels, problems)
+    absent = tuple(_absent_levels(attribute, counts, levels))
+    key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
+    rule = "protected" if is_protected else "strata"
+    column = attribute.column.value
+    return Axis(key, codes, column, rule, policy, missing, attribute.unknown, alike, joined)
+
+
+def _faults_of_many(attribute: Protected, levels: Sequence[str]) -> Iterator[Fault]:
+    """The fault of more levels than can be audited."""
+    if len(levels) > MOST_LEVELS:
+        yield attribute.column.fault(
+            f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
+            f"{MOST_LEVELS:,} can be audited: is it an id? `keep`, `merge` or `bins` make fewer"
+        )
+
+
+def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
+    """The audited levels that a codebook declares and nobody has."""
+    if not attribute.codebook or attribute.bins:
+        return
+    stored = [text for text in counts.text_key(attribute.column.value).levels if text is not None]
+    labels = {canonical(code): label for code, label in attribute.labels.items()}
+    target_of = {
+        text.value: target for target, texts in (attribute.merge or {}).items() for text in texts
+    }
+    kept = {*(attribute.merge or {}), *(text.value for text in attribute.keep or ())}
+    names: dict[str, None] = {}
+    for text in attribute.codebook:
+        label = labels.get(canonical(text.value), text.value)
+        name = target_of.get(label) or target_of.get(text.value) or label
+        is_kept = attribute.keep is None or not kept.isdisjoint({name, text.value})
+        is_there = _stored(text.value, stored) in stored or name in levels
+        if is_kept and not is_there and text.value not in attribute.unknown:
+            names[name] = None
+    yield from names
+
+
+def _check_reference(attribute: Protected, levels: Sequence[str], problems: Problems) -> None:
+    """Adds a fault where the declared reference is no level of the data."""
+    reference = attribute.reference
+    if reference is not None and not attribute.bins and reference.value not in levels:
+        hint = suggest_known(reference.value, levels, listing(levels))
+        message = f"the reference {quoted(reference.value)} is no level of {attribute.name}{hint}"
+        problems.faults.append(reference.fault(message))
+
+
+def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
+    """Adds a fault for each level that an entry compares with and nobody has."""
+    keys = {axis.key.name: axis.key for axis in axes}
+    for names, text in spec.references:
+        levels = [level for name in names if name in keys for level in keys[name].levels]
+        levels = [level for level in levels if level != UNKNOWN]
+        if text.value not in levels:
+            word = did_you_mean(text.value, REFERENCES)
+            hint = word or suggest_known(text.value, levels, listing(levels))
+            what = f"the reference {quoted(text.value)} is no level of {' or '.join(names)}{hint}"
+            problems.faults.append(text.fault(what))
+
+
+def candidate_axis(raw_key: RawKey) -> Axis:
+    """The axis of a candidate of a search: its levels as they are stored, missing ones shown."""
+    column = raw_key.key.column
+    levels = tuple(sorted(level for level in raw_key.levels if level is not None))
+    place: dict[str | None, int] = {level: code for code, level in enumerate((*levels, UNKNOWN))}
+    place[None] = place[UNKNOWN]
+    codes = np.array([place[level] for level in raw_key.levels], dtype=np.int64)[raw_key.codes]
+    key = KeyColumn(column, Role.STRATUM, (*levels, UNKNOWN), frozenset({place[UNKNOWN]}))
+    return Axis(key, codes, column, "strata", MissingPolicy.SHOW, codes == place[UNKNOWN])
+
+
+def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Ints, tuple[str, ...]]:
+    """The bin of each interval of the union of all cuts on that column; missing stands last."""
+    raw_key = counts.cut_key(attribute.column.value)
+    edges = raw_key.key.edges or ()
+    own = [Edge(value, attribute.is_over) for value in attribute.bins]
+    labels = attribute.bin_labels()
+    names: list[str | None] = [
+        labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
+    ]
+    return [*names, None], with_missing_last(raw_key), labels
+
+
+class _Levels(Frozen):
+    """How the levels of a column are read: its attribute, what means missing, what is found."""
+
+    attribute: Protected
+    missing: Missing
+    problems: Problems
+
+    def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
+        """The audited level of each level as it is read; None where it is not known."""
+        attribute, problems = self.attribute, self.problems
+        known = [level for level in levels_read if level is not None]
+        unknown = self._missing_words(known)
+        if UNKNOWN in known and UNKNOWN not in unknown:
+            problems.faults.append(
+                attribute.column.fault(
+                    f"{quoted(attribute.column.value)} holds the level {quoted(UNKNOWN)}, the name "
+                    f"of those who are not known: say `unknown: [{UNKNOWN}]`, or rename it in the "
+                    "data"
+                )
+            )
+        problems.notices += self._describe_labels(known)
+        for word in attribute.unknown:
+            hint = did_you_mean(word, known)
+            if hint and _stored(word, known) not in known:
+                what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
+                problems.notices.append(Notice(what, Subjects.NOBODY))
+        known = [level for level in known if level not in unknown]
+        stored = {_stored(code, known): label for code, label in attribute.labels.items()}
+        label_of = {level: stored.get(level, level) for level in known}
+        target = {
+            self._resolve(text, label_of): name
+            for name, levels in (attribute.merge or {}).items()
+            for text in levels
+        }
+        kept: set[str] | None = None
+        if attribute.keep is not None:
+            merged = {*(attribute.merge or {})}
+            kept = merged | {
+                self._resolve(text, label_of) for text in attribute.keep if text.value not in merged
+            }
+
+        def audited(level: str | None) -> str | None:
+            if level is None or level in unknown:
+                return None
+            name = target.get(label_of[level], label_of[level])
+            return attribute.other if kept is not None and name not in kept else name
+
+        return [audited(level) for level in levels_read]
+
+    def read(self, raw_key: RawKey) -> list[str | None]:
+        """The levels as they are stored; those of combined columns as the rules of the spec say."""
+        if isinstance(self.attribute.derivation, Combination):
+            return self._combine(self.attribute.derivation, raw_key)
+        return [self._trim(level) for level in raw_key.levels]
+
+    def _trim(self, level: str | None) -> str | None:
+        return level.strip() if level is not None and self.attribute.trim else level
+
+    def _missing_words(self, known: Sequence[str]) -> set[str]:
+        """The levels that mean that nothing is known."""
+        words = {_stored(word, known) for word in self.attribute.unknown}
+        by_label = {
+            _stored(code, known)
+            for code, label in self.attribute.labels.items()
+            if label in words and label not in known
+        }
+        return {"", *self.missing.tokens, *words, *by_label}
+
+    def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
+        """The level of each combination: of the first rule that fits, without rules of all columns.
+
+        Where a rule hangs on a level that is missing, so does the combination: None.
+        """
+        names = combination.columns
+        rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
+        columns: dict[str, list[str | None]] = {}
+        for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
+            stored = [None if part == ABSENT else self._trim(part) for part in parts]
+            words = self._missing_words([part for part in stored if part is not None])
+            columns[name] = [None if part in words else part for part in stored]
+        rules = {
+            level: {
+                name: {self._find_part(text, columns[name], name) for text in texts}
+                for name, texts in needed.items()
+            }
+            for level, needed in self.attribute.rules.items()
+        }
+
+        def combine(row: int) -> str | None:
+            parts = {name: levels[row] for name, levels in columns.items()}
+            if not rules:
+                known = [part for part in parts.values() if part is not None]
+                return ", ".join(known) if len(known) == len(parts) else None
+            for level, needed in rules.items():
+                fits = [
+                    None if parts[name] is None else parts[name] in levels
+                    for name, levels in needed.items()
+                ]
+                if all(fits):
+                    return level
+                if None in fits and False not in fits:
+                    return None
+            return self.attribute.other
+
+        return [combine(row) for row in range(len(rows))]
+
+    def _find_part(self, text: Text, levels: Iterable[str | None], column: str) -> str:
+        """A level of a combined column that a rule names.
+
+        One that does not occur is a fault; where a codebook says what may occur, a notice.
+        """
+        known = sorted({level for level in levels if level is not None})
+        stored = _stored(text.value, known)
+        if stored not in known:
+            hint = suggest_known(text.value, known, listing(known))
+            what = f"no level {quoted(text.value)} in {column}{hint}"
+            if self.attribute.codebook is None:
+                what += " (`levels:` lists levels that may be absent)"
+                self.problems.faults.append(text.fault(what))
+            else:
+                what = f"{self.attribute.name}: {what}"
+                self.problems.notices.append(Notice(what, Subjects.NOBODY))
+        return stored
+
+    def _resolve(self, text: Text, label_of: Mapping[str, str]) -> str:
+        """What the level is called that a recoding names by its code or its label.
+
+        One that does not occur is a fault, unless a codebook says that it may.
+        """
+        label = label_of.get(_stored(text.value, label_of), text.value)
+        labels = {*label_of.values()}
+        if label not in labels and self.attribute.codebook is None:
+            hint = suggest_known(text.value, labels, listing(sorted(labels)))
+            what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
+            more = "`levels:` lists levels that may be absent"
+            self.problems.faults.append(text.fault(f"{what} ({more})"))
+        return label
+
+    def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
+        """Notices on a label that is another level, and on codes that do not occur.
+
+        A codebook expects such codes. Two labels of one level are a fault.
+        """
+        attribute = self.attribute
+        codes_of: dict[str, list[str]] = {}
+        for code in attribute.labels:
+            codes_of.setdefault(_stored(code, known), []).append(code)
+        for codes in codes_of.values():
+            if len({attribute.labels[code] for code in codes}) > 1:
+                what = f"{listing(codes)} of `labels` are one level of {attribute.name}: "
+                self.problems.faults.append(attribute.column.fault(f"{what}name it once"))
+        for code, label in attribute.labels.items():
+            stored = _stored(code, known)
+            if label != stored in known and label in known and label not in codes_of:
+                what = f"{quoted(stored)} joins the level {quoted(label)} by its label"
+                yield Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
+        absent = [code for level, codes in codes_of.items() if level not in known for code in codes]
+        if absent and attribute.codebook is None:
+            verb = "does" if len(absent) == 1 else "do"
+            what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
+            yield Notice(what, Subjects.NOBODY)
+
+
+def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
+    """Raises `DataError` where the data holds a level that the declared ones leave out."""
+    if attribute.codebook is None:
+        return
+    raw_key = counts.text_key(attribute.column.value)
+    levels = _Levels(attribute, missing, Problems()).read(raw_key)
+    known = [level for level in levels if level is not None]
+    words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
+    declared = {"", None, *(_stored(word, known) for word in words)}
+    undeclared = [
+        (code, stored)
+        for code, (level, stored) in enumerate(zip(levels, raw_key.levels, strict=True))
+        if level not in declared
+    ]
+    codes = [code for code, _ in undeclared]
+    rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
+    if rows:
+        texts = tuple(stored for _, stored in undeclared)
+        undeclared_levels = listing([text for text in texts if text is not None])
+        what = f"a {attribute.name} of {undeclared_levels}, which `levels` leaves out"
+        raise DataError(
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
+            "mend the data, or declare what may occur",
+            seek=Seek(attribute.column.value, texts),
+            uncounted=f"rows have {what}",
+        )
+
+
+def _stored(word: str, known: Iterable[str]) -> str:
+    """A level as the file stores it: the same text, else the only one of equal value."""
+    known = set(known)
+    if word in known:
+        return word
+    equal = [level for level in known if canonical(level) == canonical(word)]
+    return equal[0] if len(equal) == 1 else word

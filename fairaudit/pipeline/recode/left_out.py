@@ -1,0 +1,303 @@
+"""Rows left out by `missing` or `others: drop`: of which groups; outcomes tried; notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import listing, quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.cube import (
+    NO_LEVEL,
+    UNKNOWN,
+    Cube,
+    ExcludeBelow,
+    Group,
+    Grouping,
+    Ints,
+    KeyColumn,
+    Marks,
+    Role,
+    add_up,
+    distinct_rows,
+    name_groups,
+)
+from fairaudit.metrics import Eligibility, describe_group
+from fairaudit.pipeline.recode.suspicious_levels import is_value, lookalike
+from fairaudit.spec import OtherValues, Outcome, Spec
+
+Codes = NDArray[np.int32]
+
+OTHERS_DROPPED = "neither positive nor negative (others: drop)"
+
+_MOST_NAMED = 5
+_NEAR = 0.9
+"""Texts as near as that differ by a letter of ten."""
+
+_MOST_GROUPS = 8
+"""Of so many groups, those with the most people left out, completions are tried."""
+
+_NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
+
+
+class LostGroup(Frozen):
+    """A group of the data all of whose rows leave the audit: in all strata, or in the named one.
+
+    Without a group it is a stratum in which nobody is left. `share` is what the group had of the
+    people whose group is known.
+    """
+
+    group: Group
+    stratum: Group
+    people: int
+    share: float
+    why: str
+
+    def standing(self, least: int | None, rule: ExcludeBelow | None) -> Eligibility | None:
+        """Why the spec would not compare such a group in any case; None where it would."""
+        if rule is not None and self.share < rule.share:
+            return Eligibility.EXCLUDED
+        return Eligibility.SMALL if least is not None and self.people < least else None
+
+
+class LeftOut(Frozen, eq=False):
+    """The raw cells of a spec with their audited `codes` [C, K], those that leave among them.
+
+    `seen` are those that the filter does not remove, `counted` those in the cube. `why` is the
+    number of the reason (a column and a rule) for which a cell leaves; `others` are those that
+    leave by `others: drop` alone, `missing` those whose reason is a missing value, of columns of
+    the `roles`, each with the key of `missing` that drops them. `gather` makes a cube of some cells
+    with such codes.
+    """
+
+    keys: tuple[KeyColumn, ...]
+    codes: Codes
+    people: Ints
+    seen: Marks
+    counted: Marks
+    why: Ints
+    reasons: tuple[tuple[str, str], ...]
+    others: Marks
+    missing: Marks
+    roles: Mapping[str, str]
+    gather: Callable[[Marks, Codes], Cube]
+
+    def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
+        """The groups that the data has and the cube has not; then those of single strata.
+
+        An intersection that counts nobody is none of them where each of its levels has people: so
+        are the zeros of a table of all combinations.
+        """
+        whole = [*self._gone(by, ())]
+        if len(by) > 1 and any(not group.people for group in whole):
+            nobody = {
+                level for name in by for group in self._gone((name,), ()) for level in group.group
+                if not group.people
+            }  # fmt: skip
+            whole = [group for group in whole if group.people or nobody.intersection(group.group)]
+        yield from whole
+        names = {group.group for group in whole}
+        if given:
+            for group in self._gone(by, given):
+                # A stratum without people of a group is none that it leaves.
+                if group.people and group.group not in names:
+                    yield group
+
+    def _gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
+        columns = [self._place(name) for name in (*by, *given)]
+        within = self.seen.copy()
+        for column in columns:
+            codes = self.codes[:, column]
+            within &= (codes != NO_LEVEL) & ~np.isin(codes, list(self.keys[column].unknown))
+        cells, index = distinct_rows(self.codes[within][:, columns])
+        people = self.people[within]
+        seen = add_up(people, index, len(cells))
+        is_gone = add_up(np.where(self.counted[within], people, 0), index, len(cells)) == 0
+        reasons = self._reasons(index, np.where(is_gone[index], people, 0), self.why[within])
+        groups = name_groups([self.keys[column] for column in columns], cells)
+        for number in np.flatnonzero(is_gone).tolist():
+            yield LostGroup(
+                group=groups[number][: len(by)],
+                stratum=groups[number][len(by) :],
+                people=int(seen[number]),
+                share=int(seen[number]) / max(int(seen.sum()), 1),
+                why=reasons.get(number, _NO_PEOPLE),
+            )
+
+    def _reasons(self, index: Ints, people: Ints, why: Ints) -> dict[int, str]:
+        """Why those cells with people leave that are gone, by the number of their group."""
+        pairs = sorted({*zip(index[people > 0].tolist(), why[people > 0].tolist(), strict=True)})
+        reasons: dict[int, list[str]] = {}
+        for number, reason in pairs:
+            reasons.setdefault(number, []).append(" ".join(self.reasons[reason]))
+        return {
+            number: f"all of its rows leave the audit: {'; '.join(texts)}"
+            for number, texts in reasons.items()
+        }
+
+    def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
+        """The rows of the marked cells by level of a column, the most frequent first."""
+        key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]
+        return _sort_levels((*key.levels, UNKNOWN), key.slots(codes), rows[marks])
+
+    def _place(self, name: str) -> int:
+        return [key.name for key in self.keys].index(name)
+
+    def with_others(self, needed: Collection[str]) -> Cube:
+        """The cube with those whom `others: drop` leaves out, as people of unknown outcome.
+
+        Of the `needed` outcomes nothing else is unknown: who lacks one of them is left out here.
+        """
+        return self.gather(self._decided(needed) | self.others, self.codes)
+
+    def lacks_label(self) -> bool:
+        """Whether somebody whom `others: drop` leaves out has no label, where there is one."""
+        labels = [key.name for key in self.keys if key.role is Role.LABEL]
+        codes = [self.codes[:, self._place(name)] for name in labels]
+        return any(bool((self.others & (column == NO_LEVEL)).any()) for column in codes)
+
+    def _decided(self, needed: Collection[str]) -> Marks:
+        known = [self.codes[:, self._place(name)] != NO_LEVEL for name in self._classed(needed)]
+        return np.asarray(self.counted & np.all([self.counted, *known], axis=0))
+
+    def _classed(self, needed: Collection[str]) -> list[str]:
+        """Those of the outcomes that have a positive class, the label last."""
+        with_classes = [key.name for key in self.keys if key.positive]
+        return sorted(set(needed).intersection(with_classes), key=lambda name: name == "label")
+
+    def completions(self, by: Grouping, needed: Collection[str]) -> Iterator[Cube]:
+        """Cubes in which everybody left out by `others: drop` has an outcome, by extremes.
+
+        Of one group after another all get it and of the others nobody, and the other way round; by
+        the label or against it, where both are needed.
+        """
+        names, stays = self._classed(needed), self._decided(needed) | self.others
+        groups = self._fullest(by)
+        patterns: list[tuple[bool | None, ...]] = [*product((True, False), repeat=len(names))]
+        if "label" in names and len(names) > 1:
+            patterns += [(*[None] * (len(names) - 1), label) for label in (True, False)]
+        for group, pattern in product(groups, patterns):
+            codes = self.codes.copy()
+            self._fill(codes, names, pattern, self.others & group)
+            opposite = tuple(
+                None if is_positive is None else not is_positive for is_positive in pattern
+            )
+            self._fill(codes, names, opposite, self.others & ~group)
+            yield self.gather(stays, codes)
+
+    def _fullest(self, by: Grouping) -> list[Marks]:
+        """The cells of each group of which somebody is left out, those of the most people first."""
+        cells, index = distinct_rows(self.codes[:, [self._place(name) for name in by]])
+        people = add_up(np.where(self.others, self.people, 0), index, len(cells))
+        order = np.argsort(-people, kind="stable")[:_MOST_GROUPS].tolist()
+        return [index == number for number in order if people[number]]
+
+    def _fill(
+        self, codes: Codes, names: Sequence[str], pattern: Sequence[bool | None], among: Marks
+    ) -> None:
+        """Gives the marked cells the outcomes they lack: positive, negative, or (None) the label's.
+
+        The label is the last name, and is filled first.
+        """
+        for name, positive in [*zip(names, pattern, strict=False)][::-1]:
+            column = self._place(name)
+            plus = min(self.keys[column].positive or (0,))
+            minus = {*range(len(self.keys[column].levels))} - (self.keys[column].positive or set())
+            lacking = among & (codes[:, column] == NO_LEVEL)
+            given = np.full(len(codes), bool(positive))
+            if positive is None:
+                label = self._place("label")
+                given = np.isin(codes[:, label], list(self.keys[label].positive or ()))
+            codes[lacking & given, column] = plus
+            codes[lacking & ~given, column] = min(minus, default=NO_LEVEL)
+
+
+def notice_left_out(left_out: LeftOut | None, counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """Who leaves the audit: values that are left out, by group, and groups that are gone."""
+    if left_out is None:
+        return
+    for outcome in spec.outcomes:
+        if outcome.others is OtherValues.DROP and outcome.binary and outcome.threshold is None:
+            yield from _dropped_values(outcome, left_out, counts, spec)
+    yield from _dropped_as_missing(left_out, counts, spec)
+    for attribute in spec.protected:
+        for gone in left_out.gone((attribute.name,), ()):
+            what = f"{describe_group(gone.group)} is in the data and not in the audit: {gone.why}"
+            # Beside a check that it does not leave open, it would tell that it is small.
+            few = gone.standing(spec.minimum.size, spec.exclude_below)
+            yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
+
+
+def _dropped_values(
+    outcome: Outcome, left_out: LeftOut, counts: Counts, spec: Spec
+) -> Iterator[Notice]:
+    """What `others: drop` leaves out of an outcome, of which groups, and what it is like."""
+    reason = (outcome.column.value, OTHERS_DROPPED)
+    if reason not in left_out.reasons:
+        return
+    gone = left_out.why == left_out.reasons.index(reason)
+    raw = counts.text_key(outcome.column.value)
+    texts = [level or "" for level in raw.levels]
+    values = _sort_levels(texts, raw.codes[gone], counts.rows[gone])
+    listed = _listed({quoted(value): n for value, n in values.items()})
+    sentence = _by_group(f"rows with {listed}", gone, left_out, counts, spec)
+    yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
+    for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):
+        for text in declared:
+            alike = [value for value in values if _is_like(value, text.value)]
+            if alike:
+                verb = "looks" if len(alike) == 1 else "look"
+                yield Notice(
+                    f"{outcome.name}: {listing(alike)} {verb} like the {sign} "
+                    f"{quoted(text.value)}, and `others: drop` leaves them out; add to `{sign}` "
+                    "what means the same",
+                    Subjects.NOBODY,
+                )
+
+
+def _dropped_as_missing(left_out: LeftOut, counts: Counts, spec: Spec) -> Iterator[Notice]:
+    """What `missing: drop` leaves out for lack of a value, and of which groups."""
+    for number, (column, reason) in enumerate(left_out.reasons):
+        gone = left_out.missing & (left_out.why == number)
+        if gone.any():
+            rows = int(counts.rows[gone].sum())
+            leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
+            what = f"{leave} the audit, since {quoted(column)} is {reason}"
+            yield Notice(_by_group(what, gone, left_out, counts, spec), Subjects.NEVER)
+
+
+def _by_group(what: str, marks: Marks, left_out: LeftOut, counts: Counts, spec: Spec) -> str:
+    """What leaves, and its rows by the levels of each protected attribute."""
+    by = [
+        f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, counts.rows, marks))}"
+        for attribute in spec.protected
+    ]
+    return "; ".join([what, *by])
+
+
+def _sort_levels(levels: Sequence[str], codes: Ints, rows: Ints) -> dict[str, int]:
+    """The rows of each level that occurs, the most frequent first."""
+    total = add_up(rows, codes, len(levels))
+    order = np.argsort(-total, kind="stable").tolist()
+    return {levels[code]: int(total[code]) for code in order if total[code]}
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    shown = [f"{name} ({n:,})" for name, n in [*counts.items()][:_MOST_NAMED]]
+    more = len(counts) - _MOST_NAMED
+    return ", ".join([*shown, f"{more:,} more"] if more > 0 else shown)
+
+
+def _is_like(value: str, other: str) -> bool:
+    """Whether two texts are likely meant to be one: alike but for case, blanks, or a typo."""
+    first, second = lookalike(value), lookalike(other)
+    if first == second or is_value(value):
+        return first == second
+    return SequenceMatcher(None, first, second).ratio() >= _NEAR

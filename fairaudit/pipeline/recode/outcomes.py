@@ -1,0 +1,302 @@
+"""Classes of outcomes in the data: which are positive; values neither positive nor negative."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import Fault, did_you_mean, list_known
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import listing, quoted
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import MISSING
+from fairaudit.cube import NO_LEVEL, KeyColumn, Role
+from fairaudit.pipeline.plan_builder import is_positive
+from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
+from fairaudit.pipeline.recode.suspicious_levels import (
+    canonical,
+    is_like_missing,
+    is_value,
+    lookalike,
+)
+from fairaudit.spec import MissingPolicy, OtherValues, Outcome, OutcomeKind, Spec, Text
+
+
+def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
+    """The axis of a label, prediction or decision; an undeclared third value is a fault."""
+    role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
+    policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
+    if outcome.threshold is not None:
+        return _cut_axis(outcome, role, policy, counts, problems)
+    raw_key = counts.text_key(outcome.column.value)
+    missing_words = {"", *spec.missing.tokens}
+    levels_read = [None if level in missing_words else level for level in raw_key.levels]
+    classes = _Classes.of([level for level in levels_read if level is not None])
+    present = set(raw_key.codes[(counts.kept == 1) & (counts.rows > 0)].tolist())
+    occurring = {
+        classes.of_level[level]
+        for code, level in enumerate(levels_read)
+        if level is not None and code in present
+    }
+    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
+    dropped = _dropped(outcome, classes, occurring, problems)
+    levels = _in_order(outcome, classes, (occurring | positive | negative) - dropped, problems)
+    place = {level: code for code, level in enumerate(levels)}
+    left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
+
+    def code(level: str | None) -> int:
+        return left_out if level is None else place.get(classes.of_level[level], DROP)
+
+    key = KeyColumn(
+        outcome.name,
+        role,
+        levels,
+        positive=frozenset(place[name] for name in positive if name in place)
+        if outcome.binary
+        else None,
+        favourable=outcome.favourable,
+    )
+    return Axis(
+        key,
+        np.array([code(level) for level in levels_read], dtype=np.int64)[raw_key.codes],
+        outcome.column.value,
+        str(role),
+        policy,
+        missing=np.array([level is None for level in levels_read], dtype=np.bool_)[raw_key.codes],
+    )
+
+
+def _in_order(
+    outcome: Outcome, classes: _Classes, levels: set[str], problems: Problems
+) -> tuple[str, ...]:
+    """The classes as the spec orders them, else by their names; one that it leaves out is a fault.
+
+    A class that it names and that does not occur is one that nobody has.
+    """
+    ordered = [name for text in outcome.order for name in classes.named([text])]
+    if outcome.order and levels - {*ordered}:
+        missing = listing(sorted(levels - {*ordered}))
+        what = f"{quoted(outcome.column.value)} holds classes that `order` does not name: {missing}"
+        problems.faults.append(outcome.order[0].fault(what))
+    return tuple(ordered) if outcome.order else tuple(sorted(levels))
+
+
+def _dropped(
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
+) -> set[str]:
+    """The classes that `others: drop` leaves out; classes the spec says nothing of are a fault."""
+    if not outcome.binary:
+        return set()
+    positive, negative = classes.named(outcome.positive), classes.named(outcome.negative)
+    if outcome.is_assumed:
+        return _check_assumed(outcome, occurring, problems)
+    is_well_named = _check_positive(outcome, classes, occurring, problems)
+    is_well_named &= _check_negative(outcome, classes, occurring, problems)
+    rest = occurring - positive - negative if is_well_named else set()
+    if outcome.negative and rest and outcome.others is OtherValues.DROP:
+        return rest
+    if outcome.negative and rest:
+        problems.faults.append(_others_fault(outcome, rest))
+    elif not outcome.negative and len(rest) > 1:
+        problems.faults.append(_too_many_fault(outcome, rest))
+    elif not outcome.negative:
+        problems.notices += _doubts(outcome, positive, rest)
+        problems.faults += _all_positive(outcome, positive & occurring, rest)
+    return set()
+
+
+def _check_assumed(outcome: Outcome, occurring: set[str], problems: Problems) -> set[str]:
+    """A notice where the positive is taken for 1 or true; a fault where the values are others."""
+    column = quoted(outcome.column.value)
+    others = sorted(level for level in occurring if canonical(level) not in {"0", "1"})
+    if others:
+        what = f"{column} holds {listing(sorted(occurring))}: say which are positive, `positive: …`"
+        problems.faults.append(outcome.column.fault(f"{what}, or cut a number, `at_least: 0.5`"))
+        return set()
+    one = next((level for level in sorted(occurring) if canonical(level) == "1"), "1")
+    what = f"{outcome.name}: {quoted(one)} of {column} is the positive, since the spec names none"
+    problems.notices.append(Notice(what, Subjects.NOBODY))
+    values = {canonical(level) for level in occurring}
+    for value in [value for value in ("0", "1") if value not in values]:
+        what = f"{outcome.name}: no row has a {value} in {column}"
+        problems.notices.append(Notice(what, Subjects.ANYBODY))
+    return set()
+
+
+class _Classes(Frozen):
+    """The classes of an outcome column: levels of equal value are one class.
+
+    Numbers and booleans are values (`1` and `1.0` are one), also where other texts stand among
+    them; a text is only itself.
+    """
+
+    of_level: dict[str, str]
+    by_value: dict[str, str]
+
+    @classmethod
+    def of(cls, levels: Sequence[str]) -> _Classes:
+        """The classes of the levels: the first level of a value names it."""
+        first: dict[str, str] = {}
+        for level in levels:
+            first.setdefault(canonical(level), level)
+        return cls({level: first[canonical(level)] for level in levels}, first)
+
+    def named(self, texts: Iterable[Text]) -> set[str]:
+        """The classes that texts of the spec name: the same text, or one of equal value."""
+        return {self.by_value.get(canonical(text.value), text.value) for text in texts}
+
+
+def _check_positive(
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
+) -> bool:
+    """Whether the positives are well named: one that never occurs is a fault.
+
+    Unless a declared negative does occur: a month without any is a rate of 0.
+    """
+    before = len(problems.faults)
+    negative_occurs = bool(classes.named(outcome.negative) & occurring)
+    for text in outcome.positive:
+        (name,) = classes.named([text])
+        if name in occurring:
+            continue
+        hint = did_you_mean(text.value, occurring)
+        if negative_occurs and not hint:
+            continue
+        if any(classes.named([other]) & occurring for other in outcome.positive) and not hint:
+            what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
+            problems.notices.append(Notice(what, Subjects.NOBODY))
+            continue
+        known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
+        message = (
+            f"the positive {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
+        )
+        tail = hint or f"; {known}" + (
+            "" if outcome.negative else " (a month without any: declare `negative`)"
+        )
+        if len(occurring) > 2 and all(map(is_value, occurring)):
+            tail += "; a cut is written `positive: {at_least: 0.5}`"
+        problems.faults.append(text.fault(message + tail))
+    return len(problems.faults) == before
+
+
+def _check_negative(
+    outcome: Outcome, classes: _Classes, occurring: set[str], problems: Problems
+) -> bool:
+    """Whether the negatives are well named: one that never occurs may be a typo."""
+    before = len(problems.faults)
+    others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
+    for text in outcome.negative:
+        if classes.named([text]) & occurring or not others:
+            continue
+        hint = did_you_mean(text.value, others)
+        if hint or not classes.named(outcome.negative) & occurring:
+            message = (
+                f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
+            )
+            tail = hint or f"; {list_known(others, listing(others))}"
+            problems.faults.append(text.fault(message + tail))
+    return len(problems.faults) == before
+
+
+def _doubts(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Notice]:
+    """A notice where the one other value is likely no negative."""
+    alike = {lookalike(name) for name in positive}
+    return [
+        Notice(
+            f"{outcome.name}: {quoted(name)} counts as the negative, for it is the only other "
+            "value; say what is `negative`, or name it in `missing.tokens`",
+            Subjects.NOBODY,
+        )
+        for name in rest
+        if is_like_missing(name) or lookalike(name) in alike
+    ]
+
+
+def _all_positive(outcome: Outcome, positive: set[str], rest: set[str]) -> list[Fault]:
+    """A fault where several values are positive, and they are all there are."""
+    if rest or len(positive) < 2:
+        return []
+    what = f"all values of {quoted(outcome.column.value)} are positive: {listing(sorted(positive))}"
+    hint = "name only the positive ones; if all of them are, declare what would be `negative`"
+    return [outcome.positive[0].fault(f"{what}; {hint}")]
+
+
+def _others_fault(outcome: Outcome, rest: set[str]) -> Fault:
+    return outcome.column.fault(
+        f"{quoted(outcome.column.value)} holds values that are neither positive nor negative: "
+        f"{listing(sorted(rest))}; add them to one, or say `others: drop`"
+    )
+
+
+def _too_many_fault(outcome: Outcome, rest: set[str]) -> Fault:
+    positive = listing([text.value for text in outcome.positive])
+    return outcome.column.fault(
+        f"{quoted(outcome.column.value)} holds more than two values: beside {positive} there are "
+        f"{listing(sorted(rest))}; say which are `negative`"
+    )
+
+
+def _cut_axis(
+    outcome: Outcome,
+    role: Role,
+    policy: MissingPolicy,
+    counts: Counts,
+    problems: Problems,
+) -> Axis:
+    """An outcome that is a cut on a number: classes `negative` and `positive`."""
+    raw_key = counts.cut_key(outcome.column.value)
+    edges = raw_key.key.edges or ()
+    raw = with_missing_last(raw_key)
+    codes = [int(is_positive(outcome, edges[:passed])) for passed in range(len(edges) + 1)]
+    codes.append(DROP if policy is MissingPolicy.DROP else NO_LEVEL)
+    key = KeyColumn(
+        outcome.name,
+        role,
+        ("negative", "positive"),
+        positive=frozenset({1}),
+        favourable=outcome.favourable,
+    )
+    missing = raw_key.codes == MISSING
+    reached = np.array(codes)[raw]
+    for code, word in ((1, "positive"), (0, "negative")):
+        if not ((reached == code) & (counts.kept == 1)).any():
+            what = f"{outcome.name}: by its cut no row is {word}"
+            problems.notices.append(Notice(what, Subjects.ANYBODY))
+    return Axis(key, reached, outcome.column.value, str(role), policy, missing)
+
+
+def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
+    """Scores and numeric outcomes, each column once a policy; they are no axes of the cube.
+
+    Here only their missing values are accounted for.
+    """
+    rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
+    rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}
+    used = [
+        (outcome.column, _rule(outcome, spec))
+        for outcome in spec.outcomes
+        if outcome.kind is OutcomeKind.NUMBER
+    ]
+    used += [(outcome.score, "score") for outcome in spec.outcomes if outcome.score is not None]
+    rule_of: dict[tuple[str, MissingPolicy], str] = {}
+    for text, rule in used:
+        rule_of.setdefault((text.value, rules[rule]), rule)
+    return [
+        _number_axis(column, rule, policy, counts) for (column, policy), rule in rule_of.items()
+    ]
+
+
+def _rule(outcome: Outcome, spec: Spec) -> str:
+    if outcome is spec.label:
+        return "label"
+    return "numbers" if outcome in spec.numbers else "prediction"
+
+
+def _number_axis(column: str, rule: str, policy: MissingPolicy, counts: Counts) -> Axis:
+    missing = counts.cut_key(column).codes == MISSING
+    codes = np.where(missing & (policy is MissingPolicy.DROP), DROP, 0)
+    key = KeyColumn(column, Role.PREDICTION, ())
+    return Axis(key, codes, column, rule, policy, missing)

@@ -1,0 +1,268 @@
+"""Histograms of scores, numeric attributes by audited levels; notices on scores outside [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairaudit.base.arrays import Floats
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.notice import Notice
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.raw_scores import RawHistogram, RawScores
+from fairaudit.cube import (
+    NO_LEVEL,
+    Group,
+    Grouping,
+    GroupTable,
+    Ints,
+    KeyColumn,
+    Role,
+    distinct_rows,
+)
+from fairaudit.cube.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
+from fairaudit.pipeline.recode.axes import DROP, Axis
+from fairaudit.spec import Outcome, Protected, Spec
+
+_NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
+
+Codes = NDArray[np.int32]
+
+
+class Recoding(Frozen, eq=False):
+    """An audited column of a histogram: its key, the raw key it is made of, and a code for each."""
+
+    key: KeyColumn
+    raw: int
+    lookup: Ints
+
+    @classmethod
+    def of(cls, axis: Axis, raw: int, counts: Counts) -> Recoding:
+        """What the cells of each raw code have as audited code."""
+        codes = counts.keys[raw].codes
+        lookup = np.full(len(counts.keys[raw].levels or counts.keys[raw].key.edges or ()) + 2, DROP)
+        lookup[codes + 1] = axis.codes
+        return cls(axis.key, raw, lookup)
+
+    @classmethod
+    def of_column(
+        cls, column: Protected | Outcome, axis_of: Mapping[str, Axis], counts: Counts
+    ) -> Recoding:
+        """How a column of the cells is recoded, by the axis of its name."""
+        raw = counts.plan.find_key(column.column.value, is_cut=column.is_cut)
+        return cls.of(axis_of[column.name], raw, counts)
+
+    def codes(self, histogram: RawHistogram, codes: Ints) -> Ints:
+        """The audited codes of entries of a histogram by this column, among others."""
+        return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
+
+
+class Distribution(Frozen, eq=False):
+    """How one score is distributed over the audited columns and the label.
+
+    A row counts if it has a score and its group is known to the spec; whom another column drops is
+    not seen here.
+    """
+
+    column: str
+    raw: RawScores
+    columns: Mapping[str, Recoding]
+    label: Recoding | None
+
+    def summaries(self) -> Iterator[Histogram]:
+        """Everybody's histogram, and that of each protected attribute alone."""
+        yield self.histogram((), ())
+        for name, recoding in self.columns.items():
+            if recoding.key.role is Role.PROTECTED:
+                yield self.histogram((name,), ())
+
+    def histogram(
+        self,
+        by: Grouping,
+        given: Grouping,
+        groups: Sequence[Group] | None = None,
+        strata: Sequence[Group] | None = None,
+    ) -> Histogram:
+        """The histogram of a grouping, by these groups and strata or by all that occur."""
+        raw = self._finest(by, given)
+        if raw is None:
+            raise ValueError(f"no histogram by {by} given {given} was counted")
+        g, group_names = self._index(by, raw, raw.codes, groups)
+        z, within = self._index(given, raw, raw.codes, strata)
+        labels = self._labels(raw, raw.codes)
+        size = (len(within), len(group_names))
+        stays = (g >= 0) & (z >= 0) & (labels >= 0)
+        people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
+        place = (z[stays], labels[stays], g[stays], raw.bins[stays])
+        np.add.at(people, place, raw.people[stays])
+        everybody = np.zeros(len(self.raw.bins.codes), dtype=np.int64)
+        np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
+        g, _ = self._index(by, raw, raw.cells, group_names)
+        z, _ = self._index(given, raw, raw.cells, within)
+        stays = (g >= 0) & (z >= 0) & (self._labels(raw, raw.cells) >= 0)
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, (z[stays], g[stays]), raw.low[stays])
+        np.maximum.at(high, (z[stays], g[stays]), raw.high[stays])
+        return Histogram(
+            by=by,
+            given=given,
+            groups=group_names,
+            strata=within,
+            known=np.array([self._is_known(group) for group in group_names], dtype=np.bool_),
+            people=people,
+            everybody=everybody,
+            bins=self.raw.bins,
+            low=low,
+            high=high,
+            moments=self._moments(raw, np.where(stays, z, -1), g, size),
+        )
+
+    def covers(self, by: Grouping, given: Grouping) -> bool:
+        """Whether a histogram by all these columns was counted."""
+        return self._finest(by, given) is not None
+
+    def _finest(self, by: Grouping, given: Grouping) -> RawHistogram | None:
+        """The raw histogram that this one is a roll-up of."""
+        needed = {self.columns[name].raw for name in (*by, *given)}
+        return next(
+            (histogram for histogram in self.raw.histograms if needed <= set(histogram.keys)), None
+        )
+
+    def _index(
+        self,
+        names: Grouping,
+        raw: RawHistogram,
+        codes: Ints,
+        chosen: Sequence[Group] | None,
+    ) -> tuple[Ints, tuple[Group, ...]]:
+        """The number of each entry's group among those wanted, or all; below 0: none of them."""
+        columns = [self.columns[name] for name in names]
+        shape = (len(codes), len(columns))
+        audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
+        rows, index = distinct_rows(np.maximum(audited.T.reshape(shape), NO_LEVEL))
+        groups_of_rows = [_named(columns, row) for row in rows.tolist()]
+        groups = (
+            tuple(group for group in groups_of_rows if group is not None)
+            if chosen is None
+            else tuple(chosen)
+        )
+        place: dict[Group | None, int] = {group: number for number, group in enumerate(groups)}
+        places = np.array([place.get(group, -1) for group in groups_of_rows], dtype=np.int64)
+        return places[index], groups
+
+    def _labels(self, raw: RawHistogram, codes: Ints) -> Ints:
+        """Negative, positive or not known; below 0 where the label leaves the audit."""
+        if self.label is None or self.label.raw not in raw.keys:
+            return np.full(len(codes), _NOT_KNOWN)
+        audited, key = self.label.codes(raw, codes), self.label.key
+        positive = np.isin(audited, list(key.positive or ()))
+        known = (audited >= 0) & (key.positive is not None)
+        labels = np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
+        return np.where(audited == DROP, -1, labels)
+
+    def _is_known(self, group: Group) -> bool:
+        keys = ((self.columns[name].key, level) for name, level in group)
+        return not any(key.levels.index(level) in key.unknown for key, level in keys)
+
+    def _moments(
+        self, raw: RawHistogram, z: Ints, g: Ints, size: tuple[int, int]
+    ) -> tuple[tuple[Moments, ...], ...] | None:
+        bins = self.raw.bins
+        if raw.sums is None or not len(bins.low):
+            return None
+        if max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
+            return None
+        moments = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
+        for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):
+            if stratum >= 0:
+                moments[stratum][group] = moments[stratum][group] + Moments(*more)
+        return tuple(map(tuple, moments))
+
+
+def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
+    """The table with the histogram of its groups and strata, where a metric asks for such."""
+    if not score.covers(table.by, table.given):
+        return table
+    return replace(
+        table, histogram=score.histogram(table.by, table.given, table.groups, table.strata)
+    )
+
+
+def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
+    """The group of audited codes; None where a column takes no part."""
+    if min(codes, default=0) < 0:
+        return None
+    return tuple(
+        (column.key.name, column.key.levels[code])
+        for column, code in zip(columns, codes, strict=True)
+    )
+
+
+class AttributeNumbers(Frozen, eq=False):
+    """The values of an attribute [B], ascending: people with a known outcome, and selected."""
+
+    attribute: str
+    of: str
+    at: Floats
+    hits: Floats
+    people: Floats
+
+
+def attribute_numbers(
+    counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
+) -> Iterator[AttributeNumbers]:
+    """Each numeric attribute by each outcome whose slope on it is asked.
+
+    A bin of several values stands at its middle.
+    """
+    for outcome, attribute in spec.smoothed:
+        recoding = Recoding.of_column(outcome, axis_of, counts)
+        scores = counts.scores.get(attribute.column.value)
+        if scores is None:
+            continue
+        raw = next(one for one in scores.histograms if one.keys == (recoding.raw,))
+        classes = recoding.codes(raw, raw.codes)
+        people, hits = np.zeros((2, len(scores.bins.codes)))
+        known = classes >= 0
+        np.add.at(people, raw.bins[known], raw.people[known])
+        selected = np.isin(classes, list(recoding.key.positive or ()))
+        np.add.at(hits, raw.bins[selected], raw.people[selected])
+        there = people > 0
+        middle = (scores.bins.low + scores.bins.high) / 2
+        yield AttributeNumbers(
+            attribute.name, outcome.name, middle[there], hits[there], people[there]
+        )
+
+
+def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
+    """Notices on scores that are likely meant to be probabilities, and on what is not counted."""
+    for column in dict.fromkeys(
+        outcome.score.value for outcome in spec.predictions if outcome.score
+    ):
+        if spec.weight is not None:
+            what = f"{column}: the score of a weighted sample is not summarised yet"
+            yield Notice(what, Subjects.NOBODY)
+        elif column in scores:
+            yield from _oddities_of(column, scores[column].histogram((), ()))
+
+
+def _oddities_of(column: str, everybody: Histogram) -> Iterator[Notice]:
+    # Of single scores, which no cell of the cube tells.
+    if everybody.moments is None and everybody.people.any():
+        yield Notice(
+            f"{column}: no mean and no deviation: scores are added up at six and nine "
+            f"decimals, for magnitudes up to {TOO_LARGE:,.0f} of which one reaches {TOO_SMALL:g}",
+            Subjects.NEVER,
+        )
+    people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
+    outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
+    if outside and 2 * outside < int(people.sum()):
+        lie = "score lies" if outside == 1 else "scores lie"
+        yield Notice(
+            f"{column}: {outside:,} {lie} outside [0, 1], where most are: a mistake, if it is a "
+            "probability",
+            Subjects.NEVER,
+        )

@@ -1,0 +1,184 @@
+"""Levels that are equal (`1`, `1.0`), look alike, or seem to be missing or totals; notices."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import MAX_PREC, Context, Decimal, InvalidOperation
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import listing, quoted
+from fairaudit.base.notice import Notice
+from fairaudit.cube import Cube
+from fairaudit.spec import Missing, Protected
+
+_EXACT = Context(prec=MAX_PREC)
+_TRUTHS = {"true": "1", "false": "0"}
+_LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
+_LIKE_UNKNOWN = re.compile(
+    r"(.* )?(unknown|undisclosed|unspecified|undeclared|unanswered|refused|refusal|unavailable)"
+    r"|(.* )?not (known|available|applicable|provided|stated|specified|disclosed|reported|given"
+    r"|answered|recorded|collected)( .*)?"
+    r"|(.* )?(prefers?|preferred|chose|choose|wish) not to .*|(i )?(do not|don t) know"
+    r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
+)
+
+
+def canonical(text: str) -> str:
+    """A text by its value: `1`, `1.0`, `true`, `01` are one value; other texts are themselves."""
+    folded = text.strip()
+    folded = _TRUTHS.get(folded.lower(), folded)
+    if not (folded[:1].isdigit() or folded.startswith(("+", "-", ".", "_"))):
+        return text  # most are no numbers, and a fault to tell so takes longer than to look
+    try:
+        number = Decimal(folded)
+    except InvalidOperation:
+        return text
+    if not number.is_finite():
+        return text
+    return str(number.normalize(_EXACT)) if number else "0"  # -0 is 0
+
+
+def lookalike(text: str) -> str:
+    """What a text has in common with those that are likely meant to be it.
+
+    Values that are equal, and texts that differ in case, blanks, invisible signs or in how Unicode
+    composes a letter.
+    """
+    if not (text.isascii() and text.isprintable()):
+        signs = unicodedata.normalize("NFKC", text)
+        text = "".join(sign for sign in signs if not _is_invisible(sign))
+    return " ".join(canonical(text).casefold().split())
+
+
+def _is_invisible(sign: str) -> bool:
+    is_control = unicodedata.category(sign) == "Cf" or (sign < " " and not sign.isspace())
+    return is_control or "\ufe00" <= sign <= "\ufe0f"  # which choose among pictures of a sign
+
+
+def is_like_missing(text: str) -> bool:
+    """Whether a text, declared or not, likely means that nothing is known."""
+    return text.strip().casefold() in _LIKE_MISSING
+
+
+def is_like_unknown(text: str) -> bool:
+    """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
+    words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
+    return _LIKE_UNKNOWN.fullmatch(words) is not None
+
+
+def is_like_total(text: str) -> bool:
+    """Whether a level likely stands for all others, as a row of totals does."""
+    return text.strip().casefold() in {"total", "totals", "subtotal", "grand total", "overall"}
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is a number or a boolean."""
+    if text.strip().lower() in {"true", "false"}:
+        return True
+    try:
+        return Decimal(text.strip()).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def join_alike(
+    attribute: Protected, stored: Sequence[str | None], audited: Sequence[str | None]
+) -> tuple[list[str | None], list[list[str]]]:
+    """The audited level of each stored one, if levels that look alike were one; sets of such.
+
+    They look alike as they are stored, or as they are renamed. What they become is not known
+    where one of them is not, else preferably a level that the recoding names.
+    """
+    named = {*attribute.labels.values(), *(attribute.merge or {})}
+    named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
+
+    def preference(level: str | None) -> tuple[bool, bool, bool, str]:
+        return level is not None, level not in named, level == attribute.other, level or ""
+
+    joined, sets = [*audited], []
+    for texts in (stored, joined) if stored != audited else (stored,):
+        look_of = {text: lookalike(text) for text in {*texts} if text is not None}
+        if len({*look_of.values()}) == len(look_of):
+            continue
+        places_of: dict[str, list[int]] = {}
+        for place, text in enumerate(texts):
+            if text is not None:
+                places_of.setdefault(look_of[text], []).append(place)
+        for places in places_of.values():
+            levels = {joined[place] for place in places}
+            if len(levels) > 1:
+                sets.append(sorted({text for place in places if (text := texts[place])}))
+                joined_level = min(levels, key=preference)
+                for place in places:
+                    joined[place] = joined_level
+    return joined, sets
+
+
+def notice_oddities(
+    attribute: Protected,
+    levels: Sequence[str],
+    alike: Iterable[Sequence[str]],
+    missing: Missing,
+) -> list[Notice]:
+    """Notices on levels that are likely one, or likely mean missing; none is joined silently."""
+    words = {*missing.tokens, *attribute.unknown}
+    declared = {lookalike(word) for word in words if word}
+    oddities = [
+        Notice(
+            f"{attribute.name}: the levels {listing(same)} are counted apart; `merge` or `trim` "
+            "joins them",
+            Subjects.NOBODY,
+        )
+        for same in alike
+        if lookalike(same[0]) not in declared
+    ]
+    unknown = [level for level in levels if is_like_unknown(level) and level != attribute.other]
+    if unknown:
+        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(unknown)} counts as a group like any other; if nothing "
+            f"is known of these people, say `{attribute.name}: {{unknown: {line}}}`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    blank = [
+        level
+        for level in dict.fromkeys([*levels, *(level for same in alike for level in same)])
+        if (is_like_missing(level) or (declared and lookalike(level) in declared))
+        and level not in words
+        and level not in unknown
+    ]
+    if blank:
+        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
+        what = (
+            f"{attribute.name}: {listing(blank)} counts as a level like any other; if it means "
+            f"missing, say `missing: {{tokens: {tokens}}}`, or name it in `unknown`"
+        )
+        oddities.append(Notice(what, Subjects.NOBODY))
+    return oddities
+
+
+def notice_totals(attribute: Protected, levels: Sequence[str]) -> list[Notice]:
+    """A notice on levels that likely stand for all others: their people are counted twice."""
+    totals = [level for level in levels if is_like_total(level)]
+    what = (
+        f"{attribute.name}: {listing(totals)} counts as a group like any other; if its rows "
+        "are totals, people are counted twice: leave them out with `filter`"
+    )
+    return [Notice(what, Subjects.NOBODY)] if totals else []
+
+
+class Alike(Frozen, eq=False):
+    """Levels of attributes and strata that look like one, and the `cube` in which they are one."""
+
+    levels: Mapping[str, Sequence[Sequence[str]]]
+    cube: Cube
+
+    def listed(self, names: Sequence[str]) -> str:
+        """The levels of some columns in words."""
+        return "; ".join(
+            f"{listing(same)} of {quoted(name)}" for name in names for same in self.levels[name]
+        )

@@ -1,0 +1,391 @@
+"""The pipeline: from specs and data to results, stage by stage.
+
+Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `Question`
+says what to count, `count` reads the data, and `conclude` makes the result of the counts alone;
+`answer` does so too, and has the error as it may be reported where there is no result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.inputs import can_be_named
+from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.counting.contract import CountsOrError, Engine
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.counting.sources.sources import Frame
+from fairaudit.judge import Finding
+from fairaudit.judge import waivers as waiving
+from fairaudit.pipeline import provenance
+from fairaudit.pipeline.audit_findings import Judge
+from fairaudit.pipeline.plan_builder import plan
+from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike, get_or_raise
+from fairaudit.pipeline.recode import Cubes, recode
+from fairaudit.pipeline.tables import Searches, Tables, check_requests, search, tabulate
+from fairaudit.pipeline.tables.notices import write_notices
+from fairaudit.pipeline.uncounted_people import find_idle_roles, hold_against
+from fairaudit.result import AuditResult, ResultOrError
+from fairaudit.spec import (
+    MissingPolicy,
+    Spec,
+    apply_cuts,
+    apply_models,
+)
+
+Value = TypeVar("Value")
+
+
+def answer_specs(
+    specs: Iterable[SpecLike],
+    data: DataLike,
+    options: RunOptions,
+    progress: Progress,
+    engine: Engine,
+) -> list[ResultOrError]:
+    """The result of each spec, or its error, by the options of one run."""
+    progress.enter(Phase.SPEC)
+    questions: list[Question | FairauditError] = []
+    for spec in specs:
+        try:
+            questions.append(Question.read(spec, options))
+        except FairauditError as error:
+            questions.append(error)
+    readable = [question for question in questions if isinstance(question, Question)]
+    answers = iter(answer_all(readable, data, progress, engine))
+    return [next(answers) if isinstance(item, Question) else item for item in questions]
+
+
+def count_each(
+    question: Question, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
+) -> Mapping[str, CountsOrError | None]:
+    """The counts of each file, or its error, from one scan of all.
+
+    None where each has cuts and models of its own, and is counted when it is judged.
+    """
+    progress.enter(Phase.COUNT)
+    if question.depends_on_data:
+        return dict.fromkeys(name_files([data], Path()))
+    outcomes = engine.count_each(question.plan, Files((data,)), progress)
+    return {name: question.locate(outcome) for name, outcome in outcomes.items()}
+
+
+def judge_file(
+    question: Question, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
+) -> ResultOrError:
+    """The answer of a file from what `count_each` gives for it."""
+    if counts is None:
+        return answer_all([question], name, SILENT, engine)[0]
+    return answer(question, counts, locate_in(question, name, engine))
+
+
+def count(
+    question: Question,
+    data: DataLike = None,
+    *,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> Counts:
+    """Everything that a question asks of the data: `conclude` needs nothing else of it."""
+    ((_, counts),) = _count_all([question], data, progress, engine)
+    return get_or_raise(counts)
+
+
+def find_round(
+    question: Question,
+    data: DataLike = None,
+    before: CutsRound | None = None,
+    *,
+    engine: Engine = DEFAULT,
+) -> CutsRound:
+    """A round in which the quantiles of a question are looked for, after the one `before`.
+
+    The rounds of all places add up, and say where the quantiles are.
+    """
+    quantiles = list_quantiles(question.plan, question.quantiles)
+    if not quantiles:
+        what = "the spec names no quantile, and has no score whose median would be looked for"
+        raise UsageError(what, "count at once: -o part.counts")
+    spans = tuple(dict.fromkeys(Span(column) for column, _ in quantiles))
+    if before is not None:
+        spans = before.next_spans()
+    source = question.find_data(data)
+    try:
+        rows, parts, sources = engine.find_parts(question.plan, spans, source, SILENT)
+    except FairauditError as error:
+        raise question.spec.locate(error) from error.__cause__
+    return CutsRound(question.plan, quantiles, rows, sources, tuple(parts))
+
+
+def count_with_cuts(question: Question, data: DataLike, known: CutsRound) -> Counts:
+    """The counts of a part of the data, with the quantiles and the medians of all of it."""
+    cutting = question.with_cuts(known.cuts(question.quantiles))
+    medians = known.medians(question.plan.medians)
+    return replace(count(cutting, data), medians=medians)
+
+
+def _count_all(
+    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+) -> Iterator[tuple[int, CountsOrError]]:
+    """The counts for each question, by its number; those of the same data and format together."""
+    if data is not None and not isinstance(data, str | Path):
+        data = Frame(data)  # one for all passes: a stream can be read but once
+    passes: dict[object, dict[int, Plan]] = {}
+    progress.enter(Phase.COUNT)
+    for number, question in enumerate(questions):
+        try:
+            source = question.find_data(data)
+            if isinstance(source, Files) and source.are_counts:
+                yield number, _read_counts(source)
+                progress.enter(Phase.COUNT)
+                continue
+            if isinstance(source, Database):
+                yield number, _count_table(question, source, progress, engine)
+                continue
+            needed = question.find_plan(source, progress, engine)
+        except FairauditError as error:
+            yield number, question.locate(error)
+        else:
+            passes.setdefault((_identify(source), needed.format), {})[number] = needed
+    for plans in passes.values():
+        source = questions[min(plans)].find_data(data)
+        outcomes: Sequence[CountsOrError]
+        progress.enter(Phase.COUNT)
+        try:
+            outcomes = engine.count([*plans.values()], source, progress)
+        except FairauditError as error:
+            outcomes = [error for _ in plans]
+        for number, outcome in zip(plans, outcomes, strict=True):
+            yield number, questions[number].locate(outcome)
+
+
+def _count_table(
+    question: Question, data: Database, progress: Progress, engine: Engine
+) -> CountsOrError:
+    """The counts of a table; its quantiles are those of the rows that are counted."""
+    with engine.open(data) as opened:
+        needed = question.find_plan(opened, progress, engine)
+        (outcome,) = engine.count([needed], opened, progress)
+    return question.locate(outcome)
+
+
+def _read_counts(files: Files) -> Counts:
+    """The counts that files hold, as one."""
+    from fairaudit.counting.stored import counts_file
+
+    counts = counts_file.add(find_files(files.entries, files.base)[0])
+    return replace(counts, route=f"{counts.route}; from files of counts")
+
+
+def _identify(data: Files | Frame) -> object:
+    """Equal for data that one pass can count together."""
+    if isinstance(data, Frame):
+        return id(data.frame)
+    # What is no path is told by whoever looks for it.
+    paths = [entry for entry in data.entries if can_be_named(entry)]
+    return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))
+
+
+def answer_all(
+    questions: Sequence[Question], data: DataLike, progress: Progress, engine: Engine
+) -> list[ResultOrError]:
+    """The answer to each question, from passes that they share where they can."""
+    answers = {}
+    for number, counts in _count_all(questions, data, progress, engine):
+        progress.enter(Phase.JUDGE)
+        question = questions[number]
+        answers[number] = answer(question, counts, locate_in(question, data, engine))
+    return [answers[number] for number in range(len(questions))]
+
+
+def answer(
+    question: Question,
+    counts: CountsOrError,
+    locate: Callable[[DataError], DataError] | None = None,
+) -> ResultOrError:
+    """The answer from the counts, or the error as it may be reported: nothing is raised.
+
+    `locate` finds the first row that an error about rows means; counts that were stored have none.
+    """
+    return catch_errors(question, lambda: conclude(question, get_or_raise(counts)), locate)
+
+
+def catch_errors(
+    question: Question,
+    make: Callable[[], Value],
+    locate: Callable[[DataError], DataError] | None = None,
+) -> Value | FairauditError:
+    """What is made, or the error as it may be reported: nothing is raised."""
+    try:
+        return make()
+    except DataError as error:
+        return _hide_counts(error if locate is None else locate(error), question.spec)
+    except FairauditError as error:
+        return _hide_counts(error, question.spec)
+    except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
+        return _hide_counts(FairauditError.crashed(error), question.spec)
+
+
+def locate_in(
+    question: Question, data: DataLike, engine: Engine
+) -> Callable[[DataError], DataError]:
+    """What looks in the data for the first row that an error is about."""
+    return lambda error: engine.locate_error(error, question.plan, question.find_data(data))
+
+
+def _hide_counts(error: FairauditError, spec: Spec) -> FairauditError:
+    """The error; of a report to publish it tells no count of people either."""
+    return error if spec.suppress_below is None else error.published()
+
+
+class Recoded(Frozen):
+    """The counts of a question by audited levels; the spec has the cuts and models of the data."""
+
+    spec: Spec
+    cubes: Cubes
+    tables: Tables
+
+    @classmethod
+    def of(cls, question: Question, counts: Counts) -> Recoded:
+        """Raises `UsageError` for counts that do not hold what the question asks."""
+        has_cuts = {*question.quantiles} <= {*counts.plan.cuts}
+        spec = apply_cuts(question.spec, counts.plan.cuts) if has_cuts else question.spec
+        has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
+        if (
+            not has_cuts
+            or not has_models
+            or not counts.plan.covers(plan(spec, models=counts.plan.models))
+        ):
+            what = "these counts do not hold what the spec asks for"
+            raise UsageError(what, "count the data for this spec")
+        spec = apply_models(spec, counts.plan.models)
+        cubes = recode(counts, spec)
+        check_requests(spec, cubes.cube)
+        return cls(spec, cubes, Tables(cubes, spec, draws=question.draws))
+
+
+def conclude(
+    question: Question,
+    counts: Counts,
+    recoded: Recoded | None = None,
+    *,
+    is_preview: bool = False,
+) -> AuditResult:
+    """The stages after the counts: cubes, tables, findings, the result, what may be published.
+
+    No data is read: the counts may come from any pass for the question's plan, or from several,
+    added up. Raises `UsageError` for counts that do not hold what the question asks. A preview
+    tells what checks look at, and judges none by rows that are dropped.
+    """
+    recoded = recoded or Recoded.of(question, counts)
+    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
+    searches = search(spec, cubes, tables)
+    findings = _find(question, counts, recoded, searches)
+    if not is_preview:
+        findings = _hold_against_dropped(question, counts, recoded, findings)
+    result = _report(question, spec, counts, cubes, tables, searches, findings)
+    if spec.suppress_below is None:
+        return result
+    from fairaudit.pipeline import suppress
+
+    return suppress.suppress(
+        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
+    )
+
+
+def _find(
+    question: Question, counts: Counts, recoded: Recoded, searches: Searches
+) -> tuple[Finding, ...]:
+    """The findings of all checks of a question."""
+    spec, cubes, tables = recoded.spec, recoded.cubes, recoded.tables
+    hidden = sum(cells.people for cells in counts.hidden)
+    judge = Judge(spec, cubes, tables, searches, question.baseline, provenance.today(), hidden)
+    return tuple(judge.find(check, question.definitions[check.id]) for check in question.checks)
+
+
+def _hold_against_dropped(
+    question: Question, counts: Counts, recoded: Recoded, findings: tuple[Finding, ...]
+) -> tuple[Finding, ...]:
+    """The findings beside those with rows that are dropped for what a check does not need.
+
+    Of a report to publish none is: which side of a limit they are on would tell how many they are.
+    """
+    left_out, spec = recoded.cubes.left_out, question.spec
+    if left_out is None or not left_out.roles or spec.suppress_below is not None:
+        return findings
+    models = [outcome.name for outcome in spec.predictions]
+    judged_with: dict[frozenset[str], dict[str, Finding]] = {}
+    held = []
+    for finding in findings:
+        idle = find_idle_roles(finding.check, left_out.roles, models)
+        if not idle:
+            held.append(finding)
+            continue
+        if idle not in judged_with:
+            aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
+            keeping = replace(question, spec=replace(spec, missing=replace(spec.missing, **aside)))
+            cells = Recoded.of(keeping, counts)
+            searches = search(cells.spec, cells.cubes, cells.tables)
+            judged_with[idle] = {
+                kept.check.id: kept for kept in _find(keeping, counts, cells, searches)
+            }
+        rules = [left_out.roles[role] for role in sorted(idle)]
+        held.append(hold_against(finding, judged_with[idle][finding.check.id], rules))
+    return tuple(held)
+
+
+def _report(
+    question: Question,
+    spec: Spec,
+    counts: Counts,
+    cubes: Cubes,
+    tables: Tables,
+    searches: Searches,
+    findings: tuple[Finding, ...],
+) -> AuditResult:
+    """The result: what is listed of the tables, the findings, and what a reader should know."""
+    listing = tabulate(spec, question.checks, cubes, tables, counts.medians)
+    ids = [check.id for check in spec.checks]
+    waivers = waiving.report_waivers(spec.waivers, findings, ids, provenance.today())
+    described = provenance.describe_provenance(spec, counts, cubes.cube, tables.draws)
+    subgroups, earlier = searches.subgroups, question.baseline
+    return AuditResult(
+        provenance=described,
+        ledger=cubes.cube.ledger,
+        groups=listing.groups,
+        rates=listing.rates,
+        comparisons=listing.comparisons,
+        lattice=listing.lattice,
+        epsilons=listing.epsilons,
+        findings=findings,
+        reversals=searches.reversals.found,
+        subgroups=None if subgroups is None else subgroups.reported,
+        definitions=listing.definitions,
+        notices=(
+            *write_notices(spec, question.checks, counts, cubes, tables, listing.lattice, searches),
+            *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
+        ),
+        scores=listing.scores,
+        features=listing.features,
+        local_rates=listing.local_rates,
+        curves=listing.curves,
+        fail_on=question.fail_on,
+        waivers=waivers,
+        earlier=None if earlier is None else earlier.earlier,
+        searched=searches.columns,
+        compared=sum(searches.reversals.compared.values()) if spec.simpson else None,
+        model_changes=listing.model_changes,
+        burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
+        reversals_off=spec.simpson is None,
+        positives=provenance.describe_positives(spec),
+    )

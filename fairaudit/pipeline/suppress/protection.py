@@ -1,0 +1,343 @@
+"""Suppression: which counts are hidden, proven by linear programs; empty cells count as known.
+
+A report prints integers, each the number of people in a set of the finest cells. An attacker then
+knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
+what is hidden is at least 1. A small cell is protected if another table with the same printed
+counts, and somebody in the same cells, has at least the threshold in it; linear programming finds
+such a table, which is the proof. All tables here are of the people beyond the first of each cell,
+so that none is below 0. Where there is no such table, the dual solution names the printed counts
+that determine the cell, and the smallest of them is hidden as well (Fischetti & Salazar 2001;
+Hundepool et al. 2012 §4).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.small_counts import is_small
+
+MOST_ENTRIES = 100_000
+"""The most entries that the equations of a report have; beyond, its widest tables are hidden."""
+
+MOST_WORK = 4_000_000
+"""The most entries read over all linear programs before the widest tables are hidden."""
+
+MOST_TO_RESTORE = 1_500
+"""In larger systems no hidden count is looked for that could be shown again."""
+
+_NEAR = 1e-7
+_DETERMINED = 1e-6
+_AT_ONCE = 40
+"""Of so many cells that are open together, one count is hidden before each is looked at alone."""
+
+_NODES = 2_000
+
+MayPrint: TypeAlias = Callable[[frozenset[int], int], bool]
+"""Whether something made of these counts, crossing so many columns, may be printed."""
+
+Matrix: TypeAlias = Any
+"""A sparse matrix of scipy, which ships no types."""
+
+
+class PrintedItem(Frozen):
+    """One thing that a report prints: its counts, and how many columns it crosses."""
+
+    counts: frozenset[int]
+    width: int
+
+
+class Protection(Frozen):
+    """Which items may be printed; `widest` is how many columns a table may cross at most.
+
+    `widest` is None where nothing had to be hidden for the size of the problem alone.
+    """
+
+    shown: tuple[bool, ...]
+    hidden: frozenset[int]
+    widest: int | None = None
+
+
+def protect(
+    people: Ints, sets: Sequence[Ints], items: Sequence[PrintedItem], threshold: int
+) -> Protection:
+    """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
+
+    `people` [C] are the finest cells, `sets` the cells that each count adds up.
+    """
+    values = [int(people[cells].sum()) for cells in sets]
+    protector = _Protector(people, sets, values, items, threshold)
+    protector.hidden |= {
+        number for number, value in enumerate(values) if is_small(value, threshold)
+    }
+    while protector.hide_more():
+        pass
+    protector.show_determined()
+    return Protection(
+        tuple(map(protector.shows, items)), frozenset(protector.hidden), protector.widest
+    )
+
+
+class _System(Frozen, eq=False):
+    """The printed counts as equations: cells that no equation tells apart are one unknown.
+
+    `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
+    `of_cell` the unknown of each cell.
+    """
+
+    counts: tuple[int, ...]
+    matrix: Matrix
+    sums: Floats
+    of_cell: Ints
+
+    @property
+    def unknowns(self) -> int:
+        """How many unknowns there are."""
+        return int(self.matrix.shape[1])
+
+
+class _Protector:
+    """The counts hidden so far, and the small cells that are proven to be safe.
+
+    A cell that is safe stays safe: hiding more leaves more tables possible.
+    """
+
+    def __init__(
+        self,
+        people: Ints,
+        sets: Sequence[Ints],
+        values: Sequence[int],
+        items: Sequence[PrintedItem],
+        threshold: int,
+    ) -> None:
+        self.beyond = people - 1
+        self.sets = sets
+        self.values = values
+        self.items = items
+        self.enough = threshold - 1
+        self.hidden: set[int] = set()
+        self.widest: int | None = None
+        self.safe: Marks = self.beyond >= self.enough
+        self.work = 0
+
+    @cached_property
+    def _all_sets(self) -> Matrix:
+        """All sets of cells as rows, [counts, cells]."""
+        from scipy.sparse import csr_matrix
+
+        ends = np.cumsum([0, *map(len, self.sets)])
+        cells = np.concatenate(self.sets)
+        return csr_matrix((np.ones(len(cells)), cells, ends), (len(self.sets), len(self.beyond)))
+
+    def shows(self, item: PrintedItem) -> bool:
+        """Whether an item is printed as long as no more is hidden."""
+        narrow = self.widest is None or item.width <= self.widest
+        return narrow and not (item.counts & self.hidden)
+
+    def hide_more(self) -> bool:
+        """Proves cells safe until one is not, and hides a count for it; False once all are safe."""
+        printed = self._printed()
+        if self.safe.all() or not printed:
+            return False
+        entries = sum(len(self.sets[number]) for number in printed)
+        if self.work > MOST_WORK or entries > MOST_ENTRIES:
+            return self._hide_widest()
+        system = self._build_system(printed)
+        totals = np.zeros(system.unknowns, dtype=np.int64)
+        np.add.at(totals, system.of_cell, self.beyond)
+        # As nothing tells the cells of one unknown apart, all its people may be in any of them.
+        self._prove(system, totals)
+        while not self.safe.all():
+            before = int(self.safe.sum())
+            revealing = self._prove_together(system)
+            if int(self.safe.sum()) > before:
+                continue
+            if revealing:
+                self.hidden |= revealing
+                return True
+            unknown = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
+            counts = self._refute(system, unknown)
+            if counts is not None:
+                self.hidden |= counts
+                return True
+        return False
+
+    def show_determined(self) -> None:
+        """Shows the hidden counts that the printed ones determine: hiding them protects nobody."""
+        printed = self._printed()
+        also = sorted({count for item in self.items for count in item.counts} - {*printed})
+        if not printed or not also or len(printed) > MOST_TO_RESTORE:
+            return
+        system = self._build_system(printed)
+        if system.unknowns > MOST_TO_RESTORE:
+            return
+        sizes = np.bincount(system.of_cell, minlength=system.unknowns)
+        sets = np.zeros((system.unknowns, len(also)))
+        for column, count in enumerate(also):
+            np.add.at(sets[:, column], system.of_cell[self.sets[count]], 1)
+        # No equation determines a set that holds a part of an unknown.
+        split = ((sets > 0) & (sets < sizes[:, None])).any(axis=0)
+        marks = (sets > 0).astype(np.float64)
+        squares = (system.matrix @ system.matrix.T).toarray()
+        factors = np.linalg.pinv(squares, rcond=_NEAR**1.5, hermitian=True) @ (
+            system.matrix @ marks
+        )
+        rest = np.abs(marks - system.matrix.T @ factors).max(axis=0, initial=0.0)
+        determined = {
+            also[place] for place in np.flatnonzero((rest < _DETERMINED) & ~split).tolist()
+        }
+        known = determined | {*printed}
+        self.hidden -= determined
+        # A count that is neither printed nor determined would reveal something new.
+        self.hidden |= {count for item in self.items for count in item.counts - known}
+
+    def _printed(self) -> list[int]:
+        """The counts of all items that are printed."""
+        return sorted({count for item in self.items if self.shows(item) for count in item.counts})
+
+    def _hide_widest(self) -> bool:
+        """Hides the widest tables, every item of them."""
+        self.widest = max(item.width for item in self.items if self.shows(item)) - 1
+        self.work = 0
+        return self.widest >= 0
+
+    def _build_system(self, printed: Sequence[int]) -> _System:
+        of_printed = self._all_sets[printed]
+        whole = of_printed.tocsc()
+        numbers: dict[bytes, int] = {}
+        of_cell = np.zeros(len(self.beyond), dtype=np.int64)
+        first: list[int] = []
+        for cell in range(len(self.beyond)):
+            signature = whole.indices[whole.indptr[cell] : whole.indptr[cell + 1]].tobytes()
+            if signature not in numbers:
+                numbers[signature] = len(first)
+                first.append(cell)
+            of_cell[cell] = numbers[signature]
+        # Cells that no count contains are bound by nothing.
+        self.safe |= np.diff(whole.indptr) == 0
+        return _System(tuple(printed), whole[:, first], of_printed @ self.beyond, of_cell)
+
+    def _prove(self, system: _System, table: Ints) -> None:
+        """Marks the cells that hold enough people in a table with the same printed counts."""
+        self.safe |= table[system.of_cell] >= self.enough
+
+    def _as_whole_numbers(self, system: _System, solution: Floats) -> Ints | None:
+        """A solution in whole numbers; None unless it solves the system exactly."""
+        table = np.rint(solution).astype(np.int64)
+        fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
+        return table if fits else None
+
+    def _prove_together(self, system: _System) -> set[int]:
+        """Looks for one table with enough people in as many open cells as possible.
+
+        Where many cells stay open, it returns counts to hide for some of them.
+        """
+        from scipy.sparse import csc_matrix, hstack, identity
+
+        open_unknowns = np.unique(system.of_cell[~self.safe])
+        size = len(open_unknowns)
+        # Each open unknown x has a z of at most x and of what is enough; their sum is maximised.
+        pick = identity(system.unknowns, format="csr")[open_unknowns]
+        equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
+        below = hstack([-pick, identity(size)])
+        cost = np.concatenate([np.zeros(system.unknowns), -np.ones(size)])
+        most = [(0, None)] * system.unknowns + [(0, self.enough)] * size
+        solution = self._solve(cost, equal, system.sums, most, (below, size))
+        if solution is None:
+            return set()
+        short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
+        table = self._as_whole_numbers(system, solution.x[: system.unknowns])
+        if table is None and not short:
+            # Fractions let all of them be large enough: often one table of whole numbers does, too.
+            table = self._find_whole_table(system, open_unknowns)
+        if table is not None:
+            self._prove(system, table)
+        binding = np.flatnonzero(np.abs(solution.eqlin.marginals) > _NEAR).tolist()
+        return self._choose_smallest([system.counts[row] for row in binding], short // _AT_ONCE)
+
+    def _refute(self, system: _System, unknown: int) -> set[int] | None:
+        """The counts to hide for an unknown; None where a table proves it safe after all."""
+        cost = np.zeros(system.unknowns)
+        cost[unknown] = -1
+        most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
+        solution = self._solve(cost, system.matrix, system.sums, most)
+        bound = np.inf if solution is None else -float(solution.fun)
+        if bound >= self.enough - _NEAR:
+            table = None if solution is None else self._as_whole_numbers(system, solution.x)
+            if table is None or table[unknown] < self.enough:
+                table = self._find_whole_table(system, unknown)
+            if table is not None:
+                self._prove(system, table)
+                return None
+        touching: set[int] = set(system.matrix[:, [unknown]].nonzero()[0].tolist())
+        if bound < self.enough - _NEAR and solution is not None:
+            binding = np.flatnonzero(np.abs(solution.eqlin.marginals) > _NEAR).tolist()
+            touching = set(binding) or touching
+        return self._choose_smallest([system.counts[row] for row in touching], 1)
+
+    def _choose_smallest(self, counts: Sequence[int], most: int) -> set[int]:
+        """The smallest of some counts, which reveal least, with all that are as small as the last.
+
+        If their order decided, a reader who knows the method would learn from which one is hidden.
+        """
+        ends = sorted(self.values[count] for count in counts)[:most][-1:]
+        return {count for count in counts if ends and self.values[count] <= ends[0]}
+
+    def _find_whole_table(self, system: _System, unknowns: int | Ints) -> Ints | None:
+        """A table of whole numbers with enough people in each of these unknowns."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        self.work += int(system.matrix.nnz)
+        low = np.zeros(system.unknowns)
+        low[unknowns] = self.enough
+        with _mute_stdout():
+            solution = milp(
+                np.zeros(system.unknowns),
+                constraints=LinearConstraint(system.matrix, system.sums, system.sums),
+                integrality=np.ones(system.unknowns),
+                bounds=Bounds(low, np.inf),
+                options={"node_limit": _NODES},
+            )
+        return None if solution.x is None else self._as_whole_numbers(system, solution.x)
+
+    def _solve(
+        self,
+        cost: Floats,
+        matrix: Matrix,
+        sums: Floats,
+        bounds: Sequence[tuple[int, int | None]],
+        below: tuple[Matrix, int] | None = None,
+    ) -> Any:  # noqa: ANN401  # scipy ships no types
+        """The solution of a linear program; None where the solver finds none."""
+        from scipy.optimize import linprog
+
+        self.work += int(matrix.nnz)
+        most = {} if below is None else {"A_ub": below[0], "b_ub": np.zeros(below[1])}
+        with _mute_stdout():
+            solution = linprog(cost, A_eq=matrix, b_eq=sums, bounds=bounds, method="highs", **most)
+        return solution if solution.status == 0 else None
+
+
+@contextmanager
+def _mute_stdout() -> Iterator[None]:
+    """Discards what HiGHS prints: past Python, into the report on standard output."""
+    try:
+        stdout = os.dup(1)
+    except OSError:  # closed already
+        yield
+        return
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(sink, 1)
+        yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)
+        os.close(sink)

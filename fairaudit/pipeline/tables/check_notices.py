@@ -1,0 +1,259 @@
+"""Notices on checks: limits that cannot hold together, small groups, ε gaps that change sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.names import quoted
+from fairaudit.base.notice import Notice, NoticeRate
+from fairaudit.cube import Grouping, GroupTable, Marks
+from fairaudit.evidence import ComparisonPart
+from fairaudit.judge import AnyCheck, Check, Limit
+from fairaudit.metrics import (
+    NO_MINIMUM,
+    Disparity,
+    GroupValues,
+    Metric,
+    Rate,
+    TableMetric,
+    describe_group,
+)
+from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.rates import (
+    BASE_RATE,
+    FALSE_DISCOVERY_RATE,
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    POSITIVE_PREDICTIVE_VALUE,
+    SELECTION_RATE,
+    TRUE_NEGATIVE_RATE,
+    TRUE_POSITIVE_RATE,
+)
+from fairaudit.metrics.reasons import describe_people
+from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.pipeline.tables.evaluation_cache import Tables
+from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.stats import distributions
+
+_ONE_POINT = 0.01
+_SAME_SIZE = 1e-9
+_MOST_TURNED = 3
+_MOST_NAMED = 5
+
+_TIED = {
+    rate.id: tied
+    for tied, rates in (
+        ("PPV", (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE)),
+        ("FPR", (FALSE_POSITIVE_RATE, TRUE_NEGATIVE_RATE)),
+        ("TPR", (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)),
+    )
+    for rate in rates
+}
+"""The rates that the base rate ties to each other, each with its complement."""
+
+
+def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Gates that cannot all hold: equal PPV, FPR and TPR while base rates differ.
+
+    FPR = p / (1 - p) · (1 - PPV) / PPV · TPR (Chouldechova 2017; Kleinberg et al. 2017).
+    """
+    gates: dict[tuple[str, Grouping], list[Check]] = {}
+    for check in checks:
+        if isinstance(check, Check) and _tied(check):
+            gates.setdefault((check.of, check.by), []).append(check)
+    for (of, by), gated_checks in gates.items():
+        if set().union(*map(_tied, gated_checks)) == set(_TIED.values()):
+            yield from _notice_impossible(gated_checks, tables.table(by, (), of))
+
+
+def _tied(check: Check) -> set[str]:
+    """Which of the tied rates a check wants equal; a floor for each group asks for no equality."""
+    plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
+    if check.fail is None or not plain or not isinstance(check.metric, Disparity):
+        return set()
+    return {_TIED[quantity.id] for quantity, _ in check.metric.parts if quantity.id in _TIED}
+
+
+def _notice_impossible(checks: list[Check], table: GroupTable) -> Iterator[Notice]:
+    sizes = [check.terms.minimum.size for check in checks]
+    smallest = 1 if None in sizes else min(size for size in sizes if size is not None)
+    counts = count_groups(table).weighted
+    tp, fp, fn, tn = (
+        larger[:1].sum(axis=0) for larger in (counts.tp, counts.fp, counts.fn, counts.tn)
+    )
+    n = table.n[:1].sum(axis=0)
+    takes_part = np.flatnonzero(table.eligible & (n >= smallest) & (tp + fn > 0) & (fp + tn > 0))
+    if not len(takes_part):
+        return
+    share = (tp + fn)[takes_part] / (tp + fp + fn + tn)[takes_part]
+    low, high = takes_part[share.argmin()], takes_part[share.argmax()]
+    if share.max() - share.min() <= _ONE_POINT:
+        return
+    larger, smaller = (low, high) if n[low] > n[high] else (high, low)
+    if not tp[larger] or not fp[larger]:
+        # A perfect classifier, or one without a hit, is the exception of the theorem.
+        return
+    base = {g: (tp + fn)[g] / (tp + fp + fn + tn)[g] for g in (larger, smaller)}
+    precision, recall = tp[larger] / (tp + fp)[larger], tp[larger] / (tp + fn)[larger]
+    odds = base[smaller] / (1 - base[smaller])
+    needed = odds * (1 - precision) / precision * recall
+    names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
+    would = f"be {needed:.1%}" if needed <= 1 else "pass 100%, which no rate can"
+    # Which two groups are told is found among all.
+    told_rates = (POSITIVE_PREDICTIVE_VALUE, TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE, BASE_RATE)
+    yield Notice(
+        f"{', '.join(check.id for check in checks)}: PPV, FPR and TPR cannot all be equal while "
+        f"base rates differ ({names[larger]} {base[larger]:.1%}, {names[smaller]} "
+        f"{base[smaller]:.1%}), so these checks hold together only as far as their limits leave "
+        f"room: with the PPV ({precision:.1%}) and the TPR ({recall:.1%}) of {names[larger]}, the "
+        f"FPR of {names[smaller]} would {would}, where that of {names[larger]} is "
+        f"{fp[larger] / (fp + tn)[larger]:.1%}",
+        Subjects.ROW,
+        (NoticeRate(rate.id, table.of, table.by) for rate in told_rates),
+    )
+
+
+def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
+    """Subsets where the prediction favours whom the label does not, whatever Δε says of sizes."""
+    turned = [
+        (row, entry)
+        for row in rows
+        for entry in row.entries
+        if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
+    ]
+    for row, entry in turned[:_MOST_TURNED]:
+        predicted, labelled = entry.parts
+        sides = [_side(part) for part in (labelled, predicted)]
+        change = entry.estimate.value
+        # Foulds & Pan §3.1: the sizes are alike, and say nothing of who is worse off.
+        is_complete = abs(change) < _SAME_SIZE
+        whole = ": a complete reversal of equal size, which Δε = 0 does not show"
+        factor = f" (by size the factor e^Δε is {math.exp(change):.3g})"
+        yield Notice(
+            f"{entry.title} by {' × '.join(row.by)} is {entry.estimate.value:.4f}, but the gap "
+            f"changed its sign: by the label {sides[0]}, by the {predicted.metric} {sides[1]}"
+            f"{whole if is_complete else factor if math.isfinite(change) else ''}",
+            Subjects.ANYBODY,
+        )
+    if len(turned) > _MOST_TURNED:
+        more = len(turned) - _MOST_TURNED
+        what = f"Δε: in {more:,} more subsets the largest gap changed its sign, too"
+        yield Notice(what, Subjects.ANYBODY)
+
+
+def _is_turned(entry: LatticeEntry) -> bool:
+    """Whether both parts are of the same two groups, the other way round."""
+    if len(entry.parts) != 2:
+        return False
+    (predicted, predicted_other), (first, second) = (
+        (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
+    )
+    same = entry.parts[0].outcome == entry.parts[1].outcome
+    return (
+        bool(predicted and predicted_other)
+        and same
+        and (predicted, predicted_other) == (second, first)
+    )
+
+
+def _side(part: ComparisonPart) -> str:
+    """Who has which outcome more often."""
+    assert part.first is not None
+    assert part.second is not None
+    first, second = (describe_group(side.group) for side in (part.first, part.second))
+    return f"{first} has {quoted(str(part.outcome))} more often than {second}"
+
+
+def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Groups of so few people that a gap as large as the limit would not be significant.
+
+    Such a group may be the highest or the lowest by chance alone. Said of checks over all groups
+    that set no minimum, once for each grouping and outcome.
+    """
+    places: set[tuple[Grouping, str]] = set()
+    for check in checks:
+        if not isinstance(check, Check) or (check.by, check.of) in places:
+            continue
+        rate = _rate_over_all(check)
+        limit = check.fail or check.warn
+        if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
+            continue
+        table = tables.table(check.by, (), check.of)
+        reading = rate.compute(count_groups(table))
+        few = _few_people(reading, table.eligible, check, limit, favourable=table.favourable)
+        if few:
+            places.add((check.by, check.of))
+            yield Notice(
+                f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
+                f"the highest or the lowest perhaps by chance: {_named(table, reading, few)}",
+                Subjects.ANYBODY,
+            )
+
+
+def _named(table: GroupTable, reading: GroupValues, groups: list[int]) -> str:
+    """Groups with their people, the smallest first, and how many more there are."""
+    smallest = [
+        f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
+        for g in groups[:_MOST_NAMED]
+    ]
+    more = f" and {len(groups) - _MOST_NAMED:,} more" if len(groups) > _MOST_NAMED else ""
+    return ", ".join(smallest) + more
+
+
+def _rate_over_all(check: Check) -> Rate | None:
+    """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
+    metric = check.metric
+    if isinstance(metric, TableMetric):
+        return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
+    if not isinstance(metric, Disparity) or metric.over_groups is not None:
+        return None
+    rate, policy = metric.parts[0][0], metric.reference or check.terms.policy
+    over_all = not metric.to_reference or policy in EXTREME_REFERENCES
+    return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
+
+
+def _few_people(
+    values: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
+) -> list[int]:
+    """The groups in which the limit's gap to all others is within what chance explains.
+
+    Not those whose own gap to all others is beyond that, and so is shown.
+    """
+    if not len(values.value):
+        return []  # nobody is known in this grouping
+    n = np.where(eligible, values.effective_n[0], 0.0)
+    positives = np.nan_to_num(values.value[0]) * n
+    total = float(n.sum())
+    share = float(positives.sum()) / total if total else 0.0
+    if isinstance(check.metric, Disparity) and check.metric.four_fifths and not favourable:
+        # Of a burden the check is on those who are spared.
+        share = 1 - share
+    if not 0 < share < 1:
+        return []
+    gap = _gap_of(check.metric, limit, share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = 1 / n + 1 / (total - n)
+        by_chance = float(distributions.normal_critical(check.inference.alpha)) * np.sqrt(
+            share * (1 - share) * sizes
+        )
+        others = (float(positives.sum()) - positives) / (total - n)
+        # Yates's correction, for these are few people.
+        shown = np.abs(positives / n - others) - sizes / 2
+    few = (n > 0) & (n < total) & (gap < by_chance) & ~(shown > by_chance)
+    return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))
+
+
+def _gap_of(metric: Metric, limit: Limit, share: float) -> float:
+    """How far two rates lie apart where the limit is reached, at everybody's rate."""
+    bounds = [abs(float(bound)) for bound in limit.bounds]
+    if isinstance(metric, TableMetric):
+        return share * (1 - math.exp(-min(bounds)))
+    assert isinstance(metric, Disparity)
+    if metric.comparison.quotient:
+        return share * min(abs(1 - bound) for bound in bounds)
+    return min(bounds)

@@ -1,0 +1,205 @@
+"""`Tables`: group tables and evaluations, each made once; declared groups that nobody is in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairaudit.base.frozen import replace
+from fairaudit.counting.posterior_draws import Draws
+from fairaudit.cube import Cube, ExcludedGroups, Group, Grouping, GroupTable, find_excluded
+from fairaudit.evidence import Intervals
+from fairaudit.judge import Check
+from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, exclude_groups
+from fairaudit.metrics import (
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Metric,
+    PeopleCount,
+    Requirement,
+    Terms,
+    evaluate_against,
+    explain_undefined,
+)
+from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.pipeline.recode.scores import with_histogram
+from fairaudit.pipeline.tables.group_draws import with_draws
+
+if TYPE_CHECKING:
+    from fairaudit.pipeline.recode import Cubes
+    from fairaudit.spec import MetricRequest, Spec
+
+_MOST_ABSENT = 1_000
+"""Of a grouping: codebooks of many attributes together declare millions of groups."""
+
+
+class Tables:
+    """The tables of the cubes of an audit, and the evaluations on them.
+
+    A stratum that a search found lies in a small cube of its own; every other column in `cube`.
+    """
+
+    def __init__(
+        self, cubes: Cubes, spec: Spec, cube: Cube | None = None, *, draws: Draws | None = None
+    ) -> None:
+        self.cube = cubes.cube if cube is None else cube
+        self._cubes = cubes
+        self._spec = spec
+        self.draws = draws
+        self._outcomes = {outcome.name: outcome for outcome in spec.outcomes}
+        self._tables: dict[tuple[Grouping, Grouping, str, str | None], GroupTable] = {}
+        self._excluded: dict[Grouping, ExcludedGroups | None] = {}
+        self._evaluations: dict[object, Evaluation] = {}
+
+    def of_cube(self, cube: Cube) -> Tables:
+        """The tables of another cube with the same columns."""
+        return Tables(self._cubes, self._spec, cube, draws=self.draws)
+
+    def table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None = None
+    ) -> GroupTable:
+        """The table of a grouping, its strata and an outcome; of those who have `against`, too."""
+        key = (by, given, of, against)
+        if key not in self._tables:
+            self._tables[key] = self._make_table(by, given, of, against)
+        return self._tables[key]
+
+    def list_absent(self, by: Grouping, given: Grouping) -> tuple[Group, ...]:
+        """The groups that nobody is in, since nobody has a level that the spec declares."""
+        return () if given else self._absent_groups(by)
+
+    def _absent_groups(self, by: Grouping) -> tuple[Group, ...]:
+        keys = [self.cube.key(name) for name in by]
+        absent = {(key.name, level) for key in keys for level in key.absent}
+        if not absent:
+            return ()
+        declared = (
+            [(key.name, level) for level in (*key.absent, *key.known_levels())] for key in keys
+        )
+        groups = (group for group in product(*declared) if not absent.isdisjoint(group))
+        return tuple(islice(groups, _MOST_ABSENT))
+
+    def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
+        """The table without clusters, for what takes rows for independent."""
+        return replace(self.table(by, given, of), clusters=None)
+
+    def evaluate(
+        self,
+        metric: Metric,
+        place: tuple[Grouping, Grouping, str],
+        terms: Terms,
+        against: str | None = None,
+    ) -> Evaluation:
+        """A metric on the table of a grouping, strata and an outcome, less that of another one."""
+        key = (metric, place, against, terms)
+        known = self._evaluations.get(key)
+        if known is None:
+            by, strata, of = place
+            other = None if against is None else self.table(by, strata, against, of)
+            table = self.table(by, strata, of, against)
+            if self.draws is not None and Requirement.DRAWS in metric.requirements:
+                table = with_draws(table, self.draws, self.cube)
+            if isinstance(metric, PeopleCount):
+                absent = self._absent_groups(by)
+                table = table.with_empty(absent)
+                other = None if other is None else other.with_empty(absent)
+            known = self._evaluations[key] = evaluate_against(metric, table, terms, other)
+        return known
+
+    def evaluate_request(
+        self, request: MetricRequest, by: Grouping, given: Grouping
+    ) -> Evaluation | None:
+        """What a request asks of a grouping; None with one of its controls, or no reference."""
+        controls = request.terms.parameters.controls
+        if request.terms.reference is not None and request.references.get(by) is None:
+            return None
+        if set(by) & set(controls):
+            return None
+        place = (by, (*given, *controls), request.of)
+        return self.evaluate(request.metric, place, request.terms_for(by), request.against)
+
+    def _make_table(
+        self, by: Grouping, given: Grouping, of: str, against: str | None
+    ) -> GroupTable:
+        outcome, searched = self._outcomes[of], self._cubes.searched
+        cube = next((searched[name] for name in given if name in searched), self.cube)
+        table = replace(
+            cube.table(by, given, of, against),
+            favourable=outcome.favourable,
+            excluded=self._find_excluded(by),
+        )
+        rows = self._cubes.rows
+        if rows is not None and cube is self._cubes.cube:
+            score_column = outcome.score.value if outcome.score else None
+            table = replace(table, rows=cube.place_rows(table, rows, score_column))
+        score = self._cubes.scores.get(outcome.score.value) if outcome.score else None
+        if score is None or not self._spec.shows_histogram(outcome):
+            return table
+        return with_histogram(table, score)
+
+    def _find_excluded(self, by: Grouping) -> ExcludedGroups | None:
+        """The groups of a grouping that are too small a share of all, whatever the strata."""
+        rule = self._spec.exclude_below
+        if by not in self._excluded:
+            self._excluded[by] = None if rule is None else find_excluded(self.cube, by, rule)
+        return self._excluded[by]
+
+
+def list_places(
+    requests: Iterable[MetricRequest], *, everybody: bool = False
+) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
+    """Every grouping and conditioning of every request; a column never conditions on itself.
+
+    With `everybody` the grouping without a column comes first: everybody is one group.
+    """
+    for request in requests:
+        for given in request.given:
+            for by in ((), *request.by) if everybody else request.by:
+                if not set(by) & set(given):
+                    yield request, by, given
+
+
+def list_rates(metric: Metric) -> list[GroupMetric]:
+    """The rates behind a metric, those that are listed."""
+    if isinstance(metric, GroupMetric):
+        return [metric]
+    parts = metric.parts if isinstance(metric, Disparity) else ()
+    return [rate for rate, _ in parts if rate.listed]
+
+
+def write_estimate(
+    evaluation: Evaluation,
+    z: int,
+    w: int,
+    intervals: Intervals,
+    significance: Significance | None = None,
+) -> Estimate:
+    """A value as it is listed, with a reason where there is none; only checks need it exact.
+
+    The `intervals` are those of the whole evaluation.
+    """
+    value = float(evaluation.value[z, w])
+    error = 0.0
+    if evaluation.error is not None:
+        error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
+    reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
+    estimate = intervals.estimate(value, z, w)
+    return replace(estimate, significance=significance, reason=reason, error=error)
+
+
+def evaluate_check(check: Check, tables: Tables, exclusion: Exclusion = NO_EXCLUSION) -> Evaluation:
+    """What a check asks on its table, in which excluded groups take no part."""
+    if not exclusion.groups:
+        place = (check.by, check.strata, check.of)
+        return tables.evaluate(check.metric, place, check.terms, check.against)
+    table = tables.table(check.by, check.strata, check.of, check.against)
+    other = None
+    if check.against is not None:
+        other = tables.table(check.by, check.strata, check.against, check.of)
+        other = exclude_groups(other, exclusion)
+    return evaluate_against(check.metric, exclude_groups(table, exclusion), check.terms, other)

@@ -1,0 +1,343 @@
+"""Rows of the lattice: worst value in every subset, titles; ε; rates searched for appearances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Floats, Grouping, GroupTable
+from fairaudit.evidence import find_intervals, find_parts, group_at
+from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
+from fairaudit.judge import Check
+from fairaudit.metrics import (
+    Disparity,
+    Evaluation,
+    Formula,
+    GroupMetric,
+    Metric,
+    Rate,
+    TableMetric,
+    Terms,
+    build_disparity,
+    describe_group,
+    explain_undefined,
+)
+from fairaudit.metrics.comparisons import GAP
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
+from fairaudit.metrics.terms import ReferencePolicy
+from fairaudit.pipeline.tables.evaluation_cache import Tables, write_estimate
+from fairaudit.result import EpsilonReading, LatticeEntry, LatticeRow
+from fairaudit.spec import MetricRequest
+
+
+def lattice(
+    tables: Tables,
+    requests: tuple[MetricRequest, ...],
+    checks: list[Check],
+    *,
+    whole: bool,
+) -> Iterator[LatticeRow]:
+    """A row for each subset, with the worst value of each measure that a spec asks for.
+
+    Without the `whole` lattice, a row for each grouping that an entry asks for.
+    """
+    unconditional = [
+        request
+        for request in requests
+        if request.given == ((),)
+        and not (isinstance(request.metric, Formula) and request.metric.compares)
+    ]
+    titles = _titles(unconditional)
+    subsets = (
+        tables.cube.subsets()
+        if whole
+        else list(dict.fromkeys(by for request in unconditional for by in request.by))
+    )
+    compared = unconditional if whole and tables.cube.clusters is None else ()
+    search = first_appearances(subsets, tables, compared)
+    for by in subsets:
+        entries = []
+        groups, smallest = 0, 0
+        for title, request in zip(titles, unconditional, strict=True):
+            if not whole and by not in request.by:
+                continue
+            table = tables.table(by, (), request.of)
+            people = table.n[:1].sum(axis=0)  # there is no stratum where nobody is known
+            part = table.known & (people > 0)
+            groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
+            matching = [check for check in checks if _asks(check, request)]
+            judged = any(check.by == by for check in matching)
+            spread = replace(request, metric=_as_spread(request.metric))
+            evaluation = tables.evaluate_request(spread, by, ())
+            if evaluation is not None:
+                entries.append(_worst(title, evaluation, judged=judged, limited=bool(matching)))
+        yield LatticeRow(
+            by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
+        )
+
+
+def _asks(check: Check, request: MetricRequest) -> bool:
+    """Whether a check asks what an entry of the report shows."""
+    return (
+        check.metric == request.metric
+        and check.of == request.of
+        and not check.given
+        and check.terms.parameters == request.terms.parameters
+        and (check.terms.of_class, check.against, check.terms.at, check.terms.policy)
+        == (request.terms.of_class, request.against, request.terms.at, request.terms.policy)
+    )
+
+
+def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
+    """A title for each entry, none like another: with its outcome, and how it differs."""
+    titles = [_title(request) for request in unconditional]
+    if len({request.of for request in unconditional}) > 1:
+        outcomes = (request.of for request in unconditional)
+        titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
+    same: dict[str, list[int]] = {}
+    for number, title in enumerate(titles):
+        same.setdefault(title, []).append(number)
+    for entries in same.values():
+        if len(entries) > 1:
+            words = _differences([unconditional[number] for number in entries])
+            for number, said in zip(entries, words, strict=True):
+                titles[number] += f" ({said or f'entry {number + 1} of the spec'})"
+    return [
+        f"{title}, entry {number + 1}" if titles.count(title) > 1 else title
+        for number, title in enumerate(titles)
+    ]
+
+
+def _differences(requests: Sequence[MetricRequest]) -> list[str]:
+    """In what entries of one title differ, of each in a few words; empty where in nothing."""
+    differences: list[list[str]] = [[] for _ in requests]
+    for write in _TOLD_APART:
+        words = [write(request) for request in requests]
+        if len({*words}) > 1:
+            for parts, word in zip(differences, words, strict=True):
+                parts.append(word)
+    return [", ".join(filter(None, parts)) for parts in differences]
+
+
+_TOLD_APART: tuple[Callable[[MetricRequest], str], ...] = (
+    lambda request: request.metric.id,
+    lambda request: f"by {', '.join(' × '.join(by) for by in request.by)}",
+    lambda request: "; ".join(
+        dict.fromkeys(
+            f"to {describe_group(to.group)}" for to in request.references.values() if to.group
+        )
+    ),
+)
+"""What may differ between two entries of one title, in words."""
+
+
+def _title(request: MetricRequest) -> str:
+    """The short name of an entry, with what sets it apart."""
+    # A bare rate is compared by its gap.
+    gap = " gap" if isinstance(request.metric, GroupMetric) else ""
+    # Nobody is selected by a label.
+    metric = (
+        BASE_RATE if request.metric is SELECTION_RATE and request.of == "label" else request.metric
+    )
+    words = [f"{metric.short or metric.id}{gap}"]
+    if request.terms.of_class is not None:
+        words.append(f"of {request.terms.of_class}")
+    if request.terms.at is not None:
+        words.append(f"at {request.terms.at}")
+    if request.against is not None:
+        words.append(f"against {request.against}")
+    policy = request.terms.policy
+    if policy is not None:
+        words.append(f"to {'reference' if policy is ReferencePolicy.DECLARED else policy}")
+    parameters = request.terms.parameters.as_texts()
+    return " ".join(words) + "".join(f", {name} {value}" for name, value in parameters.items())
+
+
+def _as_spread(metric: Metric) -> Metric:
+    """What is compared over all groups: of a bare rate its gap."""
+    return build_disparity(metric, GAP) if isinstance(metric, GroupMetric) else metric
+
+
+def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
+    """The value that departs most from the ideal."""
+    table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
+    nothing = LatticeEntry(
+        metric=evaluation.metric.id,
+        title=title,
+        of=table.of,
+        estimate=Estimate(math.nan),
+        first=(),
+        second=(),
+        parts=(),
+        spread=evaluation.spread,
+        decided_by=None,
+        judged=judged,
+        limited=limited,
+        departure=math.nan,
+    )
+    ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
+    departures = _departures(evaluation.value[:1, answered].reshape(-1), ideal)
+    if np.isnan(departures).all():
+        w = int(answered[0]) if len(answered) else 0
+        why = explain_undefined(evaluation, 0, w) if table.groups else "no group is known"
+        return replace(nothing, estimate=Estimate(math.nan, reason=why))
+    worst = int(np.nanargmax(departures))
+    w = int(answered[worst])
+    return replace(
+        nothing,
+        estimate=write_estimate(evaluation, 0, w, find_intervals(evaluation)),
+        first=group_at(table, evaluation.first[0, w]),
+        second=group_at(table, evaluation.second[0, w]),
+        parts=find_parts(evaluation, 0, w),
+        decided_by=evaluation.decided_by(0, w),
+        departure=float(departures[worst]),
+    )
+
+
+def _departures(values: Floats, ideal: int | Fraction) -> Floats:
+    """How far from parity each value is: on the log scale for ratios."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.abs(np.log(values) if ideal == 1 else values - float(ideal))
+
+
+def epsilons(
+    tables: Tables, requests: tuple[MetricRequest, ...], *, whole: bool
+) -> Iterator[EpsilonReading]:
+    """ε of the full intersection for every entry that asks for it, with its bounds."""
+    full = tables.cube.protected
+    for request in requests:
+        if request.metric is not DIFFERENTIAL_FAIRNESS or request.given != ((),):
+            continue
+        subsets = tables.cube.subsets() if whole else request.by
+        if full not in subsets:
+            continue
+        terms = Terms(None, request.terms.minimum, request.terms.parameters)
+        evaluations = {
+            by: tables.evaluate(request.metric, (by, (), request.of), terms) for by in subsets
+        }
+        values = {
+            by: float(evaluation.value[0, 0]) if len(evaluation.table.strata) else math.nan
+            for by, evaluation in evaluations.items()
+        }
+        epsilon = values[full]
+        if math.isnan(epsilon):
+            continue
+        full_table = tables.table(full, (), request.of)
+        classes = len(full_table.classes)
+        pseudo = request.terms.parameters.per_outcome(classes)
+        unbounded = _why_unbounded(evaluations.values(), smoothed=bool(pseudo))
+        bounds = not unbounded
+        largest = max(values.values())
+        if bounds and largest > epsilon + 1e-9:
+            raise AssertionError(
+                f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
+            )
+        ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)
+        yield EpsilonReading(
+            of=request.of,
+            by=full,
+            parameters=f"smoothing {pseudo:g} for each outcome (concentration {pseudo * classes:g})"
+            if pseudo
+            else "no smoothing",
+            epsilon=epsilon,
+            factor=math.exp(epsilon),
+            twice=2 * epsilon,
+            bounds_subsets=bounds,
+            regime=_regime(epsilon),
+            low=ends[0],
+            high=ends[1],
+            unbounded=unbounded,
+        )
+
+
+def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
+    """Why the ε of a subset may exceed twice that of all attributes; empty where it cannot.
+
+    Theorem 3.2 is about one distribution: a subset's rate must be an average of the rates of its
+    parts. Smoothed rates are no such average, nor are those of other people.
+    """
+    if smoothed:
+        return "the rates are smoothed"
+    totals = set()
+    for evaluation in subsets:
+        by_group = evaluation.table.people[0, :, :-1].sum(axis=(0, 1))
+        if (~evaluation.takes_part & evaluation.table.known & (by_group > 0)).any():
+            return "some groups are not compared"
+        if (by_group[~evaluation.table.known] > 0).any():
+            return "some levels are not known"
+        if not evaluation.takes_part.all():
+            return "some groups have nobody with a known outcome"
+        totals.add(int(by_group.sum()))
+    return "" if len(totals) == 1 else "some levels are not known"
+
+
+def _regime(epsilon: float) -> str:
+    """What ε can be held against: a scale, no promise (Foulds & Pan §3.3)."""
+    if math.isinf(epsilon):
+        return "no bound: some outcome has probability 0 in a group, and not in another"
+    return "for scale: a ratio of four fifths is 0.22, randomized response with a fair coin 1.10"
+
+
+def first_appearances(
+    subsets: Sequence[Grouping], tables: Tables, requests: Iterable[MetricRequest]
+) -> Appearances:
+    """The groups where a gap first appears, by the rates that the lattice compares.
+
+    Of what is no rate (ε, mutual information) the selection rate is looked at. The tests of one
+    outcome are one family; rates of the same cells, such as those of true positives and of false
+    negatives, are one rate. What conditions on strata, subtracts outcomes or cuts a score is left
+    to its own tables.
+    """
+    by_outcome: dict[str, list[RateInSubsets]] = {}
+    for rate, request in _rates(requests):
+        by_subset = {by: tables.table(by, (), request.of) for by in subsets}
+        terms = replace(request.terms_for(()), reference=None)
+        if (
+            request.terms.of_class
+            or rate is not SELECTION_RATE
+            or _has_positive(by_subset.values())
+        ):
+            by_outcome.setdefault(request.of, []).append(RateInSubsets(rate, by_subset, terms))
+    return find_appearances(by_outcome, subsets)
+
+
+def _rates(requests: Iterable[MetricRequest]) -> Iterator[tuple[Rate, MetricRequest]]:
+    """Each rate of an outcome once, with the first entry that asks for it."""
+    seen = set()
+    for request in requests:
+        if (
+            request.given != ((),)
+            or request.terms.at is not None
+            or request.against is not None
+            or request.terms.average
+        ):
+            continue
+        of_class = request.terms.of_class
+        for rate in _rates_of(request.metric):
+            key = (request.of, of_class, rate.cells)
+            if key not in seen:
+                seen.add(key)
+                yield rate, request
+
+
+def _rates_of(metric: Metric) -> list[Rate]:
+    """The shares of a group's own people behind what is asked; for a whole the selection rate."""
+    if isinstance(metric, TableMetric):
+        return [SELECTION_RATE]
+    parts = (
+        [quantity for quantity, _ in metric.parts] if isinstance(metric, Disparity) else [metric]
+    )
+    return [
+        part for part in parts if isinstance(part, Rate) and part.of_group and not part.conditional
+    ]
+
+
+def _has_positive(tables: Iterable[GroupTable]) -> bool:
+    """Whether the outcome has a positive class, and so a selection rate."""
+    return all(table.positive is not None for table in tables)

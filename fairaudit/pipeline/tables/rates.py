@@ -1,0 +1,280 @@
+"""Rows of groups, rates and comparisons: their order (worst first), reference, fair ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Group, GroupTable
+from fairaudit.evidence import (
+    build_estimate,
+    find_intervals,
+    find_parts,
+    find_significances,
+    group_at,
+)
+from fairaudit.judge import Limit
+from fairaudit.metrics import (
+    NO_GROUP,
+    NO_MINIMUM,
+    Better,
+    Disparity,
+    Eligibility,
+    Evaluation,
+    Formula,
+    GroupMetric,
+    GroupValues,
+    PeopleCount,
+    Reference,
+    ReferencePolicy,
+    build_disparity,
+    describe_group,
+    evaluate,
+    find_comparison_id,
+    find_eligibility,
+    find_group,
+    undefined_reason,
+)
+from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.presets import FairRanges
+from fairaudit.pipeline.tables.evaluation_cache import (
+    Tables,
+    list_places,
+    list_rates,
+    write_estimate,
+)
+from fairaudit.result import ComparisonRow, GroupRow, RateRow
+from fairaudit.spec import MetricRequest
+
+
+def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
+    """A row for everybody and for each group: its people, share and outcomes."""
+    places = dict.fromkeys(
+        (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
+    )
+    minima = (request.terms.minimum for request in requests)
+    minimum = next((minimum for minimum in minima if minimum != NO_MINIMUM), NO_MINIMUM)
+    for of, by, given in places:
+        table = tables.table(by, given, of)
+        by_class = table.people.sum(axis=1)
+        for z, stratum in enumerate(table.strata):
+            known = int(table.n[z][table.known].sum())
+            for g, group in enumerate(table.groups):
+                n = int(table.n[z, g])
+                if n:
+                    counts = [int(by_class[z, p, g]) for p in range(len(table.classes))]
+                    yield GroupRow(
+                        of=of,
+                        by=by,
+                        stratum=stratum,
+                        group=group,
+                        n=n,
+                        share=n / known if table.known[g] else None,
+                        counts=dict(zip(table.classes, counts, strict=True)),
+                        standing=find_eligibility(table, g, n, minimum),
+                    )
+        for group in tables.list_absent(by, given):
+            nobody = dict.fromkeys(table.classes, 0)
+            yield GroupRow(of, by, (), group, 0, 0.0, nobody, Eligibility.EMPTY)
+
+
+def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
+    """A row for each rate of everybody and of each group, each rate once."""
+    seen: set[tuple[object, ...]] = set()
+    for request, by, given in list_places(requests, everybody=True):
+        for rate in list_rates(request.metric):
+            if not by and isinstance(rate, Formula) and rate.compares:
+                continue  # there are no others to tell everybody from
+            key = (rate.id, request.of, by, given, repr(request.options_of(rate)))
+            if key not in seen:
+                seen.add(key)
+                rows = _rate_rows(rate, request, tables.table(by, given, request.of))
+                yield from rows
+                if rows:
+                    absent = tables.list_absent(by, given)
+                    yield from (_empty_row(rows[0], rate, group) for group in absent)
+
+
+def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
+    """The row of a declared group that nobody is in, beside that of another one."""
+    if isinstance(rate, PeopleCount) and not rate.cell:
+        estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
+    else:
+        reason = f"{rate.id}: nobody to count in {describe_group(group)}"
+        estimate = Estimate(math.nan, n=0, reason=reason)
+    return replace(
+        row,
+        group=group,
+        estimate=estimate,
+        standing=Eligibility.EMPTY,
+        difference=math.nan,
+        ratio=math.nan,
+    )
+
+
+def _rate_rows(rate: GroupMetric, request: MetricRequest, table: GroupTable) -> list[RateRow]:
+    """The rows of one rate in each stratum; small and unknown groups last.
+
+    The worst come first: the farthest from 0, where that is best. Where neither way is better, the
+    lowest come first.
+    """
+    terms = replace(request.terms_for(table.by), reference=None)
+    evaluation = evaluate(rate, table, terms)
+    reading = _get_values(evaluation)
+    compared_terms = replace(terms, reference=_find_reference(request, table))
+    difference, ratio = (
+        evaluate(build_disparity(rate, comparison), table, compared_terms)
+        for comparison in (DIFFERENCE, RATIO)
+    )
+    strata = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if strata is None else strata.given
+    table, tests = evaluation.table, find_significances(difference)
+    rows, options = [], request.options_of(rate)
+    people, sizes = table.n.tolist(), reading.n.tolist()
+    differences, ratios = difference.value.tolist(), ratio.value.tolist()
+    references = difference.second.tolist()
+    takes_part = evaluation.takes_part.tolist()
+    for z, stratum in enumerate(table.strata):
+        for g, group in enumerate(table.groups):
+            if not people[z][g]:
+                continue
+            estimate = _estimate_rate(evaluation, z, g)
+            significance = tests.at(z, g)
+            if significance is not None:
+                estimate = replace(estimate, significance=significance)
+            rows.append(
+                RateRow(
+                    metric=rate.id,
+                    of=request.of,
+                    by=table.by,
+                    stratum=stratum,
+                    group=group,
+                    estimate=estimate,
+                    standing=find_eligibility(
+                        table, g, sizes[z][g], request.terms.minimum, takes_part=takes_part[z][g]
+                    ),
+                    reference=group_at(table, references[z][g]),
+                    difference=differences[z][g],
+                    ratio=ratios[z][g],
+                    parameters=options,
+                    alpha=request.terms.inference.alpha,
+                    averaged=averaged,
+                )
+            )
+    return _sort_worst_first(rows, rate, evaluation)
+
+
+def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
+    """The rate of one group, with a reason where it has none."""
+    values = _get_values(evaluation)
+    estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
+    if evaluation.error is not None:
+        estimate = replace(estimate, error=float(evaluation.error[z, g]))
+    if math.isnan(estimate.value):
+        group = describe_group(evaluation.table.groups[g])
+        reason = f"{evaluation.metric.id}: {undefined_reason(values)} in {group}"
+        estimate = replace(estimate, reason=reason)
+    return estimate
+
+
+def _sort_worst_first(
+    rows: list[RateRow], rate: GroupMetric, evaluation: Evaluation
+) -> list[RateRow]:
+    table = evaluation.table
+    low_is_worse = rate.better.given(favourable=evaluation.favourable) is not Better.LOWER
+    order = list(Eligibility)
+
+    def worst_first(row: RateRow) -> tuple[int, int, float]:
+        value = row.estimate.value
+        if rate.best_inside is not None:
+            value = -abs(value - rate.best_inside)
+        elif not low_is_worse:
+            value = -value
+        rank = math.inf if math.isnan(value) else value
+        return table.strata.index(row.stratum), order.index(row.standing), rank
+
+    return sorted(rows, key=worst_first)
+
+
+def _get_values(evaluation: Evaluation) -> GroupValues:
+    if evaluation.group_values is None:
+        raise ValueError(f"{evaluation.metric.id} is not one quantity")
+    return evaluation.group_values
+
+
+def _find_reference(request: MetricRequest, table: GroupTable) -> Reference:
+    """Whom a table of rates compares with: the declared reference, else the largest group."""
+    declared = request.declared.get(table.by)
+    if declared is not None and find_group(table.groups, declared.group) != NO_GROUP:
+        return declared
+    return Reference(ReferencePolicy.LARGEST)
+
+
+def comparisons(
+    tables: Tables, requests: tuple[MetricRequest, ...], ranges: FairRanges | None = None
+) -> Iterator[ComparisonRow]:
+    """A row for each spread, and for each group that is compared with a reference.
+
+    Values outside the fair `ranges` are flagged.
+    """
+    for request, by, given in list_places(requests):
+        if isinstance(request.metric, GroupMetric):
+            continue
+        evaluation = tables.evaluate_request(request, by, given)
+        if evaluation is None:
+            continue
+        yield from _comparison_rows(request, evaluation, ranges)
+
+
+def _comparison_rows(
+    request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
+) -> Iterator[ComparisonRow]:
+    """The rows of one evaluation: whatever is judged in a known stratum."""
+    table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
+    compare, parameters = find_comparison_id(request.metric), request.options
+    alone = spread or (isinstance(request.metric, Disparity) and not request.metric.has_other_side)
+    over = None if evaluation.averaged is None else evaluation.strata
+    averaged = () if over is None else over.given
+    intervals, tests = find_intervals(evaluation), find_significances(evaluation)
+    firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
+    for z, stratum in enumerate(table.strata):
+        if not table.known_strata[z]:
+            continue
+        takes_part = int(evaluation.takes_part[z].sum())
+        for w in np.flatnonzero(evaluation.judged[z]).tolist():
+            yield ComparisonRow(
+                metric=evaluation.metric.id,
+                title=request.metric.title,
+                compare=compare,
+                of=table.of,
+                by=table.by,
+                stratum=stratum,
+                group=None if spread else table.groups[w],
+                reference=str(policy) if policy and not alone else None,
+                parameters=parameters,
+                estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
+                parts=find_parts(evaluation, z, w),
+                decided_by=evaluation.decided_by(z, w),
+                first=group_at(table, firsts[z][w]),
+                second=group_at(table, seconds[z][w]),
+                takes_part=takes_part,
+                averaged=averaged,
+                flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
+            )
+
+
+def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:
+    """On which side of the fair range a value lies; None within, and where there is no range."""
+    metric, value = evaluation.metric, float(evaluation.value[z, w])
+    fair = ranges.range_of(metric) if isinstance(metric, Disparity) else None
+    if fair is None or math.isnan(value):
+        return None
+    for limit in (Limit(below=fair[0]), Limit(above=fair[1])):
+        if limit.is_crossed(value, evaluation.exact(z, w)):
+            return str(limit)
+    return None

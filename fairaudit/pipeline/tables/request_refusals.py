@@ -1,0 +1,126 @@
+"""Refuses unknown classes, strata, too many groups; subset bound; notices on stratum weights.
+
+Attributes explode: each one more doubles the groupings, and multiplies the groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import accumulate
+
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import Fault, SpecError, did_you_mean, suggest_known
+from fairaudit.base.names import quoted
+from fairaudit.base.notice import Notice
+from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Cube, Grouping, distinct_rows
+from fairaudit.metrics.terms import name_stratum
+from fairaudit.spec import MetricRequest, Spec
+
+MOST_ROWS = 500_000
+"""So many groups the entries of a spec may list together: about a minute, and 1 GB."""
+
+MOST_UNASKED = 50_000
+"""So many groups are looked at that nobody asked for, to tell which subsets no limit looks at."""
+
+
+def check_requests(spec: Spec, cube: Cube) -> None:
+    """Raises `SpecError` where requests name what the data do not hold, or list too many groups."""
+    _refuse_unknown(spec.requests, cube)
+    _refuse_explosion(cube, spec)
+
+
+def _refuse_explosion(cube: Cube, spec: Spec) -> None:
+    """Raises `SpecError` where the groups that a spec asks for are too many to list."""
+    groupings = [
+        tuple(dict.fromkeys((*by, *given)))
+        for request in spec.requests for by in request.by for given in request.given
+    ]  # fmt: skip
+    if not _exceed(cube, groupings, MOST_ROWS):
+        return
+    widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
+    levels = len(cube.key(widest.name).levels)
+    message = (
+        f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings of "
+        f"{len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} levels: "
+        "say `groups: {by: each}`, name fewer attributes, or make fewer levels by `keep`, `merge` "
+        "or `bins`"
+    )
+    raise SpecError([widest.column.fault(message)])
+
+
+def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
+    """Whether all subsets can be looked at, those included that the spec does not ask for."""
+    entries = [request for request in shown if request.given == ((),)]
+    requested = {by for entry in entries for by in entry.by}
+    if not cube.has_few_subsets:
+        return False
+    others = [by for by in cube.subsets() if by not in requested]
+    return not _exceed(cube, [by for by in others for _ in entries], MOST_UNASKED)
+
+
+def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
+    """Whether these groupings have more groups than that; counted only where they may have."""
+    if sum(_at_most(cube, by) for by in groupings) <= most:
+        return False
+
+    @cache
+    def groups(by: Grouping) -> int:
+        columns = [cube.keys.index(cube.key(name)) for name in by]
+        return len(distinct_rows(cube.codes[:, columns])[0])
+
+    # The largest first: they soon say that it is too much.
+    largest = sorted(groupings, key=len, reverse=True)
+    return any(total > most for total in accumulate(groups(by) for by in largest))
+
+
+def _at_most(cube: Cube, by: Grouping) -> int:
+    levels = math.prod(len(cube.key(name).levels) + 1 for name in by)
+    return min(levels, len(cube.codes))
+
+
+def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
+    """Raises `SpecError` for every class and stratum that entries name and the data do not hold."""
+    shown = tuple(shown)
+    faults = [fault for request in shown for fault in _unknown_strata(request, cube)]
+    for request in shown:
+        if request.class_text is None:
+            continue
+        axes = [axis for name in (request.of, "label") if (axis := cube.outcome(name)) is not None]
+        known = list(dict.fromkeys(level for axis in axes for level in axis.levels))
+        name = request.class_text.value
+        if name not in known:
+            what = f"no class {quoted(name)} in the {request.of}{suggest_known(name, known)}"
+            faults.append(request.class_text.fault(what))
+    if faults:
+        raise SpecError(faults)
+
+
+def _unknown_strata(request: MetricRequest, cube: Cube) -> Iterator[Fault]:
+    """The strata that an average gives a weight and that do not occur in one of its groupings."""
+    for given, known in _weighted_strata(request, cube):
+        for text in request.stratum_texts:
+            hint = did_you_mean(text.value, known)
+            if text.value not in known and hint:
+                yield text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
+
+
+def _weighted_strata(request: MetricRequest, cube: Cube) -> Iterator[tuple[str, list[str]]]:
+    """The columns of each grouping that an average weighs, and its strata as a spec names them."""
+    for given in request.given if request.stratum_texts else ():
+        strata = cube.table((), given, request.of).strata
+        yield " × ".join(given), [name_stratum(stratum) for stratum in strata]
+
+
+def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator[Notice]:
+    """Notices on strata without a weight, and on weights without a stratum."""
+    for request in shown:
+        for given, strata in _weighted_strata(request, cube):
+            known = {*strata} - {UNKNOWN, NO_COUNTERPART}
+            weighted = {text.value for text in request.stratum_texts}
+            pairs = (("has no weight", known - weighted), ("does not occur", weighted - known))
+            for what, names in pairs:
+                for name in map(quoted, sorted(names)):
+                    text = f"{request.metric.id}: the stratum {name} of {given} {what}"
+                    yield Notice(text, Subjects.NOBODY)

@@ -1,0 +1,233 @@
+"""Whether rows that `drop` leaves out, or people hidden in counts, leave a check open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fairaudit.base.frozen import replace
+from fairaudit.cube import Cube, ExcludeBelow, Group
+from fairaudit.evidence.missing_bounds import may_be_beyond
+from fairaudit.judge import (
+    AnyCheck,
+    Check,
+    Finding,
+    Limit,
+    NotEvaluated,
+    Status,
+    collect_entries,
+    worst_status,
+)
+from fairaudit.judge.waivers import Exclusion, exclude_values
+from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
+from fairaudit.pipeline.recode.left_out import LeftOut, LostGroup
+from fairaudit.pipeline.tables import Tables, evaluate_check
+from fairaudit.spec import Spec
+
+NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
+
+LEFT_OUT_DOUBT = NotEvaluated(
+    (),
+    (),
+    "rows that `others: drop` leaves out could put it beyond the limit: say of their values what "
+    "is `positive` and `negative`, or leave them out by name in `filter`",
+    blocks=True,
+)
+
+HIDDEN_DOUBT = NotEvaluated(
+    (),
+    (),
+    "people whom sites hid in their counts could put it beyond the limit; a rate, or a comparison "
+    "of rates, can pass beside them where `min_size` is larger than they are together",
+    blocks=True,
+)
+
+_WORSE = {
+    Status.WARN: "warn",
+    Status.INCONCLUSIVE: "be inconclusive",
+    Status.FAIL: "fail",
+}
+"""What a check would do that is worse with rows that are left out."""
+_LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
+_PREDICTION = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.NUMBER}
+_SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
+
+
+class LeftOutRows:
+    """Those whom the data has and the cube does not, as checks ask for them."""
+
+    def __init__(self, rows: LeftOut, tables: Tables, spec: Spec) -> None:
+        self._rows = rows
+        self._tables = tables
+        self._rule = spec.exclude_below
+        self._wide: dict[frozenset[str], Tables] = {}
+
+    def find_gone(self, check: Check) -> list[NotEvaluated]:
+        """The groups that were seen and cannot be judged; of an average in no stratum alone."""
+        given = () if check.terms.average else check.given
+        return _list_gone(check, self._rows.gone(check.by, given), self._rule)
+
+    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether rows that `others: drop` leaves out could make a check worse than it is."""
+        if status not in NOT_FAILED or not self._rows.others.any():
+            return False
+        requirements = check.metric.requirements
+        label = {"label"} if Requirement.LABEL in requirements else set[str]()
+        against = {check.against} if check.against else set[str]()
+        needed = frozenset({check.of} | against | label)
+        if _needs_score(check) and self._rows.lacks_label():
+            return True  # histograms know nobody without a label, so no bounds do
+        if Requirement.FEATURES in requirements:
+            return True  # of whom is left out no features were read
+        if needed not in self._wide:
+            self._wide[needed] = self._tables.of_cube(self._rows.with_others(needed))
+
+        def evaluate(tables: Tables) -> Evaluation | None:
+            return exclude_values(evaluate_check(check, tables, exclusion), exclusion)
+
+        wide = evaluate(self._wide[needed])
+        completions = (
+            evaluate(self._tables.of_cube(cube))
+            for cube in self._rows.completions(check.by, needed)
+        )
+        return wide is not None and _could_cross(check, status, wide, filter(None, completions))
+
+
+class HiddenPeople:
+    """Those whom sites took out of their counts: of any group and outcome, nobody knows which."""
+
+    def __init__(self, people: int, cube: Cube, tables: Tables, spec: Spec) -> None:
+        self._people = people
+        self._spec = spec
+        self._wide = None if spec.weight else tables.of_cube(cube.with_unknown(people))
+
+    def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
+        """Whether they could make a check worse than it is; so they could where no bounds are."""
+        if status not in NOT_FAILED:
+            return False
+        size = check.terms.minimum.size
+        if (
+            self._wide is None  # of hidden people no weight is told
+            or check.given
+            or size is None
+            or check.terms.minimum.events is not None
+            or self._spec.exclude_below is not None
+        ):
+            return True
+        wide = evaluate_check(check, self._wide, exclusion)
+        table = wide.table
+        # Groups that do not take part, some of which nobody is left of, might all the same.
+        not_compared = table.known & ~wide.takes_part.any(axis=0)
+        largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
+        if largest + self._people >= size:
+            return True
+        limits = _open_limits(check, status)
+        bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
+        return any(is_beyond is not False for is_beyond in bounded)
+
+    @staticmethod
+    def leave_scan_open(finding: Finding) -> Finding:
+        """The finding of a scan, which cannot pass where some of the people are hidden."""
+        if finding.status not in NOT_FAILED:
+            return finding
+        return replace(
+            finding,
+            status=Status.INCONCLUSIVE,
+            why="; ".join(filter(None, (finding.why, HIDDEN_DOUBT.reason))),
+            not_evaluated=(*finding.not_evaluated, HIDDEN_DOUBT),
+        )
+
+
+def _list_gone(
+    check: Check, gone: Iterable[LostGroup], rule: ExcludeBelow | None
+) -> list[NotEvaluated]:
+    """The groups that were seen and cannot be judged: they leave the check open.
+
+    Unless the spec would set such a group aside in any case, as too small.
+    """
+    missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
+    for lost in gone:
+        standing = lost.standing(check.terms.minimum.size, rule)
+        if standing is None:
+            open_by.setdefault((lost.stratum, lost.why), []).append(lost.group)
+        else:
+            missing.append(
+                NotEvaluated(lost.group, lost.stratum, lost.why, blocks=False, standing=standing)
+            )
+    for (stratum, why), groups in open_by.items():
+        reason = f"in the data and not judged: {describe_groups(groups)} ({why})"
+        missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
+    return missing
+
+
+def _could_cross(
+    check: Check, status: Status, wide: Evaluation, completions: Iterable[Evaluation]
+) -> bool:
+    """Whether people of unknown outcome could make a check that does not fail worse.
+
+    `wide` is the evaluation with them, their outcome unknown; in the `completions` each has one:
+    for metrics without bounds, and groups that may only then be large enough.
+    """
+    limits = _open_limits(check, status)
+    bounded = [may_be_beyond(wide, limit) for limit in limits]
+    if True in bounded:
+        return True
+    minimum = check.terms.minimum.size is not None or check.terms.minimum.events is not None
+    if None not in bounded and not minimum:
+        return False
+    return any(_crosses(check, completion, limits) for completion in completions)
+
+
+def _open_limits(check: Check, status: Status) -> list[Limit]:
+    """The limits that a check which does not fail is within."""
+    limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
+    return [limit for limit in limits if limit is not None]
+
+
+def _crosses(check: Check, evaluation: Evaluation, limits: Iterable[Limit]) -> bool:
+    entries, _ = collect_entries(check, evaluation)
+    return any(limit.is_crossed(entry.value, entry.exact) for entry in entries for limit in limits)
+
+
+def find_idle_roles(
+    check: AnyCheck, roles: Collection[str], models: Sequence[str]
+) -> frozenset[str]:
+    """The roles among those given whose columns a check needs nothing of.
+
+    Of several `models` a row may lack one that the check does not look at.
+    """
+    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
+    assert metric is not None
+    needs, is_cut = metric.requirements, isinstance(check, Check) and check.terms.at is not None
+    needed = {
+        "label": check.of == "label" or bool(needs & _LABEL),
+        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION) and not is_cut,
+        "score": isinstance(check, Check) and _needs_score(check),
+    }
+    return frozenset(role for role in roles if not needed.get(role))
+
+
+def _needs_score(check: Check) -> bool:
+    """Whether a check looks at the score: by its metric, or by a threshold."""
+    return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
+
+
+def hold_against(finding: Finding, kept: Finding, rules: Iterable[str]) -> Finding:
+    """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
+
+    These `rules` drop them for columns of which the check needs none: what would warn warns, and
+    what would fail, or be open, is open.
+    """
+    if kept.status not in _WORSE or worst_status(finding.status, kept.status) is finding.status:
+        return finding
+    dropping = ", ".join(f"{rule}: drop" for rule in rules)
+    reason = (
+        f"it would {_WORSE[kept.status]} if it counted the rows that `missing: {{{dropping}}}` "
+        "leaves out: it needs nothing that they lack; write `aside` in place of `drop`"
+    )
+    is_open = kept.status is not Status.WARN
+    return replace(
+        finding,
+        status=Status.INCONCLUSIVE if is_open else Status.WARN,
+        why="; ".join(filter(None, (finding.why, reason))),
+        not_evaluated=(*finding.not_evaluated, NotEvaluated((), (), reason, blocks=is_open)),
+    )

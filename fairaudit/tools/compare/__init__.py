@@ -1,0 +1,49 @@
+"""Comparing two results: two months, two models, data against a model."""
+
+from fairaudit.tools.compare.comparing import compare, compare_models
+from fairaudit.tools.compare.directions import find_middle, find_parity
+from fairaudit.tools.compare.groups import (
+    GroupKey,
+    JudgedValues,
+    find_deciding_group,
+    find_values,
+    index_rows,
+)
+from fairaudit.tools.compare.records import (
+    Change,
+    Changes,
+    CheckChange,
+    ComparedResult,
+    DifferentCheck,
+    Direction,
+    GroupChange,
+    PeopleChange,
+    RateChange,
+    ReversalChange,
+    Sampling,
+    Scale,
+)
+
+__all__ = [
+    "Change",
+    "Changes",
+    "CheckChange",
+    "ComparedResult",
+    "DifferentCheck",
+    "Direction",
+    "GroupChange",
+    "GroupKey",
+    "JudgedValues",
+    "PeopleChange",
+    "RateChange",
+    "ReversalChange",
+    "Sampling",
+    "Scale",
+    "compare",
+    "compare_models",
+    "find_deciding_group",
+    "find_middle",
+    "find_parity",
+    "find_values",
+    "index_rows",
+]

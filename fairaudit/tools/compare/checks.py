@@ -1,0 +1,317 @@
+"""Changes of checks: which two ask the same, the value of each group, the worst value.
+
+Whether a value is worse or better says `directions.py`; whether a whole check is, `CheckChange`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.cube import Group
+from fairaudit.evidence.simultaneous import SIMULTANEOUS
+from fairaudit.judge import AnyCheck, Check, Finding, ReversalCheck
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    describe_group,
+    find_comparison_id,
+)
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.folds import REMAINDER
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.tools.compare.directions import find_middle, judge_by_limit
+from fairaudit.tools.compare.groups import IndexedRows, find_deciding_group, index_rows, pair_values
+from fairaudit.tools.compare.measuring import ChangeTerms, measure_change
+from fairaudit.tools.compare.rates import find_change_terms
+from fairaudit.tools.compare.records import (
+    Change,
+    CheckChange,
+    DifferentCheck,
+    Direction,
+    GroupChange,
+    Scale,
+)
+
+_SEARCHED = "not tested: a search picks the subgroup"
+_OTHER_WORST = "not tested: another group was the worst before"
+_NO_NUMBER = "it has no value of its own: see the reversals"
+_NO_QUESTION = {"place", "source", "inference"}
+"""Fields of a check that are no part of its question."""
+
+
+class _Candidates(NamedTuple):
+    """What a worst value is picked from: a metric (None compares: a bare rate), and of whom."""
+
+    metric: str
+    compare: str | None
+    of: str
+    by: frozenset[str]
+    given: frozenset[str]
+
+
+class _CandidateCount(NamedTuple):
+    """How many values there are to pick from, and how many strata they are of."""
+
+    values: int
+    strata: int
+
+
+_ALONE = _CandidateCount(1, 1)
+
+
+class ComparedChecks(NamedTuple):
+    """The checks of two results: those of both, those that ask otherwise, those of one alone."""
+
+    both: tuple[CheckChange, ...]
+    otherwise: tuple[DifferentCheck, ...]
+    only_before: tuple[Finding, ...]
+    only_after: tuple[Finding, ...]
+
+
+class _Side(Frozen):
+    """One of both results: its findings by id, its rows, its definitions, and its candidates."""
+
+    result: AuditResult
+    findings: Mapping[str, Finding]
+    rows: IndexedRows
+    definitions: Mapping[str, tuple[int, str]]
+    candidates: Mapping[_Candidates, _CandidateCount]
+
+    @classmethod
+    def of(cls, result: AuditResult) -> _Side:
+        """The side of a result."""
+        return cls(
+            result,
+            {finding.check.id: finding for finding in result.findings},
+            index_rows(result),
+            {metric.id: (metric.version, metric.formula) for metric in result.definitions},
+            _count_candidates(result),
+        )
+
+
+def compare_checks(
+    before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool = False
+) -> ComparedChecks:
+    """The checks by what they ask: id, metric, outcome, groups, terms and limits.
+
+    With `renamed` two outcomes are compared, whose columns are none of each other's.
+    """
+    then, now = _Side.of(before), _Side.of(after)
+    compared, otherwise = [], []
+    for name in (name for name in now.findings if name in then.findings):
+        was, finding = then.findings[name], now.findings[name]
+        why = _explain_difference(was.check, finding.check, then.definitions, now.definitions)
+        if why:
+            otherwise.append(DifferentCheck(was, finding, why))
+            continue
+        change = _compare_findings(was, finding, then, now, terms)
+        recast = was.definition != finding.definition and not renamed
+        compared.append(replace(change, recast=recast))
+    return ComparedChecks(
+        tuple(compared),
+        tuple(otherwise),
+        tuple(finding for name, finding in then.findings.items() if name not in now.findings),
+        tuple(finding for name, finding in now.findings.items() if name not in then.findings),
+    )
+
+
+def _compare_findings(
+    was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
+) -> CheckChange:
+    """The change of a check: of every group, and of the worst value."""
+    groups = tuple(_compare_groups(was, finding, (then.rows, now.rows), terms))
+    change = next((group.change for group in groups if group.decided and group.decides), None)
+    if change is None:
+        counts = [_count_for(finding.check, side.candidates) for side in (then, now)]
+        # Intervals that hold for all groups together allow for who is picked among them.
+        held = _is_simultaneous(was) and _is_simultaneous(finding)
+        values = max(count.strata if held else count.values for count in counts)
+        of_check = _find_check_terms(was, finding, terms)
+        change = _measure_finding(was, finding, replace(of_check, values=values))
+    is_tested = change.significance is not None
+    if find_deciding_group(was) != find_deciding_group(finding) and is_tested:
+        change = _without_test(change, _OTHER_WORST)
+    lost = tuple(
+        group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
+    )
+    new = tuple(
+        group for group in _list_decisive(finding) if not _is_judged(group, was, then.result)
+    )
+    if lost and change.way is Direction.BETTER:
+        verb = "is" if len(lost) == 1 else "are"
+        why = f"not tested: {_name(lost)} decided it and {verb} not judged any longer"
+        change = _without_test(change, why)
+    if new and change.way is Direction.WORSE:
+        verb = "was" if len(new) == 1 else "were"
+        change = _without_test(change, f"not tested: {_name(new)} {verb} not judged before")
+    groups = tuple(
+        replace(group, change=change) if group.decided and group.decides else group
+        for group in groups
+    )
+    return CheckChange(was, finding, change, lost=lost, groups=groups)
+
+
+def _compare_groups(
+    was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
+) -> Iterator[GroupChange]:
+    """How the value of each group changed that the check judged in both results."""
+    values = pair_values(was, finding, rows)
+    if values is None:
+        return
+    then, now = values
+    decided, decides = find_deciding_group(was), find_deciding_group(finding)
+    for key, (group, stratum, value) in now.items():
+        if key in then:
+            sides = replace(was, estimate=then[key][2]), replace(finding, estimate=value)
+            change = _measure_finding(*sides, _find_check_terms(*sides, terms))
+            yield GroupChange(group, stratum, change, key == decided, key == decides)
+
+
+def _without_test(change: Change, why: str) -> Change:
+    return replace(change, significance=None, low=None, high=None, method="", why=why)
+
+
+def _list_decisive(finding: Finding) -> list[Group]:
+    """The groups whose values decide a check with a number."""
+    sides = (finding.first, finding.second) if isinstance(finding.check, Check) else ()
+    return [group for group in sides if group]
+
+
+def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
+    """Whether a check judges a group; it does where the result lists no groups of its columns."""
+    waived = (breach.group for waiver in finding.waived for breach in waiver.crossed)
+    not_evaluated = (entry.group for entry in finding.not_evaluated)
+    if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
+        return False
+    columns = {name for name, _ in group}
+    rows = [row for row in result.groups if frozenset(row.by) == columns]
+    return not rows or any(
+        frozenset(row.group) == frozenset(group) and row.standing is Eligibility.ELIGIBLE
+        for row in rows
+    )
+
+
+def _name(groups: Sequence[Group]) -> str:
+    return " and ".join(describe_group(group) for group in groups)
+
+
+def _explain_difference(
+    was: AnyCheck,
+    check: AnyCheck,
+    then: Mapping[str, tuple[int, str]],
+    now: Mapping[str, tuple[int, str]],
+) -> str:
+    """What two checks do not ask alike; empty where they ask the same."""
+    if type(was) is not type(check):
+        return "it looks for something else"
+    changed = [
+        name
+        for name in field_names(was)
+        if name not in _NO_QUESTION and getattr(was, name) != getattr(check, name)
+    ]
+    if changed:
+        return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
+    redefined = [
+        name
+        for name in _list_metrics(was)
+        if name in then and name in now and then[name] != now[name]
+    ]
+    return f"the definition of {', '.join(redefined)}" if redefined else ""
+
+
+_WORDS = {
+    "metric": "measure",
+    "by": "groups",
+    "given": "strata",
+    "minimum": "smallest group",
+    "of_class": "class",
+    "at": "threshold",
+    "undefined": "way with undefined values",
+    "warn": "limit that warns",
+    "fail": "limit that fails",
+}
+
+
+def _list_metrics(check: AnyCheck) -> list[str]:
+    """The ids of the metrics that a check is made of."""
+    if not isinstance(check, Check):
+        return [check.rate]
+    names = [check.metric.id]
+    if isinstance(check.metric, Disparity):
+        names += [record.id for part in check.metric.parts for record in part]
+    return names
+
+
+def _count_candidates(result: AuditResult) -> dict[_Candidates, _CandidateCount]:
+    """From how many values the worst was picked, by metric, outcome, groups and strata.
+
+    An entry of other parameters has as many; the most there are count.
+    """
+    strata: dict[tuple[_Candidates, str], list[Group]] = {}
+    rates = [row for row in result.rates if row.standing is Eligibility.ELIGIBLE]
+    rows: list[RateRow | ComparisonRow] = [*result.comparisons, *rates]
+    for row in rows:
+        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
+        given = frozenset(row.averaged) or frozenset(name for name, _ in row.stratum)
+        candidates = _Candidates(row.metric, compare, row.of, frozenset(row.by), given)
+        strata.setdefault((candidates, repr(row.parameters)), []).append(row.stratum)
+    most: dict[_Candidates, _CandidateCount] = {}
+    for (candidates, _), listed in strata.items():
+        known = most.get(candidates, _ALONE)
+        most[candidates] = _CandidateCount(
+            max(known.values, len(listed)), max(known.strata, len({*listed}))
+        )
+    return most
+
+
+def _count_for(check: AnyCheck, counts: Mapping[_Candidates, _CandidateCount]) -> _CandidateCount:
+    """From how many values the worst of a check was picked."""
+    if not isinstance(check, Check):
+        return _ALONE
+    is_rate = isinstance(check.metric, GroupMetric)
+    compare = None if is_rate else find_comparison_id(check.metric) or ""
+    people = check.of, frozenset(check.by), frozenset(check.given)
+    return counts.get(_Candidates(check.metric.id, compare, *people), _ALONE)
+
+
+def _is_simultaneous(finding: Finding) -> bool:
+    return finding.estimate is not None and SIMULTANEOUS in finding.estimate.method
+
+
+def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> ChangeTerms:
+    """How the value of a check is measured and tested."""
+    check = finding.check
+    if not isinstance(check, Check):
+        return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
+    metric = check.metric
+    if isinstance(metric, GroupMetric):
+        before, after = (side.estimate or Estimate(math.nan) for side in (was, finding))
+        terms = find_change_terms(metric, before, after, terms)
+        if check.against is not None:
+            terms = replace(terms, share=False, scale=Scale.DIFFERENCE)
+    else:
+        terms = replace(terms, mean=False)
+    is_quotient = isinstance(metric, Disparity) and (
+        metric.comparison.quotient and metric.fold is not REMAINDER
+    )
+    if is_quotient and check.against is None:
+        terms = replace(terms, scale=Scale.RATIO)
+    return replace(terms, middle=find_middle(check))
+
+
+def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Change:
+    before, after = (
+        side.estimate or Estimate(math.nan, reason=side.why) for side in (was, finding)
+    )
+    if isinstance(finding.check, ReversalCheck):
+        unknown = Direction.UNKNOWN
+        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=_NO_NUMBER)
+    change = measure_change(before, after, terms)
+    if _is_simultaneous(finding) and change.significance is not None:
+        test = f"{change.significance.test}, simultaneous"
+        change = replace(change, significance=replace(change.significance, test=test))
+    return replace(change, way=judge_by_limit(change, finding.check, terms))

@@ -1,0 +1,268 @@
+"""`compare`, `compare_models`: what bars every test, corrected p-values, the order of changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from fairaudit.base.errors import NothingToAudit, UsageError, did_you_mean, list_known
+from fairaudit.base.frozen import replace
+from fairaudit.judge import AnyCheck, Check, Finding
+from fairaudit.metrics.inference import Inference
+from fairaudit.result import AuditResult
+from fairaudit.tools.compare.checks import compare_checks
+from fairaudit.tools.compare.conditions import compare_notices, compare_reversals, list_conditions
+from fairaudit.tools.compare.measuring import ChangeTerms
+from fairaudit.tools.compare.rates import (
+    compare_paired_rates,
+    compare_people,
+    compare_rates,
+    index_rates,
+    rate_key,
+)
+from fairaudit.tools.compare.records import (
+    Change,
+    Changes,
+    CheckChange,
+    ComparedResult,
+    Direction,
+    GroupChange,
+    PeopleChange,
+    RateChange,
+    Sampling,
+)
+from fairaudit.tools.compare.same_people import detect_sampling
+
+_BARRED = {
+    Sampling.SAME_PEOPLE: "not tested: the same people both times",
+    Sampling.PAIRED: "not tested: not counted person by person",
+    Sampling.INDEPENDENT: "",
+}
+_CLUSTERED = "not tested: rows come in clusters, which a report does not list"
+_CONFIDENCE = "not tested: confidence levels differ"
+
+_Rank: TypeAlias = tuple[int, float, float]
+_DIRECTIONS = (
+    Direction.WORSE,
+    Direction.BETTER,
+    Direction.HIGHER,
+    Direction.LOWER,
+    Direction.UNKNOWN,
+    Direction.SAME,
+)
+"""The order in which significant changes are listed."""
+
+
+def compare(
+    before: AuditResult,
+    after: AuditResult,
+    *,
+    outcomes: tuple[str, str] | None = None,
+    same_people: bool | None = None,
+) -> Changes:
+    """What changed from one result to another, each change tested as one of independent samples.
+
+    `outcomes` name the one of each result to look at, such as a model; then these are compared
+    though they are called otherwise. Whether both are of the `same_people` is found by their files
+    and groups where it is not said; then nothing is tested, for the samples are not independent.
+    Raises `NothingToAudit` where both have neither a check nor a rate in common, and `UsageError`
+    for an outcome that a result does not have.
+    """
+    if outcomes is not None:
+        before, after = (
+            _select_outcome(result, name, outcomes[1])
+            for result, name in zip((before, after), outcomes, strict=True)
+        )
+    sampling = detect_sampling(before, after)
+    if same_people is not None:
+        sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
+    return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
+
+
+def compare_models(result: AuditResult, first: str, second: str) -> Changes:
+    """What changes if `second` takes the place of `first`, two outcomes of one result.
+
+    Rates of the same people are tested by who changes (McNemar); checks and other rates have no
+    test. Raises as `compare` does.
+    """
+    before, after = (_select_outcome(result, name, second) for name in (first, second))
+    if first == second:
+        raise UsageError(f"{first} is compared with itself", "name two models")
+    rates = tuple(compare_paired_rates(result, first, second))
+    return _compare_results(before, after, Sampling.PAIRED, rates, (first, second))
+
+
+def _compare_results(
+    before: AuditResult,
+    after: AuditResult,
+    sampling: Sampling,
+    paired: Sequence[RateChange] = (),
+    outcomes: tuple[str | None, str | None] = (None, None),
+) -> Changes:
+    terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
+    inference = terms.inference
+    checks = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
+    then, now = index_rates(before.rates), index_rates(after.rates)
+    for rate in paired:
+        now.pop(rate_key(rate), None)
+    rates = (*paired, *compare_rates(then, now, frozenset(after.burdens), terms))
+    if not (checks.both or checks.otherwise or rates):
+        what = "there is no check and no rate in both"
+        raise NothingToAudit(what, "compare results of specs that ask the same")
+    people = () if is_paired else compare_people(before, after, barred=terms.barred)
+    conditions = () if is_paired else list_conditions(before, after, checks.both, rates)
+    new_notices, gone_notices = compare_notices(before.notices, after.notices)
+    only_before = checks.only_before
+    if outcomes[0] is not None:
+        # Such a check has no partner to share a name with: it has its own again.
+        only_before = tuple(_rename_check(finding, outcomes[0]) for finding in only_before)
+    return Changes(
+        before=_describe_result(before, outcomes[0]),
+        after=_describe_result(after, outcomes[1]),
+        sampling=sampling,
+        inference=inference,
+        checks=_correct_checks(checks.both, inference),
+        otherwise=checks.otherwise,
+        only_before=only_before,
+        only_after=checks.only_after,
+        rates=_correct_rates(rates, inference),
+        people=tuple(_correct(people, inference)),
+        reversals=tuple(compare_reversals(before, after)),
+        conditions=tuple(conditions),
+        new_notices=new_notices,
+        gone_notices=gone_notices,
+    )
+
+
+def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> ChangeTerms:
+    """How the numbers of both results are tested, or why not."""
+    then, now = before.provenance, after.provenance
+    barred = _BARRED[sampling]
+    if then.inference.confidence != now.inference.confidence:
+        barred = barred or _CONFIDENCE
+    if then.cluster or now.cluster:
+        barred = barred or _CLUSTERED
+    return ChangeTerms(now.inference, barred, mean=not (then.weight or now.weight))
+
+
+def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:
+    return ComparedResult(result.provenance, result.verdict, result.exit_code, result.tally, of)
+
+
+def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
+    """The result as far as it is of one outcome, which is then called otherwise.
+
+    What sets an outcome against another (`against`) is of neither alone.
+    """
+    _refuse_unknown_outcome(result, name)
+    return replace(
+        result,
+        groups=tuple(replace(row, of=called) for row in result.groups if row.of == name),
+        rates=tuple(replace(row, of=called) for row in result.rates if row.of == name),
+        comparisons=tuple(
+            replace(row, of=called)
+            for row in result.comparisons
+            if row.of == name and "against" not in row.parameters
+        ),
+        findings=tuple(
+            _rename_check(finding, called)
+            for finding in result.findings
+            if finding.check.of == name and not _sets_against(finding.check)
+        ),
+        reversals=tuple(
+            replace(reversal, of=called) for reversal in result.reversals if reversal.of == name
+        ),
+        burdens=tuple(called for burden in result.burdens if burden == name),
+    )
+
+
+def _refuse_unknown_outcome(result: AuditResult, name: str) -> None:
+    models = [model for row in result.model_changes for model in (row.first, row.second)]
+    rates, checks = result.rates, [finding.check for finding in result.findings]
+    known = [*dict.fromkeys([*models, *(row.of for row in rates), *(check.of for check in checks)])]
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
+
+
+def _sets_against(check: AnyCheck) -> bool:
+    """Whether a check sets its outcome against another one."""
+    return isinstance(check, Check) and check.against is not None
+
+
+def _rename_check(finding: Finding, name: str) -> Finding:
+    """The finding on an outcome by another name, in the id of its check too."""
+    check = finding.check
+    parts = [name if part == check.of else part for part in check.id.split("/")]
+    return replace(finding, check=replace(check, of=name, id="/".join(parts)))
+
+
+def _correct_checks(checks: Sequence[CheckChange], inference: Inference) -> tuple[CheckChange, ...]:
+    """The checks with their p-values corrected: those that got worse first, then better ones.
+
+    The changes of all groups of all checks are one family.
+    """
+    changes = iter(_correct([change for check in checks for change in check.tested], inference))
+    corrected = [_with_changes(check, [next(changes) for _ in check.tested]) for check in checks]
+
+    def rank(check: CheckChange) -> tuple[int, _Rank]:
+        return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
+
+    return tuple(sorted(corrected, key=rank))
+
+
+def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
+    """The check with the corrected changes of its groups, those that changed most surely first."""
+    if not check.groups:
+        return replace(check, change=changes[0])
+    groups = [
+        replace(group, change=change) for group, change in zip(check.groups, changes, strict=True)
+    ]
+    worst = next(
+        (group.change for group in groups if group.decided and group.decides), check.change
+    )
+
+    def rank(group: GroupChange) -> tuple[float, float]:
+        test = group.change.significance
+        return 1.0 if test is None else test.adjusted, -group.change.size
+
+    return replace(check, change=worst, groups=tuple(sorted(groups, key=rank)))
+
+
+def _correct_rates(rates: Sequence[RateChange], inference: Inference) -> tuple[RateChange, ...]:
+    """The rates with their p-values corrected, what got worse beyond chance first."""
+    changes = _correct([rate.change for rate in rates], inference)
+    corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
+    return tuple(sorted(corrected, key=lambda rate: _rank(rate.change)))
+
+
+_Tested = TypeVar("_Tested", bound=Change | PeopleChange)
+
+
+def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
+    """The changes of one family, each test adjusted for all that there are."""
+    family, correction = [*changes], inference.correction
+    tests = [change.significance for change in family]
+    p = np.array([math.nan if test is None else test.p for test in tests], dtype=np.float64)
+    size = int(np.count_nonzero(~np.isnan(p)))
+    return [
+        change
+        if test is None
+        else replace(
+            change,
+            significance=replace(test, adjusted=level, family=size, correction=correction.words),
+            significant=level < inference.alpha,
+        )
+        for change, test, level in zip(family, tests, correction.adjust(p).tolist(), strict=True)
+    ]
+
+
+def _rank(change: Change) -> _Rank:
+    """Significant ones first, worse before better; then by p, then by size."""
+    if change.significance is None:
+        return len(_DIRECTIONS) + 1, 1.0, -change.size
+    place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
+    return place, change.significance.p, -change.size

@@ -1,0 +1,313 @@
+"""Dry run (`fairaudit check`) from counts: columns, judgeable checks, cost; which groups are rare.
+
+It goes the whole way of a run, so that whatever it accepts a run accepts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fairaudit.base import names
+from fairaudit.base.disclosure_marks import Subjects
+from fairaudit.base.errors import FairauditError
+from fairaudit.base.frozen import replace
+from fairaudit.base.notice import Notice
+from fairaudit.base.progress import SILENT, Progress
+from fairaudit.counting.columns import ABSENT, BETWEEN
+from fairaudit.counting.contract import Engine
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.engines import DEFAULT
+from fairaudit.counting.raw_keys import RawKey
+from fairaudit.cube import Grouping, add_up
+from fairaudit.evidence.detectable_gaps import find_detectable_gap, find_gap_of_smallest
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, compares_shares
+from fairaudit.metrics import Eligibility
+from fairaudit.pipeline.question import Question, RunOptions
+from fairaudit.pipeline.recode import build_axes
+from fairaudit.pipeline.recode.axes import DROP, Axis, Problems
+from fairaudit.pipeline.stages import Recoded, catch_errors, conclude, count, locate_in
+from fairaudit.pipeline.tables import evaluate_check
+from fairaudit.result import (
+    AuditResult,
+    CheckPreview,
+    ColumnPreview,
+    Cost,
+    DryRun,
+    GroupingPreview,
+    GroupRow,
+    LevelPreview,
+    is_open,
+)
+from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
+
+RARE = 30
+"""A group of fewer people is rare where the spec sets no `min_size`."""
+
+
+def preview(
+    spec: Path,
+    data: str | None,
+    options: RunOptions,
+    *,
+    reads_data: bool = True,
+    progress: Progress = SILENT,
+    engine: Engine = DEFAULT,
+) -> DryRun | FairauditError:
+    """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
+
+    An error is that of the run.
+    """
+    try:
+        question = Question.read(spec, options, reads_draws=reads_data)
+    except FairauditError as error:
+        return error
+    if not reads_data:
+        return _preview_spec(question)
+    return catch_errors(
+        question,
+        lambda: _preview_counts(question, count(question, data, progress=progress, engine=engine)),
+        locate_in(question, data, engine),
+    )
+
+
+def _preview_spec(question: Question) -> DryRun:
+    """What a spec says without data."""
+    spec = question.spec
+    return DryRun(
+        spec=spec.path,
+        title=spec.title,
+        data=spec.data,
+        columns=tuple(_list_columns(spec, {})),
+        checks=tuple(CheckPreview(check, _limit_of(check)) for check in question.checks),
+    )
+
+
+def _preview_counts(question: Question, counts: Counts) -> DryRun:
+    """What the counts tell; of a report to publish, what that publishes."""
+    recoded = Recoded.of(question, counts)
+    result, spec = conclude(question, counts, recoded, is_preview=True), recoded.spec
+    own = {*spec.notices, *counts.notices, *recoded.cubes.notices}
+    levels = {
+        axis.key.name: tuple(_publish_levels(axis, counts, spec, result))
+        for axis in build_axes(counts, spec, Problems())
+    }
+    groupings = tuple(_preview_groupings(result, recoded))
+    return DryRun(
+        spec=spec.path,
+        title=spec.title,
+        data=tuple(file.path for file in result.provenance.files),
+        columns=tuple(_list_columns(spec, levels)),
+        checks=tuple(_preview_check(finding, recoded) for finding in result.findings),
+        groupings=groupings,
+        notices=(
+            *(notice for notice in result.notices if notice in own),
+            *_tell_rare_groups(groupings, spec),
+        ),
+        cost=Cost(
+            rows=result.provenance.rows,
+            bytes=sum(file.bytes for file in result.provenance.files) or None,
+            cells=len(counts.rows) if spec.suppress_below is None else None,
+            route=counts.route,
+            further_passes=tuple(_list_passes(question)),
+        ),
+    )
+
+
+def _list_columns(
+    spec: Spec, levels: Mapping[str, tuple[LevelPreview, ...]]
+) -> Iterator[ColumnPreview]:
+    """The columns of a spec by role, as they are read."""
+    roles = (("protected", spec.protected), ("stratum", spec.strata), ("feature", spec.features))
+    for role, attributes in roles:
+        for attribute in attributes:
+            columns = attribute.columns
+            own = levels.get(attribute.name, ())
+            yield ColumnPreview(attribute.name, role, columns, _reading(attribute), own)
+    for outcome in spec.outcomes:
+        role = "label" if outcome is spec.label else "outcome"
+        counts = outcome.counts
+        columns = (outcome.column.value,) if counts is None else counts.columns
+        if outcome.score is not None and outcome.kind is not OutcomeKind.SCORE:
+            columns = (*columns, outcome.score.value)
+        own = levels.get(outcome.name, ())
+        yield ColumnPreview(outcome.name, role, columns, _reading_of_outcome(outcome), own)
+    count = spec.count if spec.counts is None else None
+    for role, text in (("count", count), ("weight", spec.weight), ("cluster", spec.cluster)):
+        if text is not None:
+            reading = "levels" if role == "cluster" else "a number"
+            yield ColumnPreview(text.value, role, (text.value,), reading)
+
+
+def _reading(attribute: Protected) -> str:
+    """How an attribute is read: by its levels, or as a number that is cut."""
+    if attribute.bins or attribute.quantiles:
+        edges = ", ".join(map(str, attribute.bins)) or f"{attribute.quantiles} quantiles"
+        return f"a number, cut at {edges}" if attribute.bins else f"a number, in {edges}"
+    return "strata of a model" if attribute.model is not None else "levels"
+
+
+def _reading_of_outcome(outcome: Outcome) -> str:
+    if outcome.counts is not None:
+        return "counts side by side"
+    if outcome.kind is OutcomeKind.CLASSES:
+        return "a number, cut in two" if outcome.is_cut else "classes"
+    return "a number" if outcome.kind is OutcomeKind.NUMBER else "a score"
+
+
+def _publish_levels(
+    axis: Axis, counts: Counts, spec: Spec, result: AuditResult
+) -> Iterator[LevelPreview]:
+    """The levels of a column; where small counts are hidden, with the counts that are published."""
+    columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
+    is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
+    attributes = {attribute.name for attribute in spec.groupable}
+    published = {
+        row.group[0][1]: row.n
+        for row in reversed(_rows_of(result))
+        if row.by == (axis.key.name,) and not row.stratum
+    }
+    least = spec.minimum.size or RARE
+    for level in _preview_levels(axis, counts, is_cut=is_cut):
+        n = level.n if spec.suppress_below is None else published.get(level.level)
+        is_group = axis.key.name in attributes and not level.role
+        is_rare = is_group and spec.suppress_below is None and n is not None and n < least
+        yield LevelPreview(level.level, n, level.sources, level.role, is_rare)
+
+
+def _rows_of(result: AuditResult) -> list[GroupRow]:
+    """The groups of the outcome that is listed first."""
+    of = next((row.of for row in result.groups), "")
+    return [row for row in result.groups if row.of == of and row.group]
+
+
+def _preview_groupings(result: AuditResult, recoded: Recoded) -> Iterator[GroupingPreview]:
+    """The groupings of attributes that are listed, each with its known groups."""
+    levels = {key.name: len(key.levels) - len(key.unknown) for key in recoded.cubes.cube.keys}
+    rows_of: dict[Grouping, list[GroupRow]] = {}
+    for row in _rows_of(result):
+        if not row.stratum and row.standing is not Eligibility.UNKNOWN:
+            rows_of.setdefault(row.by, []).append(row)
+    for by, rows in rows_of.items():
+        known = [row for row in rows if row.n != 0]
+        if not known:
+            continue
+        is_told = all(row.n is not None for row in known)
+        smallest = min(known, key=lambda row: row.n or 0)
+        standings = [row.standing for row in known]
+        yield GroupingPreview(
+            by=by,
+            of=smallest.of,
+            groups=len(known),
+            empty=math.prod(levels[name] for name in by) - len(known),
+            compared=standings.count(Eligibility.ELIGIBLE) if is_told else None,
+            smallest=smallest.group if is_told else (),
+            n=smallest.n if is_told else None,
+        )
+
+
+def _tell_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Iterator[Notice]:
+    """A notice where small groups are compared, since the spec does not say what is small."""
+    rare = [
+        " × ".join(map(names.name, row.by))
+        for row in groupings
+        if row.n is not None and row.n < RARE
+    ]
+    if rare and spec.minimum.size is None:
+        what = (
+            f"there are groups of fewer than {RARE} people in {', '.join(rare)}, and they are "
+            f"compared: `groups: {{min_size: {RARE}}}` lists them and leaves them out"
+        )
+        yield Notice(what, Subjects.ANYBODY)
+
+
+def _preview_check(finding: Finding, recoded: Recoded) -> CheckPreview:
+    """A check without its value and its status."""
+    preview = CheckPreview(
+        check=finding.check,
+        limit=_limit_of(finding.check),
+        is_evaluable=not is_open(finding),
+        why=finding.why,
+        not_judged=tuple(item for item in finding.not_evaluated if not item.blocks),
+    )
+    check, limit = finding.check, finding.check.fail or finding.check.warn
+    if not isinstance(check, Check) or not isinstance(limit, Limit):
+        return preview
+    evaluation = evaluate_check(check, recoded.tables)
+    is_told = recoded.spec.suppress_below is None and evaluation.table.clusters is None
+    if not is_told or not compares_shares(finding, evaluation):
+        return preview
+    return replace(
+        preview,
+        detectable=find_gap_of_smallest(evaluation),
+        finds_limit=find_detectable_gap(evaluation, limit.below, limit.above) is None,
+    )
+
+
+def _limit_of(check: AnyCheck) -> str:
+    """Its limits in words."""
+    limits = (("warn", check.warn), ("fail", check.fail))
+    return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
+
+
+def _list_passes(question: Question) -> Iterator[str]:
+    """What is read before, or after, the pass that counts."""
+    columns = list(dict.fromkeys(column for column, _ in question.quantiles))
+    if columns:
+        yield f"the quantiles of {', '.join(columns)}"
+    if question.spec.modelled:
+        yield f"the models of {', '.join(stratum.name for stratum in question.spec.modelled)}"
+    if question.plan.medians:
+        yield f"the exact medians of {', '.join(question.plan.medians)}"
+    if question.plan.search is not None:
+        yield "the columns that a search for reversals may condition on"
+
+
+def _preview_levels(axis: Axis, counts: Counts, *, is_cut: bool) -> Iterator[LevelPreview]:
+    """The levels of a recoded column, in its order; then what becomes of all other rows.
+
+    Rows that the filter leaves out have no part in it.
+    """
+    kept = (counts.kept == 1) & (counts.rows > 0)
+    # Places below 0 are of no level: missing values, and values that leave the audit.
+    lowest = min(DROP, int(axis.codes.min(initial=0)))
+    places = axis.codes - lowest
+    people = add_up(counts.people[kept], places[kept], len(axis.key.levels) - lowest)
+    raw = None if is_cut else counts.text_key(axis.column)
+    for code in (*range(len(axis.key.levels)), *range(lowest, 0)):
+        here = kept & (axis.codes == code)
+        if here.any():
+            sources = () if raw is None else _list_sources(raw, np.unique(raw.codes[here]).tolist())
+            level = axis.key.levels[code] if code >= 0 else ""
+            yield LevelPreview(
+                level, int(people[code - lowest]), sources, _describe_code(axis, code)
+            )
+
+
+def _list_sources(raw: RawKey, codes: list[int]) -> tuple[str | None, ...]:
+    """The levels of the data by their codes; of combined columns all values, a missing one as ''.
+
+    A derived column has signs of our own between them.
+    """
+    texts = [raw.levels[code] for code in codes]
+    return tuple(
+        text if text is None else ", ".join(text.replace(ABSENT, "").split(BETWEEN))
+        for text in texts
+    )
+
+
+def _describe_code(axis: Axis, code: int) -> str:
+    """What a code is to the audit, in one or two words."""
+    key = axis.key
+    if code < 0 and not axis.missing[axis.codes == code].all():
+        return "left out"
+    if code < 0:
+        return f"missing ({axis.written_rule}: {axis.policy.value})"
+    if code in key.unknown:
+        return "never compared"
+    if key.positive is None:
+        return ""
+    return "positive" if code in key.positive else "negative"

@@ -1,0 +1,311 @@
+"""First spec: commented YAML; proposed bins, metrics, limits; the columns listed at the prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fairaudit.base import names
+from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.sources.profiles import ColumnProfile, FileProfile
+from fairaudit.pipeline.provenance import today
+from fairaudit.pipeline.recode.suspicious_levels import is_like_missing, is_like_unknown
+from fairaudit.spec import RESERVED
+from fairaudit.tools.init.choices import (
+    OUTCOMES,
+    Choices,
+    find_column,
+    find_positive,
+    refuse_unused_positives,
+)
+from fairaudit.tools.init.roles import (
+    Candidate,
+    Role,
+    find_candidates,
+    is_burden,
+    is_code,
+    is_date,
+    is_id,
+    is_many,
+    is_year,
+    list_known,
+)
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
+_WORDS = "true false null yes no on off y n none nan inf"
+_MOST_LISTED = 6
+_FEW = 30
+_AGE = (0, 120)
+
+
+def write_spec(
+    profile: FileProfile, form: CsvFormat, choices: Choices, *, data: str, title: str
+) -> str:
+    """The text of a spec; raises `UsageError` where the positive of an outcome is not known."""
+    refuse_unused_positives(choices, profile)
+    format_lines = [*_write_format(form)]
+    if format_lines:
+        format_lines.insert(0, "format:")
+    lines = [
+        "# yaml-language-server: $schema=fairaudit.schema.json",
+        "#   (the file of this name: fairaudit schema > fairaudit.schema.json)",
+        "#",
+        f"# A first spec, proposed from {profile.rows:,} rows: read every line, and mend it.",
+        "version: 1",
+        f"title: {quote(title)}",
+        f"data: {quote(data)}",
+        *format_lines,
+        "columns:",
+        "  protected:                # whose groups are compared",
+    ]
+    for name in choices.protected:
+        lines += _write_protected(find_column(profile, name))
+    others = [row for row in find_candidates(profile, Role.PROTECTED) if _is_free(row, choices)]
+    lines += [f"    # {quote(row.column.name)}: {{}}  # {row.reason}" for row in others]
+    for role in OUTCOMES:
+        if role in choices.columns:
+            lines += _write_outcome(role, profile, choices)
+    if choices.counts:
+        lines += _write_counts(choices)
+    if choices.counts or {*OUTCOMES} & {*choices.columns}:
+        lines += [
+            "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
+            "  # default is. A prediction of a burden is one, unless it selects for help.",
+        ]
+    for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
+        lines += _write_number(role, profile, choices)
+    lines += _write_strata(profile, choices)
+    lines += _write_missing(profile, choices)
+    return "\n".join([*lines, *_write_metrics(profile, choices), ""])
+
+
+def quote(text: str) -> str:
+    """A text as YAML reads it again, whatever it holds."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS.split():
+        return text
+    return '"' + "".join(map(_escape, text)) + '"'
+
+
+def _escape(sign: str) -> str:
+    if sign in '"\\':
+        return f"\\{sign}"
+    code = ord(sign)
+    if sign.isprintable() and code < 0x10000:
+        return sign
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(quote, texts))}]"
+
+
+def _write_format(form: CsvFormat) -> Iterator[str]:
+    """How the CSV file is written, where it is not as most are."""
+    usual = CsvFormat(",", ".", "utf-8", multiline=False)
+    for key in ("separator", "decimal", "encoding"):
+        if getattr(form, key) != getattr(usual, key):
+            yield f"  {key}: {quote(getattr(form, key))}"
+    if form.header:
+        yield "  header:                   # the file's first line is a row: name its columns"
+        yield f"    {_list(form.header)}"
+
+
+def _write_protected(column: ColumnProfile) -> Iterator[str]:
+    """A protected attribute with what may be said of it, as comments."""
+    name = column.name
+    key, keys = quote(name), list[str]()
+    if name in RESERVED or "*" in name or name.startswith("x-"):
+        key, keys = quote(f"attribute {name.replace('*', '')}".strip()), [f"column: {quote(name)}"]
+    note = f"{column.distinct:,} levels: {_list_levels(column)}"
+    words = [text for text, _ in column.values if is_like_missing(text)]
+    if is_date(column):
+        keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
+        note = "a date: is it of birth? say on which day the age is taken, and where to cut"
+    elif is_many(column):
+        keys += _cut(column) + ([f"unknown: {_list(words)}"] if words else [])
+        note = f"numbers from {column.low:g} to {column.high:g}: the cuts are a proposal"
+        if is_year(column):
+            note += ", for people born before and after"
+    yield f"    {key}: {{{', '.join(keys)}}}  # {note}"
+    if is_many(column) or is_date(column):
+        return
+    doubtful = [text for text, _ in column.values if is_like_unknown(text)]
+    unknown = [*dict.fromkeys([*words, *doubtful])]
+    known = [(text, n) for text, n in column.values if text not in unknown]
+    rare = [text for text, n in known if n < _FEW]
+    rare = rare if len(rare) < len(known) else []
+    labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
+    stubs = {
+        f"unknown: {_list(unknown)}": ("nobody knows: listed, never compared", unknown),
+        f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
+        f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
+    }
+    for stub, (why, is_there) in stubs.items():
+        if is_there:
+            yield f"    # {key}: {{{', '.join([*keys, stub])}}}  # {why}"
+
+
+def _cut(column: ColumnProfile) -> list[str]:
+    """Cuts of a number: of ages and years of birth those that are usual, else quarters."""
+    low, high = column.low or 0.0, column.high or 0.0
+    is_age = _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers
+    if is_age:
+        return ["bins: [25, 40, 60]"]
+    years = [str(today().year - age) for age in (60, 40, 25) if low < today().year - age <= high]
+    return [f"bins: [{', '.join(years)}]"] if is_year(column) and years else ["quantiles: 4"]
+
+
+def _list_levels(column: ColumnProfile) -> str:
+    """The commonest values of a column, each with the rows it has in the first ones."""
+    shown = [f"{names.name(text)} ({n:,})" for text, n in column.values[:_MOST_LISTED]]
+    return ", ".join(shown) + (", …" if column.distinct > len(shown) else "")
+
+
+def describe_columns(profile: FileProfile) -> Iterator[str]:
+    """A line for each column: its number, its name, and what it holds."""
+    width = min(max((len(names.name(column.name)) for column in profile.columns), default=0), 30)
+    room = len(str(len(profile.columns)))
+    for number, column in enumerate(profile.columns, 1):
+        missing = profile.rows - column.present
+        gap = f"; {missing:,} missing" if missing else ""
+        held = f"{_describe(column, profile.rows)}{gap}"
+        yield f"  {number:>{room}}  {names.name(column.name):{width}}  {held}"
+
+
+def _describe(column: ColumnProfile, rows: int) -> str:
+    """What a column holds, in words."""
+    if is_id(column, rows):
+        return f"about {column.distinct:,} values: an id"
+    if is_date(column):
+        return f"dates, such as {column.values[0][0]}"
+    if is_many(column):
+        return f"numbers from {column.low:g} to {column.high:g}"
+    return f"{column.distinct:,} levels: {_list_levels(column)}" if column.values else "nothing"
+
+
+def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
+    """A label, prediction or decision with its positive value."""
+    column = find_column(profile, choices.columns[role])
+    positive = find_positive(column, choices.positives)
+    known = list_known(column)
+    if isinstance(positive, dict):
+        ((bound, value),) = positive.items()
+        keys = [f"column: {quote(column.name)}", f"positive: {{{bound}: {value}}}"]
+    else:
+        others = [text for text in known if text != positive]
+        keys = [f"column: {quote(column.name)}", f"positive: {quote(positive)}"]
+        keys += [f"negative: {_list(others)}"] if others else []
+    label = choices.columns.get(Role.LABEL)
+    if is_burden(column) or (label is not None and is_burden(find_column(profile, label))):
+        keys.append("favourable: false")
+    yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
+
+
+def _write_counts(choices: Choices) -> Iterator[str]:
+    """An outcome of counts side by side."""
+    counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
+    levels = [level for level in choices.counts if level != "total"]
+    positive = next((text for text in choices.positives if text in levels), levels[0])
+    why = ""
+    if Role.DECISION in choices.proposed:
+        why = "  # proposed: their names, and each row is another group"
+    yield f"  decision: {{counts: {{{counts}}}, positive: {quote(positive)}}}{why}"
+
+
+def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
+    """The column of a score, of counts or of weights; a comment where it is only likely."""
+    name = choices.columns.get(role)
+    if name is not None:
+        yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
+        return
+    found = [row for row in find_candidates(profile, role) if _is_free(row, choices)]
+    if found and role is not Role.COUNT:
+        yield f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}"
+
+
+def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
+    """Why a column was proposed, and which others might be meant; empty where it was named."""
+    if role not in choices.proposed:
+        return ""
+    found = find_candidates(profile, role)
+    (reason,) = [row.reason for row in found if row.column.name == choices.columns[role]]
+    others = [names.name(row.column.name) for row in found if _is_free(row, choices)]
+    return f"  # proposed: {reason}" + (
+        f"; or {', '.join(others[:_MOST_LISTED])}" if others else ""
+    )
+
+
+def _is_free(row: Candidate, choices: Choices) -> bool:
+    """Whether a candidate has no role yet."""
+    return row.column.name not in choices.used
+
+
+def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
+    """Factors that people may differ in for good reason."""
+    if choices.strata:
+        yield f"  strata: {_list(choices.strata)}"
+        return
+    taken = choices.used | {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
+    free = [
+        quote(column.name)
+        for column in profile.columns
+        if column.is_unique and column.name not in taken and column.is_whole
+        and 1 < len(list_known(column)) <= 20
+    ]  # fmt: skip
+    if free:
+        yield f"  # strata: [{', '.join(free[:_MOST_LISTED])}]  # what may explain a difference"
+
+
+def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
+    """What becomes of missing values, where a run would refuse them."""
+    rules, words = [], dict[str, None]()
+    for role in (*OUTCOMES, Role.SCORE):
+        if role in choices.columns:
+            column = find_column(profile, choices.columns[role])
+            own = [text for text, _ in column.values if is_like_missing(text)]
+            words |= dict.fromkeys(own)
+            if role is not Role.LABEL and (own or column.present < profile.rows):
+                rules.append(f"{role}: aside")
+    if words:
+        rules.insert(0, f"tokens: {_list(['', *words])}")
+    if rules:
+        yield f"missing: {{{', '.join(rules)}}}  # such rows are set aside, and bounded"
+
+
+def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
+    """What is reported; limits are proposals, each behind a comment."""
+    has_decision = bool(choices.counts) or bool(
+        {Role.PREDICTION, Role.DECISION} & {*choices.columns}
+    )
+    has_label, has_score = Role.LABEL in choices.columns, Role.SCORE in choices.columns
+    has_score = has_score and Role.WEIGHT not in choices.columns
+    metrics = {
+        "selection_rate": has_decision,
+        "demographic_parity_ratio": has_decision,
+        "base_rate": has_label,
+        "true_positive_rate": has_decision and has_label,
+        "false_positive_rate": has_decision and has_label,
+        "mean_score": has_score,
+        "auc": has_score and has_label,
+    }
+    yield "metrics:                    # reported; nothing is judged before a limit is set"
+    yield from (f"  - {metric}" for metric, is_there in metrics.items() if is_there)
+    yield "  # A limit makes a check, and a check is a gate: which one is right is yours to say."
+    by = "all" if len(choices.protected) > 1 else "each"
+    label = choices.columns.get(Role.LABEL)
+    if has_decision and label is not None and is_burden(find_column(profile, label)):
+        yield f'  # - {{metric: predictive_equality, by: {by}, warn: "> 0.1"}}  # wrongly selected'
+    elif has_decision:
+        yield f'  # - {{metric: impact_ratio, by: {by}, fail: "< 0.8"}}  # the four-fifths rule'
+    elif has_label:
+        yield f'  # - {{metric: base_rate, compare: gap, by: {by}, warn: "> 0.1"}}'
+    if has_decision and has_label:
+        yield f'  # - {{metric: equalized_odds_difference, by: {by}, warn: "> 0.1"}}'
+    yield "# groups: {min_size: 30}    # smaller groups are listed, not compared"
+    yield "# suppress_below: 11        # of a report to publish: smaller counts are hidden"

@@ -1,0 +1,208 @@
+"""Spark: the report of the same rows in a file, by Spark Connect; its server here is Sail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_databases import AGES, CUT, MANY, PEOPLE, ROWS, SCORED, SPEC, TYPES, said
+
+import fairaudit
+from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.frozen import replace
+from fairaudit.counting.sources import databases, dialects
+from fairaudit.counting.sources.dialects import Database
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of grpc and of Spark's client
+SERVER = """
+from pysail.spark import SparkConnectServer
+server = SparkConnectServer("127.0.0.1", 0)
+server.start(background=True)
+print(server.listening_address[1], flush=True)
+input()
+"""
+ENDLESS = "SELECT id % 2 AS sex, id % 90 AS age, id % 3 = 0 AS y FROM range(1000000000000)"
+
+
+def start() -> tuple[subprocess.Popen[str], str]:
+    """A server of its own process on loopback, with its address."""
+    for package in ("pysail", "pyspark"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = next(line for line in process.stdout if line.strip().isdigit()).strip()
+    return process, f"sc://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[str]:
+    """The address of a server."""
+    process, address = start()
+    yield address
+    process.kill()
+    process.communicate()
+
+
+def of_file(address: str, file: Path) -> str:
+    """The rows of a file of Parquet, as Spark reads it."""
+    return f"{address}?query=SELECT * FROM parquet.`{file}`"
+
+
+@settings(deadline=None, max_examples=20)
+@given(rows=ROWS, spec=st.sampled_from([SPEC, SCORED, PEOPLE, CUT]))
+def test_a_table_has_the_report_of_the_same_rows_in_a_file(
+    spark: str, rows: list[dict[str, Any]], spec: Any
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        pl.DataFrame(rows, schema=TYPES).write_parquet(file)
+        here, there = said(spec, file), said(spec, of_file(spark, file))
+        if isinstance(here, tuple):
+            assert there[0] is here[0]
+        else:
+            assert there == here
+
+
+@pytest.mark.parametrize("spec", [SPEC, SCORED, PEOPLE, CUT])
+def test_many_rows_have_a_report(spark: str, spec: Any, tmp_path: Path) -> None:
+    pl.DataFrame(MANY, schema=TYPES).write_parquet(tmp_path / "rows.parquet")
+    tree = said(spec, of_file(spark, tmp_path / "rows.parquet"))
+    assert isinstance(tree, dict)
+    assert tree == said(spec, tmp_path / "rows.parquet")
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Callable[[int], Path]:
+    """So many rows of people, in a file."""
+
+    def make(rows: int) -> Path:
+        numbers = range(rows)
+        frame = pl.DataFrame(
+            {
+                "sex": ["fm"[at % 2] for at in numbers],
+                "age": [18 + 60 * (at * 7919 % rows) / rows for at in numbers],
+                "y": [at % 3 == 0 for at in numbers],
+            }
+        )
+        frame.write_parquet(tmp_path / "people.parquet")
+        return tmp_path / "people.parquet"
+
+    return make
+
+
+def test_what_leaves_spark_does_not_grow_with_its_rows(
+    spark: str, people: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, left = databases._read, list[int]()
+
+    def seen(table: Any) -> pl.DataFrame:
+        left.append(table.nbytes)
+        return read(table)
+
+    monkeypatch.setattr(databases, "_read", seen)
+    sizes = []
+    for rows in (1_000, 100_000):
+        left.clear()
+        file = people(rows)
+        assert said(AGES, of_file(spark, file)) == said(AGES, file)
+        sizes.append(max(left))
+    assert sizes[1] <= sizes[0] < 2_000
+
+
+def test_a_table_is_named_with_its_schema(
+    spark: str, people: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each session of Sail has tables of its own: they are made in the session that reads them."""
+    file = people(200)
+
+    @contextmanager
+    def with_table(data: Database) -> Iterator[dialects.LimitedQuery]:
+        with dialects._spark(data) as ask:
+            ask("CREATE DATABASE lake", None, None)
+            ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
+            yield ask
+
+    dialect = replace(dialects._SPARK, connect=with_table)
+    monkeypatch.setitem(dialects.DIALECTS, "sc", dialect)
+    assert said(AGES, f"{spark}?table=lake.people") == said(AGES, file)
+    with pytest.raises(DataError, match=r"no table 'lake\.peple'; did you mean 'lake\.people'"):
+        fairaudit.audit(AGES, f"{spark}?table=lake.peple")
+
+
+def test_a_server_that_is_not_there_is_told_within_seconds() -> None:
+    if find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    before = time.monotonic()
+    with pytest.raises(DataError, match=r"cannot be (read|connected to) \(SparkConnectGrpcExc"):
+        fairaudit.audit(AGES, "sc://127.0.0.1:9?table=people")
+    assert time.monotonic() - before < 60
+
+
+def test_a_server_that_goes_away_in_mid_count_is_told() -> None:
+    process, address = start()
+    threading.Timer(3, process.kill).start()
+    with pytest.raises(DataError, match="cannot be read"):
+        fairaudit.audit(AGES, f"{address}?query={ENDLESS}")
+    assert process.wait() < 0
+    process.communicate()
+
+
+def test_a_query_ends_with_the_time_limit(spark: str) -> None:
+    before = time.monotonic()
+    with pytest.raises(DataError, match="did not answer within 1 s"):
+        fairaudit.audit(AGES, f"{spark}?query={ENDLESS}", timeout=1)
+    assert time.monotonic() - before < 30
+
+
+def test_spark_connect_tells_how_far_it_is() -> None:
+    """Sail sends no such signs: a session stands in for one of Spark's."""
+    session, heard = Mock(), list[float]()
+    stage = SimpleNamespace
+    with dialects._connect_progress(session, heard.append):
+        (hear,) = session.registerProgressHandler.call_args.args
+        hear(stages=None, inflight_tasks=0, operation_id="", done=False)
+        hear(stages=[], inflight_tasks=0, operation_id="", done=False)
+        of_two = [
+            stage(num_tasks=3, num_completed_tasks=1),
+            stage(num_tasks=1, num_completed_tasks=0),
+        ]
+        hear(stages=of_two, inflight_tasks=1, operation_id="", done=False)
+        session.removeProgressHandler.assert_not_called()
+    session.removeProgressHandler.assert_called_once_with(hear)
+    assert heard == [0.25]
+
+
+def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> None:
+    for address in (
+        "sc://host:1/;use_ssl=true;token=hush?table=t",
+        "sc://host:1/?table=t&token=hush",
+    ):
+        with pytest.raises(UsageError, match="a password has no place in an address") as raised:
+            Database.find([address], Path())
+        assert "hush" not in str(raised.value)
+    data = Database.find(["sc://host:1/;use_ssl=true;user_id=bob?table=a.t"], Path())
+    assert data is not None
+    assert (data.name, data.table) == ("sc://host:1/?table=a.t", "a.t")
+    assert data.address_with({}) == "sc://host:1/;use_ssl=true;user_id=bob"

@@ -1,0 +1,141 @@
+"""A kind of reversal is named for what it counts, and its former name is still read."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from evidence_specs import YES
+
+import fairaudit
+from fairaudit import codec
+from fairaudit.base.errors import SpecError
+from fairaudit.judge.simpson import ReversalKind, scanning
+from fairaudit.report import json as report_json
+from fairaudit.report.reversal_sentences import sentence
+from fairaudit.result import AuditResult
+
+SIX = {
+    "A": ((62, 82), (512, 825)), "B": ((17, 25), (353, 560)), "C": ((202, 593), (120, 325)),
+    "D": ((131, 375), (138, 417)), "E": ((94, 393), (53, 191)), "F": ((24, 341), (22, 373)),
+}  # fmt: skip
+"""Women and men, admitted of all, by department (Bickel et al. 1975): 4 of 6 turn."""
+LARGE_AND_SMALL = {
+    "big": ((40, 100), (390, 600)), "one": ((9, 20), (2, 8)), "two": ((8, 20), (1, 6)),
+    "three": ((7, 20), (1, 6)),
+}  # fmt: skip
+"""Three small strata of four point the other way, with far less than half of the people."""
+
+
+def audited(strata: dict[str, Any], baseline: Path | None = None, **more: Any) -> AuditResult:
+    rows = [
+        (g, z, p, n)
+        for z, sides in strata.items()
+        for g, (x, m) in zip("wm", sides, strict=True)
+        for p, n in ((1, x), (0, m - x))
+    ]
+    columns = {"protected": ["g"], "strata": ["z"], "count": "n",
+               "prediction": {"column": "p", **YES}}  # fmt: skip
+    frame = pl.DataFrame(rows, ["g", "z", "p", "n"], orient="row")
+    asking = {"columns": columns, "metrics": ["selection_rate"], **more}
+    return fairaudit.audit(asking, frame, baseline=baseline)
+
+
+@pytest.mark.parametrize("name", ["most_people", "most_strata"])
+def test_both_names_ask_the_same(name: str) -> None:
+    for gate in (name, {"kind": name, "significant": True}):
+        (finding,) = audited(SIX, simpson={"fail": gate}).findings
+        assert getattr(finding.limit, "kind", None) is ReversalKind.MOST_PEOPLE
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"),
+    [
+        ("evry_stratum", r"; did you mean 'every_stratum'\?"),
+        (
+            "most_stratas",
+            "; there are every_stratum, adjusted, most_people, masked, explained, true",
+        ),
+    ],
+)
+def test_an_unknown_kind_is_refused_with_the_names_of_today(kind: str, hint: str) -> None:
+    with pytest.raises(SpecError, match=f"unknown kind '{kind}'{hint}$"):
+        audited(SIX, simpson={"fail": kind})
+
+
+def test_a_stored_report_is_read_by_the_former_name() -> None:
+    tree = json.loads(report_json.render(audited(SIX, simpson={"fail": True})))
+    text = json.dumps(tree)
+    older = json.loads(text.replace("most_people", "most_strata"))
+    assert json.loads(report_json.render(codec.read_result(older))) == tree
+
+
+def test_a_baseline_of_the_former_name_asks_the_same(tmp_path: Path) -> None:
+    """A fingerprint that an earlier version wrote for this spec, and a report as it wrote it."""
+    result = audited(SIX, simpson={"fail": True})
+    assert [one.definition for one in result.findings] == ["d7eeb03739a308fe"]
+    stored = tmp_path / "before.json"
+    text = report_json.render(result).replace("most_people", "most_strata")
+    stored.write_text(text, encoding="utf-8")
+    again = audited(SIX, baseline=stored, simpson={"fail": True})
+    assert again.findings[0].before is not None
+
+
+def test_the_share_of_strata_stands_beside_that_of_people() -> None:
+    (one,) = (found for found in audited(SIX).reversals if found.kind.reverses)
+    people = sum(n + m for (_, n), (_, m) in (SIX[z] for z in "ABDF"))
+    everybody = sum(n + m for (_, n), (_, m) in SIX.values())
+    assert one.opposite_strata == pytest.approx(4 / 6)
+    assert one.opposite_weight == pytest.approx(people / everybody)
+    text = sentence(one, 0.05)
+    assert "the other way in 4 of 6 strata (66.7 %), with" in text
+    assert f"{100 * people / everybody:.1f} % of the people" in text
+    (row,) = (
+        found
+        for found in json.loads(report_json.render(audited(SIX)))["reversals"]
+        if found["kind"] == "adjusted"
+    )
+    assert row["facts"]["share_of_strata"] == pytest.approx(4 / 6)
+
+
+def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
+    """Three of four strata point the other way; the name says what is counted."""
+    found = [one for one in audited(LARGE_AND_SMALL).reversals if one.rate == "selection_rate"]
+    assert ReversalKind.MOST_PEOPLE not in {one.kind for one in found}
+    assert "however many strata" in ReversalKind.MOST_PEOPLE.means
+
+
+def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shortcut of the scan finds what a look at every pair of groups finds."""
+
+    def all_pairs(
+        _values: Any, _known: Any, groups: Any, comparable: Any, _floor: Any
+    ) -> Iterator[tuple[int, int]]:
+        for g, partners in zip(groups.tolist(), comparable, strict=True):
+            yield from ((g, h) for h in groups[partners].tolist())
+
+    kinds = set()
+    for seed in range(25):
+        draw = random.Random(seed)
+        rows = [
+            (g, z, p, draw.choice([0, 1, 2, 3, 5, 8, 40, 200]))
+            for g in "abcdef" for z in "uvw" for p in (0, 1)
+        ]  # fmt: skip
+        frame = pl.DataFrame(rows, ["g", "z", "p", "n"], orient="row")
+        spec = {
+            "columns": {"protected": ["g"], "strata": ["z"], "count": "n",
+                        "prediction": {"column": "p", **YES}},
+            "metrics": ["selection_rate"],
+            "simpson": {"min_gap": draw.choice([0, 0.02, 0.1])},
+        }  # fmt: skip
+        found = fairaudit.audit(spec, frame).reversals
+        with monkeypatch.context() as patch:
+            patch.setattr(scanning, "_find_suspects", all_pairs)
+            assert fairaudit.audit(spec, frame).reversals == found
+        kinds |= {reversal.kind for reversal in found}
+    assert kinds == {*ReversalKind}
