@@ -7,20 +7,10 @@ import sys
 
 import pytest
 
-ABOVE = [
-    "rows",
-    "metrics",
-    "evidence",
-    "judge",
-    "result",
-    "codec",
-    "spec",
-    "pipeline",
-    "tools",
-    "report",
-    "api",
-    "cli",
-]
+ABOVE = (
+    *("rows", "metrics", "evidence", "judge", "result", "codec", "spec", "pipeline"),
+    *("tools", "report", "api", "cli"),
+)
 
 
 def loaded_by(module: str) -> set[str]:
