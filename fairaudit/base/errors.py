@@ -67,7 +67,10 @@ class Fault(Frozen):
         return f"{head}\n  {number} | {self.source}\n  {gutter} | {caret}"
 
 
-WORST_FIRST = (2, 1, 3, 0)
+NOTHING_EVALUATED = 3
+"""The exit code where no check could be evaluated; stored in reports with the version of JSON."""
+
+WORST_FIRST = (2, 1, NOTHING_EVALUATED, 0)
 """The order of exit codes: an error beats a failure, a failure beats nothing at all."""
 
 
@@ -211,7 +214,7 @@ class Seek(Frozen):
 class NothingToAudit(FairauditError):
     """No file, or no row left: there is nothing to give a verdict on."""
 
-    exit_code = 3
+    exit_code = NOTHING_EVALUATED
     verdict = "nothing"
 
 

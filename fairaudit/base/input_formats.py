@@ -1,7 +1,9 @@
-"""The input formats: suffixes, first bytes, readers, and compressions. Add an input format here.
+"""Input formats: suffixes, first bytes, readers; compressions. Add a format or compression here.
 
 To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
-the functions of `Reader` in `counting/sources/readers.py`.
+the functions of `Reader` in `counting/sources/readers.py`. A compression that Polars cannot read
+needs a copy in `read_columns` of `counting/sources/csv_reader.py`; one that Arrow cannot read, a
+case in `open_bytes` of `counting/sources/sources.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ COMPRESSIONS = {
     ".gz": Compression("gzip", b"\x1f\x8b"),
     ".zst": Compression("zstd", b"\x28\xb5\x2f\xfd"),
 }
-"""The compressions that a text file may have, by its last suffix: Arrow and Polars unpack each."""
+"""The compressions of text files, by the last suffix."""
 
 
 class InputFormat(Frozen):

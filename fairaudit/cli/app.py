@@ -101,4 +101,5 @@ class Request(Struct):
         from fairaudit.pipeline import batch
 
         yield from map(Path, self.written)
-        yield from batch.list_inputs([Path(spec) for spec in self.specs], self.data, self.baseline)
+        specs = [Path(spec) for spec in self.specs]
+        yield from batch.list_inputs(specs, self.data, self.baseline, self.draws)

@@ -1,4 +1,4 @@
-"""The commands, by name, and what a command line asks of one. Add a command to `_MODULES` here."""
+"""The commands by name, and their options that name files. Add a command to `_MODULES` here."""
 
 from __future__ import annotations
 

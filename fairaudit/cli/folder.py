@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from fairaudit.base import inputs
+from fairaudit.base import input_formats, inputs
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.processes import THIS_PROCESS, Workers
 from fairaudit.cli.files import Outputs
@@ -36,7 +36,13 @@ FIXED = ("index.html", "index.json", "summary.csv", "checks.csv")
 _OURS = ("index", "summary", "checks")
 _NO_SIGN = re.compile(r"[^\w.-]+")
 _RUN = re.compile(r"([.-])[.-]+")
-_SUFFIX = re.compile(r"(?:\.(?:csv|tsv|txt|parquet|pq))?(?:\.(?:gz|zst))?$", re.IGNORECASE)
+_SUFFIX = re.compile(
+    "({})?({})?$".format(
+        "|".join(re.escape(end) for form in input_formats.FORMATS for end in form.suffixes),
+        "|".join(map(re.escape, input_formats.COMPRESSIONS)),
+    ),
+    re.IGNORECASE,
+)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _LONGEST = 120
 """Bytes of a name; a file system takes 255, and suffixes follow."""

@@ -1,6 +1,6 @@
-"""The head of a pull-request comment (Markdown): verdict, and checks that do not pass.
+"""The top of Markdown: verdict, a row for each check that does not pass, lines of the worst.
 
-The report in full stands folded behind it (`markdown.py`).
+The full report is folded below it (`markdown.py`).
 """
 
 from __future__ import annotations

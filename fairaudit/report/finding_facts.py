@@ -1,4 +1,4 @@
-"""Further lines of long reports: `value`, `test`, `missing`, `few`, `left out`; `not cleared`."""
+"""Facts of a check in every long format (HTML, JSON, JUnit, …): value, test, missing, few."""
 
 from __future__ import annotations
 

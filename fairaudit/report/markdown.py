@@ -1,4 +1,4 @@
-"""Format `markdown` (entry point): most bytes of a comment, the rest folded or left out."""
+"""Format `markdown` (entry point): the most bytes of a comment; what is folded or left out."""
 
 from __future__ import annotations
 

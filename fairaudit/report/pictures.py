@@ -91,7 +91,7 @@ class Lines(Frozen):
     """Lines over a common axis; `diagonal` where both axes are shares and equality is a line.
 
     `percent` writes the upright axis in per cent, `percent_across` the other one. An axis of names
-    has those of the first line first.
+    has those of the first line first. A point without a number leaves a gap in its line.
     """
 
     x: str

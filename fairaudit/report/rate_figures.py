@@ -17,6 +17,8 @@ from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Po
 from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
+_NUDGE = 1e-6
+"""How far beyond a bound a value is looked at to find the side of its line."""
 _STANDINGS = {
     Eligibility.SMALL: "small",
     Eligibility.FEW_EVENTS: "few events",
@@ -257,9 +259,13 @@ def _places(
     base = _base(finding, check, metric)
     if base is None or not isinstance(check.metric, Disparity):
         return
-    for bound in bounds.values():
-        value = base + float(check.metric.comparison.gap_at(bound, base))
-        side = "below" if value < base else "above"
+    for declared, bound in bounds.items():
+        # A bound of parity lies on the base itself: the side is the one of a worse value.
+        worse = bound + (_NUDGE if declared == "above" else -_NUDGE)
+        value, beyond = (
+            base + float(check.metric.comparison.gap_at(at, base)) for at in (bound, worse)
+        )
+        side = "below" if beyond < value else "above"
         if (above := _above_lowest(finding, check.metric, bound)) is not None:
             value, side = above, "above"
         if math.isfinite(value):

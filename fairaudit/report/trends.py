@@ -156,11 +156,10 @@ def _lines(trend: _Trend) -> Lines | None:
     names = [numbers.short(name) for name, _ in trend.findings]
     places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
     points = [
-        Point(place, finding.estimate.value, *_ends(finding.estimate))
+        _point(place, finding.estimate)
         for place, (_, finding) in zip(places, trend.findings, strict=True)
-        if _is_number(finding.estimate)
     ]
-    if len(points) < 2 or not isinstance(check, Check):
+    if sum(math.isfinite(point.y) for point in points) < 2 or not isinstance(check, Check):
         return None
     first, last = (numbers.short(trend.findings[index][0], _MOST_OF_A_NAME) for index in (0, -1))
     below = "file" if is_named else f"file, from {first} to {last}"
@@ -176,20 +175,28 @@ def _lines(trend: _Trend) -> Lines | None:
 def _lines_of_groups(trend: _Trend, places: Sequence[str | int]) -> list[Line]:
     """A line for each group, or stratum; of many those that were the worst most often.
 
-    The one with the most values comes first: its files are the axis.
+    Each has a point for every file, so that all share one axis and a file without a value is a gap.
     """
-    points: dict[GroupKey, list[Point]] = {}
+    numeric: Counter[GroupKey] = Counter()
     called: dict[GroupKey, str] = {}
-    for place, values in zip(places, trend.values, strict=False):
+    for values in trend.values:
         for who, (group, stratum, estimate) in values.items():
             if _is_number(estimate):
-                points.setdefault(who, []).append(Point(place, estimate.value, *_ends(estimate)))
+                numeric[who] += 1
                 called[who] = numbers.group((*group, *stratum))
     worst = _worst_times(trend)
-    several = [who for who, group_points in points.items() if len(group_points) > 1]
+    several = [who for who in called if numeric[who] > 1]
     several.sort(key=lambda who: -worst[who])
-    lines = [Line(called[who], points[who]) for who in several[:_MOST_LINES]]
-    return sorted(lines, key=lambda line: -len(line.points))
+    return [
+        Line(
+            called[who],
+            [
+                _point(place, values[who][2] if who in values else None)
+                for place, values in zip(places, trend.values, strict=False)
+            ],
+        )
+        for who in sorted(several[:_MOST_LINES], key=lambda who: -numeric[who])
+    ]
 
 
 def _with_room(lines: Sequence[Line]) -> Sequence[Line]:
@@ -235,6 +242,13 @@ def _worst_groups(trend: _Trend) -> str:
 
 def _is_number(estimate: Estimate | None) -> TypeGuard[Estimate]:
     return estimate is not None and not estimate.suppressed and math.isfinite(estimate.value)
+
+
+def _point(place: str | int, estimate: Estimate | None) -> Point:
+    """The value of a file; without a number it is a gap."""
+    if not _is_number(estimate):
+        return Point(place, math.nan)
+    return Point(place, estimate.value, *_ends(estimate))
 
 
 def _ends(estimate: Estimate) -> tuple[float | None, float | None]:

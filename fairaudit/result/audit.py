@@ -1,4 +1,4 @@
-"""`AuditResult`, `Provenance` (fields): verdict, exit code by `fail_on`; version of its JSON."""
+"""`AuditResult`, `Provenance`: verdict and exit code (0, 1, 3: nothing evaluated); JSON version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.errors import WORST_FIRST, FailOn, FairauditError
+from fairaudit.base.errors import NOTHING_EVALUATED, WORST_FIRST, FailOn, FairauditError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
@@ -211,7 +211,7 @@ class AuditResult(Frozen):
     def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
         """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
         if self.findings and all(map(is_open, self.findings)):
-            return 3
+            return NOTHING_EVALUATED
         if self.fail_on is FailOn.NEVER:
             return 0
         return 1 if self.verdict in {Verdict.FAIL, Verdict.INCONCLUSIVE} else 0

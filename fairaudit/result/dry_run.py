@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from fairaudit.base.errors import NOTHING_EVALUATED
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.json_marks import FLAT, Member
 from fairaudit.base.notice import Notice
@@ -107,4 +108,5 @@ class DryRun(Frozen):
     @property
     def exit_code(self) -> Annotated[int, Member("summary.exit_code")]:
         """0, or 3 where there are checks and none can be evaluated, as of a run."""
-        return 3 if self.cost is not None and self.checks and not self.evaluable else 0
+        is_open = self.cost is not None and self.checks and not self.evaluable
+        return NOTHING_EVALUATED if is_open else 0

@@ -1,4 +1,4 @@
-"""Refuses options that people counts or row metrics cannot have; ranges of `k`, `t`."""
+"""Options and comparisons that people counts or row metrics cannot have; ranges of `k`, `t`."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from fairaudit.cli.commands import command_line
 from fairaudit.pipeline import batch
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.report.blocks import Cell, Entries, Figure, Table, Tone
+from fairaudit.report.html.plots import axis_names, strokes
 from fairaudit.report.numbers import natural, short
 from fairaudit.report.pictures import Lines
 from fairaudit.report.summary import document, labels
@@ -474,7 +476,9 @@ def test_many_files_stand_by_their_numbers_and_leave_gaps(
 ) -> None:
     (figure,) = _figures(audits(*[8] * 9, NOBODY, *[4] * 6))
     assert isinstance(figure.picture, Lines)
-    assert [point.x for point in figure.picture.lines[0].points] == [*range(1, 10), *range(11, 17)]
+    points = figure.picture.lines[0].points
+    assert [point.x for point in points] == [*range(1, 17)]
+    assert [point.x for point in points if math.isnan(point.y)] == [10]
     assert figure.picture.x == "file, from day 0.csv to day 15.csv"
     assert "(day 10.csv) to" in figure.description
 
@@ -495,11 +499,46 @@ def test_very_many_files_are_drawn_without_their_intervals(
 def test_undefined_values_are_no_points(audits: Callable[..., list[Answer]]) -> None:
     (figure,) = _figures(audits(8, 4, NOBODY, 0))
     assert isinstance(figure.picture, Lines)
-    assert [point.x for point in figure.picture.lines[0].points] == [
-        f"day {at}.csv" for at in (0, 1, 3)
-    ]
+    (line,) = figure.picture.lines
+    assert [point.x for point in line.points] == [f"day {at}.csv" for at in range(4)]
+    drawn = [[dot.x for dot in stroke] for stroke in strokes(figure.picture, line)]
+    assert [len(stroke) for stroke in drawn] == [2, 1], "day 2 is a gap in the line"
     assert figure.description.endswith("failed 1, inconcl. 1, passed 2; no number in 1.")
     assert _figures(audits(NOBODY, 4, NOBODY)) == []
+
+
+MONTHS = "sex,job,hired,n\n"
+JOBS = {
+    "a": "F,a,1,20\nF,a,0,70\nM,a,1,40\nM,a,0,60\n",
+    "b": "F,b,1,20\nF,b,0,70\nM,b,1,40\nM,b,0,60\n",
+}
+
+
+def test_lines_of_other_strata_share_one_axis_in_the_order_of_the_files(tmp_path: Path) -> None:
+    """The job `a` lacks February, and `b` has only February and April."""
+    for month, jobs in enumerate(("a", "b", "a", "ab"), start=1):
+        rows = "".join(JOBS[job] for job in jobs)
+        (tmp_path / f"2025-0{month}.csv").write_text(MONTHS + rows)
+    spec = {
+        "columns": {
+            "protected": ["sex"],
+            "decision": {"column": "hired", "positive": "1"},
+            "count": "n",
+            "strata": ["job"],
+        },
+        "metrics": [{"metric": "impact_ratio", "given": "job", "fail": {"below": 0.8}}],
+    }
+    results = fairaudit.audit_each(spec, str(tmp_path / "*.csv"))
+    (figure,) = _figures([Answer("spec", name, result) for name, result in results.items()])
+    assert isinstance(figure.picture, Lines)
+    assert [Path(name).name for name in axis_names(figure.picture)] == [
+        f"2025-0{month}.csv" for month in (1, 2, 3, 4)
+    ]
+    runs = {
+        line.label: [len(stroke) for stroke in strokes(figure.picture, line)]
+        for line in figure.picture.lines
+    }
+    assert runs == {"F × a": [1, 2], "F × b": [1, 1]}
 
 
 def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(

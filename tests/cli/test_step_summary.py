@@ -86,6 +86,17 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
         assert err.splitlines()[-1].startswith("NONE  ")
 
 
+@pytest.mark.parametrize("option", ["--data", "--baseline", "--draws"])
+def test_a_file_that_the_run_reads_is_no_place_for_a_summary(
+    option: str, summary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever comes of the run: what it reads stays as it is."""
+    summary.write_text("sex,d\nf,1\n")
+    cli.run_line(["run", PASSED, option, str(summary), "-qq"])
+    assert summary.read_text() == "sex,d\nf,1\n"
+    assert "the run reads or writes another file there" in capsys.readouterr().err
+
+
 @pytest.mark.long
 def test_with_what_is_there_a_summary_stays_below_what_is_shown(summary: Path) -> None:
     answers = [Answer(f"{at}.yaml", None, many(900)) for at in range(3)]

@@ -16,6 +16,7 @@ from fairaudit.judge import Status
 from fairaudit.report import html, summary
 from fairaudit.report.blocks import Table
 from fairaudit.report.diagnostics import diagnose
+from fairaudit.report.rate_figures import limit_rules
 from fairaudit.result import Answer, AuditResult
 
 
@@ -98,6 +99,48 @@ def test_the_pair_that_is_compared_is_bold_and_the_limit_is_drawn() -> None:
         "fail below 48.3 %",
         "warn below 54.3 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "label"),
+    [
+        ({"metric": "impact_ratio", "warn": {"below": 1}}, "warn below 13.3 %"),
+        ({"metric": "demographic_parity_difference", "warn": {"above": 0}}, "warn below 13.3 %"),
+        (
+            {
+                "metric": "selection_rate",
+                "compare": "ratio",
+                "reference": "M",
+                "warn": {"above": 1},
+            },
+            "warn above 13.3 %",
+        ),
+        (
+            {
+                "metric": "selection_rate",
+                "compare": "difference",
+                "reference": "M",
+                "warn": {"below": 0},
+            },
+            "warn below 13.3 %",
+        ),
+    ],
+)
+def test_a_limit_at_parity_is_drawn_on_the_side_of_worse_values(
+    entry: dict[str, Any], label: str
+) -> None:
+    """13.3 % is 400 of 3,000: the rate that the others are compared with."""
+    spec = {
+        "columns": {
+            "protected": ["sex"],
+            "decision": {"column": "hired", "positive": "1"},
+            "count": "n",
+        },
+        "metrics": [entry],
+    }
+    sizes = {"sex": [*"FFMM"], "hired": [*"1010"], "n": [300, 2700, 400, 2600]}
+    (finding,) = fairaudit.audit(spec, sizes).findings
+    assert [rule.label for rule in limit_rules(finding, "selection_rate")] == [label]
 
 
 def test_what_passed_is_folded_and_what_did_not_is_seen() -> None:

@@ -1,4 +1,4 @@
-"""The reader of CSV files: runs their checks; scans them as texts."""
+"""The reader of CSV files: copies what Polars cannot read, checks the text, scans it as texts."""
 
 from __future__ import annotations
 

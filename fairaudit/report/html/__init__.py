@@ -25,7 +25,7 @@ _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, whose ids may not be alike."""
 _PLOTS = (
     "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
-    "panels", "row_scale", "shade", "shape", "short_name",
+    "panels", "row_scale", "shade", "shape", "short_name", "strokes",
 )  # fmt: skip
 """The functions that the macros of pictures call."""
 

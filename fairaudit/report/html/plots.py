@@ -129,17 +129,23 @@ class Dot(Frozen):
 
 def dots(picture: Lines, line: Line) -> list[Dot]:
     """The points of a line that are numbers."""
+    return [dot for stroke in strokes(picture, line) for dot in stroke]
+
+
+def strokes(picture: Lines, line: Line) -> list[list[Dot]]:
+    """The points of a line between its gaps: a point without a number is one."""
     flat, upright, names = flat_scale(picture), line_scale(picture), axis_names(picture)
-    placed = []
+    drawn: list[list[Dot]] = [[]]
     for point in line.points:
         x = float(names.index(point.x)) if isinstance(point.x, str) else point.x
         if not (math.isfinite(x) and math.isfinite(point.y)):
+            drawn.append([])
             continue
         whisker = None
         if point.low is not None and point.high is not None and point.low < point.high:
             whisker = (100 - upright.at(point.high), 100 - upright.at(point.low))
-        placed.append(Dot(flat.at(x), round(100 - upright.at(point.y), 2), whisker))
-    return placed
+        drawn[-1].append(Dot(flat.at(x), round(100 - upright.at(point.y), 2), whisker))
+    return [stroke for stroke in drawn if stroke]
 
 
 def shape(look: str) -> str:
