@@ -9,6 +9,7 @@ from typing import Any
 from fairaudit.api.audits import audit
 from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import UsageError, check_type
+from fairaudit.base.names import listing
 from fairaudit.counting.sources import frames
 from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
@@ -64,7 +65,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     control_features: Any = None,  # noqa: ANN401  # the same
     score: Any = None,  # noqa: ANN401  # as y_true
     sample_weight: Any = None,  # noqa: ANN401  # as y_true
-    pos_label: object = 1,
+    pos_label: object = None,
     metrics: Sequence[str | Mapping[str, object]] | str | None = None,
     limits: Mapping[str, object] | None = None,
     fail_on: FailOn | str = FailOn.FAIL,
@@ -73,7 +74,9 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     """The result of an audit of arrays of equal length, called as scikit-learn and Fairlearn do.
 
     `y_true` are labels and `y_pred` decisions, positive where they are `pos_label`; one of them may
-    be left out. `sensitive_features` and `control_features` (strata) are a frame, a series, a dict
+    be left out. Without a `pos_label` they hold 0 and 1, -1 and 1, or booleans, and 1 is positive;
+    other codes raise `UsageError`, and so do more than two codes in both arrays together.
+    `sensitive_features` and `control_features` (strata) are a frame, a series, a dict
     of columns, a list, or an array of one or two dimensions, whose columns are
     `sensitive_feature_0` and so on where they have no names. `score` is a number for each row,
     `sample_weight` its weight. `metrics` are those of a spec, with or without limits; `limits`
@@ -91,7 +94,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     arrays = _read_arrays({"y_true": y_true, "y_pred": y_pred})
     if not arrays:
         raise UsageError("neither y_true nor y_pred is given", "give labels, decisions, or both")
-    classes = _name_classes(pos_label, arrays.values())
+    classes = _name_classes(pos_label, arrays)
     columns: dict[str, Any] = {_ROLES[name]: {"column": name, **classes} for name in arrays}
     numbers = _read_arrays({"score": score, "sample_weight": sample_weight})
     columns |= {_ROLES[name]: name for name in numbers}
@@ -122,13 +125,26 @@ def _read_arrays(arrays: Mapping[str, Any]) -> dict[str, Column]:
     }
 
 
-def _name_classes(pos_label: Any, outcomes: Iterable[Column]) -> dict[str, object]:  # noqa: ANN401  # any label
-    """The positive, and the negative where all other values are one."""
+def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, object]:  # noqa: ANN401  # any label
+    """The positive value, and the negative one where it occurs."""
+    codes = {
+        name: {canonical(level) for level in frames.list_levels(column)}
+        for name, column in outcomes.items()
+    }
+    known = set[str]().union(*codes.values())
+    held = " and ".join(f"{name} holds {listing(sorted(found))}" for name, found in codes.items())
     positive = pos_label.item() if hasattr(pos_label, "item") else pos_label
+    if positive is None:
+        if not (known <= {"0", "1"} or known <= {"-1", "1"}):
+            what = f"it is not clear which value is positive: {held}"
+            raise UsageError(what, "name it with pos_label=…; probabilities are passed as score=…")
+        positive = 1
     text = str(positive).lower() if isinstance(positive, bool) else str(positive)
-    known = {canonical(level) for column in outcomes for level in frames.list_levels(column)}
     others = known - {canonical(text)}
-    return {"positive": positive, **({"negative": others.pop()} if len(others) == 1 else {})}
+    if len(others) > 1:
+        what = f"labels and decisions need two values in common: {held}"
+        raise UsageError(what, "give both the same two values, the positive and the negative one")
+    return {"positive": positive, **({"negative": others.pop()} if others else {})}
 
 
 def _choose_metrics(y_true: object, y_pred: object) -> Sequence[str]:

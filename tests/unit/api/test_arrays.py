@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, p
 
 import fairaudit
 from fairaudit import audit_arrays
+from fairaudit.base.errors import UsageError
 
 RATES = {
     "selection_rate": fairlearn.selection_rate,
@@ -184,6 +185,45 @@ def test_labels_come_in_every_type(labels: Any, pos_label: object) -> None:
     assert result.table("sex").sort("sex")["base_rate"].to_list() == [2 / 3, 2 / 3]
 
 
+@pytest.mark.parametrize(
+    "codes", [(0, 1), (-1, 1), (False, True), (0.0, 1.0), (np.int64(0), np.int64(1))]
+)
+def test_usual_codes_need_no_positive_label(codes: tuple[object, object]) -> None:
+    labels = [codes[y] for y in Y]
+    result = audit_arrays(labels, sensitive_features={"sex": SEX})
+    assert result.table("sex").sort("sex")["base_rate"].to_list() == [2 / 3, 2 / 3]
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "message"),
+    [
+        ([1, 2, 2, 1, 2, 1], None, "not clear which value is positive: y_true holds '1', '2'"),
+        (None, [1, 2, 2, 1, 2, 1], "not clear which value is positive: y_pred holds '1', '2'"),
+        (["no", "yes"] * 3, None, "not clear which value is positive"),
+        ([0, 1, 2, 0, 1, 2], [0, 1, 2, 2, 1, 0], "not clear which value is positive"),
+        ([0, 1] * 3, [3, 1] * 3, "y_true holds '0', '1' and y_pred holds '1', '3'"),
+        ([0, 1] * 3, [-1, 1] * 3, "y_true holds '0', '1' and y_pred holds '-1', '1'"),
+        ([0, 1] * 3, [0.1, 0.9] * 3, "not clear which value is positive"),
+    ],
+)
+def test_other_codes_are_refused_without_a_positive_label(
+    y_true: Any, y_pred: Any, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        audit_arrays(y_true, y_pred, sensitive_features={"sex": SEX})
+
+
+def test_two_codes_have_a_positive_label_where_it_is_named() -> None:
+    result = audit_arrays([1, 2, 2, 1, 2, 2], sensitive_features={"sex": SEX}, pos_label=2)
+    sizes = {sex: [code for s, code in zip(SEX, [1, 2, 2, 1, 2, 2], strict=True) if s == sex]
+             for sex in SEX}  # fmt: skip
+    wanted = {sex: codes.count(2) / len(codes) for sex, codes in sizes.items()}
+    assert dict(result.table("sex").select("sex", "base_rate").iter_rows()) == wanted
+    for y_pred in ([1, 3, 2, 1, 2, 2], [1, 2, 2, 1, 2, 0]):
+        with pytest.raises(UsageError, match="need two values in common"):
+            audit_arrays([1, 2, 2, 1, 2, 2], y_pred, sensitive_features={"sex": SEX}, pos_label=2)
+
+
 @pytest.mark.parametrize(("decision", "rate"), [(0, 0.0), (1, 1.0)])
 def test_a_constant_decision_has_a_rate(decision: int, rate: float) -> None:
     for y_true in (Y, None):
@@ -245,7 +285,7 @@ def test_further_keys_are_those_of_a_spec() -> None:
             {"y_pred": P, "metrics": ["selection"]},
             "unknown metric .selection.; say which: .selection_rate",
         ),
-        ({"y_pred": ["a", "b", "c"] * 2}, "the positive '1' never occurs in 'y_pred'"),
+        ({"y_pred": ["a", "b", "c"] * 2}, "it is not clear which value is positive"),
         ({"y_pred": ["1", "b", "c"] * 2}, "y_pred"),
         ({"y_pred": P, "limits": 5}, "limits are a dict of metrics, not a int"),
         ({"y_pred": P, "metrics": 5}, "metrics are a list of names, or of entries of a spec, not"),
