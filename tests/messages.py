@@ -179,7 +179,7 @@ class Recorder:
 
         put(FairauditError, "__init__", init)
         # A value of msgspec has no `__init__` to watch: its makers are, by their name for it.
-        for file in {site.file for site in find_sites()} - {"errors.py"}:
+        for file in {site.file for site in find_sites()} - {"base/errors.py"}:
             module = import_module(".".join(["fairaudit", *Path(file).with_suffix("").parts]))
             for name in ("Fault", "PlanFault"):
                 if make := vars(module).get(name):

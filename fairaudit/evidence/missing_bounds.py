@@ -75,7 +75,7 @@ class MissingBounds(Frozen):
     """What a value could be if nothing were missing.
 
     `low` and `high` hold wherever people of no known group belong; the `apart` bounds leave them
-    where they are counted now, the `proportional` ones spread them over the groups by size. All are
+    out, the `proportional` ones spread them over the groups by size. All are
     None where the measure has no such bounds, and `reason` says why. `missing_outcome` are the
     people whose outcome or label is not known and matters, `missing_group` those of no known group
     who could matter. `turns`: the verdict could be another one; `others` are values that might be

@@ -44,30 +44,33 @@ class People(NamedTuple):
 class IncompleteCells(Frozen):
     """The mass of a table (under weights: times its scale) by what is known, [Z, ..., G].
 
-    `own` are those of each column of the table; `shown` and `aside` those of no known group who may
-    belong to it, counted in the rest or not; `share` of both those that its size gives it.
+    `own` are those of each column of the table, `total` [Z, ..., 1] those of all known groups;
+    `visitors` are people of no known group who may belong to a column, `share` those of them that
+    its size gives it, and `unknown` [Z, ..., 1] all of them: they are part of no rest.
     """
 
     own: Floats
-    shown: Floats
-    aside: Floats
+    total: Floats
+    visitors: Floats
     share: Floats
-    all_aside: Floats
+    unknown: Floats
 
     def place(self, placement: Placement) -> tuple[People, People, People]:
         """Who is in each group, in the rest beside it, and in the whole stratum, [Z, ..., 1]."""
-        own, total, nobody = self.own, self.own.sum(axis=-1, keepdims=True), np.zeros_like(self.own)
+        own, total, nobody = self.own, self.total, np.zeros_like(self.own)
+        # A column of no known group has no rest: nobody is compared there.
+        rest = np.maximum(total - own, 0.0)
         match placement:
             case Placement.ANYWHERE:
                 return (
-                    People(own, self.shown + self.aside),
-                    People(total - own - self.shown, self.shown + self.all_aside),
-                    People(total, self.all_aside),
+                    People(own, self.visitors),
+                    People(rest, np.broadcast_to(self.unknown, own.shape)),
+                    People(total, self.unknown),
                 )
             case Placement.APART:
-                group, rest = own, total - own
+                group = own
             case Placement.PROPORTIONAL:
-                total = total + self.all_aside
+                total = total + self.unknown
                 group, rest = own + self.share, total - own - self.share
                 # Shares are fractions: a remainder by rounding is nobody.
                 rest = np.where(rest > _ROUNDING * total, rest, 0.0)
@@ -103,15 +106,13 @@ def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> Inco
 
     Who lacks one value of several may only be in groups with the others.
     """
-    shown, aside, share = np.zeros_like(own), np.zeros_like(own), np.zeros_like(own)
-    unknown = np.flatnonzero(~table.known)
-    sources: list[tuple[Floats, list[Group], Floats]] = []
-    if len(unknown):
-        sources.append((own[..., unknown], [table.groups[g] for g in unknown.tolist()], shown))
+    visitors_of, share = np.zeros_like(own), np.zeros_like(own)
+    shown = np.flatnonzero(~table.known)
+    sources = [(own[..., shown], [table.groups[g] for g in shown.tolist()])]
     if outside is not None and table.ungrouped is not None:
-        sources.append((outside, list(table.ungrouped.groups), aside))
+        sources.append((outside, list(table.ungrouped.groups)))
     size = np.where(table.known, table.n, 0).astype(np.float64)
-    for cells, groups, sums in sources:
+    for cells, groups in sources:
         patterns = list(map(_find_pattern, groups))
         for pattern in sorted(set(patterns)):
             columns = [g for g, other in enumerate(patterns) if other == pattern]
@@ -122,10 +123,11 @@ def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> Inco
             total = _sum_by_key(size, target, len(keys))[..., target]
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = np.where(total > 0, size / total, 0.0)
-            np.add(sums, np.where(table.known, visitors, 0.0), out=sums)
+            visitors_of += np.where(table.known, visitors, 0.0)
             share += visitors * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
-    all_aside = own[..., :0] if outside is None else outside
-    return IncompleteCells(own, shown, aside, share, all_aside.sum(axis=-1, keepdims=True))
+    total = own[..., table.known].sum(axis=-1, keepdims=True)
+    unknown = sum(cells.sum(axis=-1, keepdims=True) for cells, _ in sources)
+    return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown))
 
 
 def _find_pattern(group: Group) -> tuple[bool, ...]:

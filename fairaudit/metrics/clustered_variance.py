@@ -31,11 +31,13 @@ _ALPHA = 0.05
 class PooledClusters(Frozen, eq=False):
     """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
 
-    `cells` says of each named cell which labels [Y] and which classes [P] it counts.
+    Everybody is of the `known` [G] groups. `cells` says of each named cell which labels [Y] and
+    which classes [P] it counts.
     """
 
     table: ClusteredTable
     cells: Mapping[str, tuple[Marks, Marks]]
+    known: Marks
     everybody: int = 0
     own: int = 1
     index: Ints | None = None
@@ -206,7 +208,7 @@ def small_sample_factor(clusters: Floats) -> Floats:
 def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Floats:  # noqa: ANN401  # sparse
     """A' M b for every column, a and b being the two sides: [Z, G]."""
     strata, _, _, groups = first.table.shape
-    whole, rows, columns = _margins(matrix, strata, groups)
+    whole, rows, columns = _margins(matrix, strata, first.known)
     i, j = (_places(clusters, strata, groups) for clusters in (first, second))
     products = np.zeros((strata, groups))
     if first.everybody and second.everybody:
@@ -221,10 +223,13 @@ def _bilinear(matrix: Any, first: PooledClusters, second: PooledClusters) -> Flo
     return products
 
 
-def _margins(matrix: Any, strata: int, groups: int) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
-    """The sum of all products of each stratum, and those of every group's rows and columns."""
-    rows, columns = (np.asarray(matrix.sum(axis=axis)).reshape(strata, groups) for axis in (1, 0))
-    return rows.sum(axis=1, keepdims=True), rows, columns
+def _margins(matrix: Any, strata: int, known: Marks) -> tuple[Floats, Floats, Floats]:  # noqa: ANN401  # a sparse matrix or array: SciPy ships no types
+    """The sum of all products of known groups in each stratum, and of each group with these."""
+    among = np.tile(known, strata).astype(np.float64)
+    rows, columns = (
+        np.asarray(side).reshape(strata, len(known)) for side in (matrix @ among, matrix.T @ among)
+    )
+    return (rows * known).sum(axis=1, keepdims=True), rows, columns
 
 
 def _places(clusters: PooledClusters, strata: int, groups: int) -> Ints:
@@ -303,6 +308,7 @@ def _clusters_of(clusters: PooledClusters, there: Any, strata: int, groups: int)
     own = np.asarray(there.sum(axis=0), dtype=np.int64).reshape(strata, groups)
     if not clusters.everybody:
         return np.asarray(own.reshape(-1)[_places(clusters, strata, groups)])
+    there = there.multiply(np.tile(clusters.known, strata)).tocsr()
     in_row = np.asarray(there.sum(axis=1)).reshape(-1)
     rows, columns = there.nonzero()
     # A row is a cluster in a stratum: each is counted once, by its share of its groups.

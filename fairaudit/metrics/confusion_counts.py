@@ -214,6 +214,7 @@ class GroupCounts(Frozen, eq=False):
     everyone: Ints
     headcount: Ints
     known_strata: Marks
+    known_groups: Marks
     sums: Mapping[str, Sums] = field(default_factory=dict)
     scores: ScoreCounts | None = None
     by_class: tuple[GroupCounts, ...] = ()
@@ -222,38 +223,49 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
 
+    def _of_known(self, cell: Cell) -> Cell:
+        """A cell without the people of unknown group: they are compared with nobody."""
+        return np.where(self.known_groups, cell, 0)
+
     def overall(self) -> GroupCounts:
-        """Everybody in the stratum, the group included, aligned with each group."""
+        """Everybody of known group in the stratum, the group included, aligned with each group."""
         return self.changed(
-            lambda cell: np.broadcast_to(cell.sum(axis=-1, keepdims=True), cell.shape),
+            lambda cell: np.broadcast_to(
+                self._of_known(cell).sum(axis=-1, keepdims=True), cell.shape
+            ),
             self.clusters and self.clusters.overall(),
             self.rows and self.rows.to(ReferencePolicy.OVERALL),
         )
 
     def rest(self) -> GroupCounts:
-        """Everybody else in the stratum, aligned with each group."""
+        """Everybody else of known group in the stratum, aligned with each group."""
+
+        def others(cell: Cell) -> Cell:
+            known = self._of_known(cell)
+            return known.sum(axis=-1, keepdims=True) - known
+
         return self.changed(
-            lambda cell: cell.sum(axis=-1, keepdims=True) - cell,
+            others,
             self.clusters and self.clusters.rest(),
             self.rows and self.rows.to(ReferencePolicy.REST),
         )
 
     def everywhere(self) -> GroupCounts:
-        """Everybody in all known strata, aligned with each group of each stratum."""
+        """Everybody of known group in all known strata, aligned with each group of each stratum."""
 
         def total(cell: Cell) -> Cell:
-            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
+            everybody = self._of_known(cell)[self.known_strata].sum(axis=(0, -1), keepdims=True)
             return np.broadcast_to(everybody, cell.shape)
 
         return replace(self.changed(total), unknown_clusters=self.clusters is not None)
 
     def everywhere_else(self) -> GroupCounts:
-        """Everybody in all known strata but the group in its own, aligned with each group."""
+        """Everybody of known group in all known strata but the group in its own stratum."""
 
         def others(cell: Cell) -> Cell:
-            known = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
-            everybody = cell[self.known_strata].sum(axis=(0, -1), keepdims=True)
-            return everybody - np.where(known, cell, 0)
+            strata = self.known_strata.reshape(-1, *([1] * (cell.ndim - 1)))
+            known = np.where(strata, self._of_known(cell), 0)
+            return known.sum(axis=(0, -1), keepdims=True) - known
 
         return replace(self.changed(others), unknown_clusters=self.clusters is not None)
 
@@ -324,12 +336,15 @@ def count_groups(table: GroupTable) -> GroupCounts:
         np.asarray(table.mass.sum(axis=(1, 2))),
         table.n,
         table.known_strata,
+        table.known,
         _sums_of(table),
         _scores_of(table),
         clusters=None
         if table.clusters is None
-        else PooledClusters(table.clusters, mark_cells(table)),
-        rows=None if table.rows is None else RowSides(table.rows, favourable=table.favourable),
+        else PooledClusters(table.clusters, mark_cells(table), table.known),
+        rows=None
+        if table.rows is None
+        else RowSides(table.rows, table.known, favourable=table.favourable),
     )
 
 

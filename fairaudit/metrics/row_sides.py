@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairaudit.base.arrays import Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import NOWHERE, Ints, RowTable
 from fairaudit.metrics.terms import ReferencePolicy
@@ -13,11 +14,12 @@ class RowSides(Frozen, eq=False):
     """The people of a table, those who stand at the place of each group, aligned [Z, G].
 
     At the place of a group stands the group itself, or whom `role` names: everybody else (`REST`),
-    everybody (`OVERALL`). `group` [Z, 1] is the one group that stands at the place of all;
-    `favourable` says whether the positive outcome is a benefit.
+    everybody (`OVERALL`), both of `known` [G] groups alone. `group` [Z, 1] is the one group that
+    stands at the place of all; `favourable` says whether the positive outcome is a benefit.
     """
 
     table: RowTable
+    known: Marks
     role: ReferencePolicy | None = None
     group: Ints | None = None
     favourable: bool = True
@@ -41,6 +43,7 @@ class RowSides(Frozen, eq=False):
         if self.role is None:
             return self.table.members(z, g)
         there = self.table.usable & (self.table.stratum == z) & (self.table.group != NOWHERE)
+        there &= self.known[self.table.group]
         if self.role is ReferencePolicy.REST:
             there &= self.table.group != g
         return np.flatnonzero(there)

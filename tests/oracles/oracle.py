@@ -427,6 +427,7 @@ def _signed(
         raise ValueError(message)
     members = _taking_part(name, rows, by, task)
     against = _reference_group(name, members, rows, task, reference)
+    known = [row for row in rows if None not in _group_of(row, by)]
     values: Values = {}
     for group, group_rows in members.items():
         own = rate(name, group_rows, task, rows)
@@ -434,9 +435,9 @@ def _signed(
         if len(members) < 2:
             other = None
         elif reference == "overall":
-            other = rate(name, rows, task, rows)
+            other = rate(name, known, task, rows)
         elif reference == "rest":
-            rest = [row for row in rows if _group_of(row, by) != group]
+            rest = [row for row in known if _group_of(row, by) != group]
             other = rate(name, rest, task, rows)
         elif against is not None:
             other = rate(name, members[against], task, rows)

@@ -119,8 +119,8 @@ def key(row: Row, names: int) -> tuple[str | None, ...]:
     return (row[0], row[1])[:names]
 
 
-def completions(rows: Sequence[Row], names: int, *, aside: bool) -> Iterator[list[Row]]:
-    """Every way to fill in what is missing; somebody may also belong to no group of the data."""
+def completions(rows: Sequence[Row], names: int) -> Iterator[list[Row]]:
+    """Every way to fill in what is missing; somebody may be in no group of the data, or nowhere."""
     known = sorted({key(row, names) for row in rows if None not in key(row, names)})
     options: list[list[Row]] = []
     for row in rows:
@@ -132,8 +132,7 @@ def completions(rows: Sequence[Row], names: int, *, aside: bool) -> Iterator[lis
                 if all(m in {None, g} for m, g in zip(mine, group, strict=True))
             ]
             fits.append((ELSEWHERE,) * names)
-            if aside:
-                fits.append((NOWHERE,) * names)
+            fits.append((NOWHERE,) * names)
         else:
             fits = [mine]
         labels = [0, 1] if row[2] is None else [row[2]]
@@ -172,13 +171,14 @@ def beside(
     """One group against its reference: the first group, or what the policy says."""
     mine = rate(name, of(rows, groups[g]))
     values = [rate(name, of(rows, one)) for one in groups]
+    known = [row for row in rows if None not in key(row, len(groups[g]))]
     match policy:
         case ReferencePolicy.LEVEL:
             other = values[0]
         case ReferencePolicy.REST:
-            other = rate(name, [row for row in rows if key(row, len(groups[g])) != groups[g]])
+            other = rate(name, [row for row in known if key(row, len(groups[g])) != groups[g]])
         case ReferencePolicy.OVERALL:
-            other = rate(name, rows)
+            other = rate(name, known)
         case _:
             if any(map(math.isnan, values)):
                 return math.nan
@@ -304,7 +304,7 @@ def prepared(rows: list[Row], names: int, *, aside: bool) -> tuple[GroupTable, l
     table = table_of(rows, names, aside=aside)
     known = [levels_of(g) for g, k in zip(table.groups, table.known, strict=True) if k]
     assert known == groups
-    return table, groups, list(completions(rows, names, aside=aside))
+    return table, groups, list(completions(rows, names))
 
 
 @examples(40)
