@@ -210,6 +210,10 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
             "compares nobody: say `compare: difference`",
         ),
         ({"metric": "mutual_information", "class": "macro"}, "all classes already"),
+        *(
+            ({"metric": name, "class": "macro", "fail": {"above": 0.1}}, "opposite gaps cancel")
+            for name in ("demographic_parity_difference", "equalized_odds_difference")
+        ),
         ({"metric": "selection_rate", "compare": "ratio", "sd": "total"}, "takes no deviation"),
         ("brier_score_los", "did you mean 'brier_score"),
         ("theil_indx", "did you mean 'theil_index'"),
