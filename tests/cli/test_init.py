@@ -159,6 +159,22 @@ def test_a_positive_that_no_outcome_holds_is_refused(wrong: str, tmp_path: Path)
         assert "there is 'no', 'yes'" in done.stderr
 
 
+def test_a_cut_is_of_the_outcome_that_it_divides(tmp_path: Path) -> None:
+    """A cut of a credit score is none of a label of 0 and 1."""
+    file = tmp_path / "credit.csv"
+    file.write_text("g,paid,points\n" + "A,1,700\nB,0,500\n" * 30)
+    roles = ("--protected", "g", "--label", "paid", "--decision", "points")
+    done = run("init", file, *roles, "--positive", ">=600")
+    assert done.returncode == 0
+    assert 'label: {column: paid, positive: "1", negative: ["0"]}' in done.stdout
+    assert "decision: {column: points, positive: {at_least: 600}}" in done.stdout
+    for cut in (">=900", ">700", "<500", "<=700"):
+        done = run("init", file, *roles, "--positive", cut)
+        assert done.returncode == 2
+        assert "all values of every outcome are on one side" in done.stderr
+        assert "there is paid from 0 to 1, points from 500 to 700" in done.stderr
+
+
 def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:
     file = tmp_path / "coded.csv"
     rows = [("A1", "yes")] * 60 + [("A2", "no")] * 60 + [("A3", "no")] * 3 + [("A4", "no")] * 2

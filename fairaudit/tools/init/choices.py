@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -26,7 +27,12 @@ from fairaudit.tools.init.roles import (
 
 OUTCOMES = (Role.LABEL, Role.PREDICTION, Role.DECISION)
 _CUT = re.compile(r"\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)\s*")
-_BOUNDS = {">=": "at_least", ">": "above", "<=": "at_most", "<": "below"}
+_BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    ">=": ("at_least", operator.ge),
+    ">": ("above", operator.gt),
+    "<=": ("at_most", operator.le),
+    "<": ("below", operator.lt),
+}
 
 
 _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
@@ -148,12 +154,26 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
     levels = [level for level in choices.counts if level != "total"]
     levels += [level for column in columns for level in list_known(column)]
     known = set(map(canonical, levels))
-    can_cut = any(map(is_number, columns))
     for text in choices.positives:
-        if canonical(text) not in known and not (can_cut and _CUT.fullmatch(text)):
-            what = f"--positive {names.quoted(text)}: no outcome holds it"
-            listed = ", ".join(map(names.quoted, levels[:10]))
-            raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
+        cut = _CUT.fullmatch(text)
+        if canonical(text) in known or any(_divides(cut, column) for column in columns):
+            continue
+        what = f"--positive {names.quoted(text)}: no outcome holds it"
+        listed = ", ".join(map(names.quoted, levels[:10]))
+        numbers = filter(is_number, columns) if cut else ()
+        if ranges := [f"{c.name} from {c.low:g} to {c.high:g}" for c in numbers]:
+            what = f"--positive {names.quoted(text)}: all values of every outcome are on one side"
+            listed = ", ".join(ranges)
+        raise UsageError(what, f"there is {listed}" if listed else "name an outcome")
+
+
+def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
+    """Whether a column has numbers on both sides of a cut: another is meant otherwise."""
+    if cut is None or not is_number(column) or column.low is None or column.high is None:
+        return False
+    _, is_positive = _BOUNDS[cut[1]]
+    low, high = (is_positive(number, float(cut[2])) for number in (column.low, column.high))
+    return low is not high
 
 
 def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
@@ -163,8 +183,8 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     if named and not is_many(column):
         return known[canonical(named[0])]
     cut = next(filter(None, map(_CUT.fullmatch, positives)), None)
-    if cut is not None and is_number(column):
-        return {_BOUNDS[cut[1]]: cut[2]}
+    if cut is not None and _divides(cut, column):
+        return {_BOUNDS[cut[1]][0]: cut[2]}
     likely = guess_positive(column)
     if likely is None:
         there = ", ".join(map(names.quoted, [*known.values()][:10]))
