@@ -54,7 +54,7 @@ def _without_end(text: str) -> str:
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     """The error of a record that is none: where, and what is wrong, never what it holds."""
     what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError(f"{file.file.path}:{form.line_in_file(number)}: {what}", hint)
+    return DataError.at(file.file.path, form.line_in_file(number), what, hint)
 
 
 def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
@@ -172,7 +172,7 @@ def lines_of(file: SourceFile) -> Iterator[str]:
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     """The error of a file that is not what it is declared to be, with its first bad line."""
-    where = ""
+    first = None
     try:
         with open_bytes(file.path) as stream:
             for number, line in enumerate(stream, start=1):
@@ -180,13 +180,13 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
                     line.decode(encoding)
                 except UnicodeError:
                     # An encoding of more bytes a sign has no lines that bytes could tell.
-                    where = "" if b"\0" in line else f":{number}"
+                    first = None if b"\0" in line else number
                     break
     except (OSError, ValueError):
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     hint = "say `format: {encoding: latin-1}` or the like"
-    return DataError(f"{file.file.path}{where}: not {name}", hint)
+    return DataError.at(file.file.path, first, f"not {name}", hint)
 
 
 def _packing(file: SourceFile) -> str:

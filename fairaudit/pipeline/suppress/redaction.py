@@ -18,6 +18,7 @@ from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import PrintedItem
+from fairaudit.pipeline.uncounted_people import DROPPED_DOUBT
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -284,6 +285,8 @@ class Redaction:
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
     ) -> bool:
         """Whether a group that was not evaluated may be printed, with the reason."""
+        if part == DROPPED_DOUBT:
+            return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:
             cells = self.support.cells_of(check.by, part.stratum, part.group)
