@@ -44,9 +44,8 @@ HIDDEN_DOUBT = NotEvaluated(
 DROPPED_DOUBT = NotEvaluated(
     (),
     (),
-    "`missing: drop` leaves out rows that have all that this check needs, and a report with "
-    "`suppress_below` does not show whether they would change its status; write `aside` in place "
-    "of `drop`",
+    "`missing: drop` leaves out rows that have everything this check needs, and a report with "
+    "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
     blocks=True,
 )
 """Of any number of rows: a status that depended on them would show how many they are."""

@@ -184,3 +184,52 @@ def test_the_commands_read_a_published_report_whose_details_are_hidden(tmp_path:
     for line in (["render"], ["show"], ["publish"], ["compare", "r.json"]):
         done = run(*line, "r.json", folder=tmp_path)
         assert done.returncode == 0, (line, done.stderr)
+
+
+def dropped(extra: list[tuple[str, str | None, str, int]], **more: Any) -> AuditResult:
+    """Two groups at parity, and some rows without a stratum, which no selection rate needs."""
+    rows = [("a", "u", "1", 300), ("a", "u", "0", 300), ("b", "u", "1", 60), ("b", "u", "0", 60)]
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "strata": ["s"],
+            "prediction": {"column": "p", "positive": "1"},
+            "count": "n",
+        },
+        "missing": {"strata": "drop"},
+        "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.1}}],
+    }
+    fail_on = more.pop("fail_on", "fail")
+    people = pl.DataFrame([*rows, *extra], ["g", "s", "p", "n"], orient="row")
+    return fairaudit.audit({**spec, **more}, people, fail_on=fail_on)
+
+
+HUNDRED: list[tuple[str, str | None, str, int]] = [("b", None, "0", 100)]
+"""With them 60 of 220 of group b are selected, and 300 of 600 of group a: a difference of 0.227."""
+
+
+@pytest.mark.parametrize("hides_group", [False, True])
+def test_dropped_rows_leave_a_published_check_open(*, hides_group: bool) -> None:
+    few = [("c", "u", "1", 4), ("c", "u", "0", 3)] if hides_group else []
+    assert dropped([*few, *HUNDRED], missing={"strata": "aside"}).exit_code == 1
+    assert dropped([*few, *HUNDRED]).exit_code == 3
+    for rows in (HUNDRED, [("b", None, "1", 1)]):  # however many there are, and of what outcome
+        result = dropped([*few, *rows], suppress_below=11)
+        assert result.exit_code == 3
+        (finding,) = result.findings
+        assert (finding.estimate is not None and finding.estimate.suppressed) is hides_group
+        assert "write `aside` in place of `drop`" in finding.why
+        (left_out,) = [part for part in finding.not_evaluated if part.blocks]
+        assert left_out.reason in finding.why
+    assert dropped(few, suppress_below=11).exit_code == 0
+    assert dropped([*few, *HUNDRED], suppress_below=11, missing={"strata": "aside"}).exit_code == 1
+
+
+@pytest.mark.parametrize("hiding", [{}, {"suppress_below": 11}])
+def test_what_fails_the_run_does_so_beside_dropped_rows(hiding: dict[str, int]) -> None:
+    """Without them 90 of 180 of group b are selected, or 40 of 120 of it: 0.5 - 0.333."""
+    apart: list[tuple[str, str | None, str, int]] = [("b", "u", "0", 60), *HUNDRED]
+    limits = {"warn": {"above": 0.1}, "fail": {"above": 0.2}}
+    metrics = [{"metric": "demographic_parity_difference", **limits}]
+    for fail_on, code in (("warn", 1), ("fail", 3)):
+        assert dropped(apart, metrics=metrics, fail_on=fail_on, **hiding).exit_code == code

@@ -271,7 +271,10 @@ class Redaction:
         hidden |= {part.reason for part in left_out} < {
             part.reason for part in finding.not_evaluated
         }
-        return replace(redacted, why=self.reason) if hidden else redacted
+        if not hidden:
+            return redacted
+        also = [part.reason for part in left_out if part == DROPPED_DOUBT]
+        return replace(redacted, why="; ".join([self.reason, *also]))
 
     def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
         """The groups not evaluated; a reason that reveals hidden people is hidden, too."""
