@@ -177,12 +177,6 @@ class DataError(FairauditError):
         return DataError(f"{self.message}; first: {spot}", self.hint, uncounted=uncounted)
 
     @classmethod
-    def at(cls, path: str, line: int | None, what: str, hint: str | None = None) -> DataError:
-        """What is wrong in a line of a file, whose number counts the rows above it."""
-        where = path if line is None else f"{path}:{line}"
-        return cls(f"{where}: {what}", hint, uncounted=f"{path}: {what}")
-
-    @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:
         """The file is there but is not what its name says, unless memory ran out as it was read."""
         error = sys.exception()

@@ -1,12 +1,13 @@
 """Random specs, published and open: each report is read back, and hiding counts passes no check.
 
-A factor `ATTACKS=100` tries so many times as many specs.
+`ATTACKS=100` tries a hundred times as many specs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from fairaudit.metrics.share_models import is_pooled
 from fairaudit.report import FORMATS
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
+
+Row = tuple[str, str | None, str, int]
 
 TRIES = round(1000 * float(os.environ.get("ATTACKS", "1")))
 RECORDS = [one for one in COMPARING if not is_pooled(one)]
@@ -93,6 +96,10 @@ def spec_of(random: Generator) -> dict[str, Any]:
     if random.random() < 0.2:
         groups["exclude_below"] = {"share": 0.05, "reason": "too few"}
     others = {"others": "drop"} if random.random() < 0.7 else {"negative": ["0", "?"]}
+    searches: list[dict[str, Any]] = [
+        {}, {"simpson": {}}, {"simpson": {"fail": "every_stratum"}},
+    ]  # fmt: skip
+    amounts: list[dict[str, str]] = [{}, {"score": "x"}, {"weight": "w"}]
     metrics = [metric_of(random) for _ in range(random.integers(1, 4))]
     spec = {
         "columns": {
@@ -101,13 +108,13 @@ def spec_of(random: Generator) -> dict[str, Any]:
             "label": {"column": "y", "positive": "1"},
             "prediction": {"column": "p", "positive": "1", "negative": "0"} | others,
             "count": "n",
-            **[{}, {"score": "x"}, {"weight": "w"}][random.integers(3)],
+            **amounts[random.integers(3)],
         },
         "missing": {name: str(random.choice(words)) for name, words in policies.items()},
         "metrics": [*{(one["metric"], one.get("compare")): one for one in metrics}.values()],
         "groups": groups,
         **({"filter": "y = '1' OR y = '0'"} if random.random() < 0.2 else {}),
-        **([{}, {"simpson": {}}, {"simpson": {"fail": "every_stratum"}}][random.integers(3)]),
+        **searches[random.integers(3)],
         "suppress_below": int(random.choice([5, 11])),
     }
     return sound(spec)
@@ -156,6 +163,43 @@ def test_every_report_is_read_back_and_hiding_counts_passes_no_check(seed: int) 
         assert published.exit_code == whole.exit_code
 
 
+LEAVING: list[tuple[str | None, ...]] = [
+    ("a", "x", None, "1", "1"), ("a", "x", "u", None, "0"), ("a", "y", "u", "1", None),
+    ("a", "y", "u", "1", "?"), ("a", "y", "u", "2", "1"),
+]  # fmt: skip
+"""Rows that leave the audit: as missing, as neither positive nor negative, by the filter."""
+
+
+@pytest.mark.parametrize("seed", seeds(TRIES // 5, quick=3))
+def test_no_report_tells_how_few_rows_leave_the_audit(seed: int) -> None:
+    """With two or seven of them a report without verdicts is the same: those depend on a side."""
+    random = np.random.default_rng([41, 8 + seed])
+    whole = people_of(random).drop("x", "w").drop_nulls().filter(pl.col("p") != "?")
+    if random.random() < 0.5:  # no cell is small
+        whole = whole.filter(pl.col("n") > 10)
+    spec = spec_of(random)
+    spec |= {"missing": dict.fromkeys(["strata", "label", "prediction"], "drop")}
+    spec |= {"filter": "y = '1' OR y = '0'", "suppress_below": 11}
+    spec["columns"] = {name: column for name, column in spec["columns"].items()
+                       if name not in {"score", "weight"}}  # fmt: skip
+    spec["columns"]["prediction"] |= {"negative": "0", "others": "drop"}
+    for metric in spec["metrics"]:
+        if isinstance(metric, dict):
+            metric.pop("warn", None)
+            metric.pop("fail", None)
+    spec = sound({**spec, "simpson": {}})
+    leaving = LEAVING[random.integers(len(LEAVING))]
+    outcomes = []
+    for n in (2, 7):
+        rows = [("a", "x", "u", "2", "1", 50), *[(*leaving, 1)] * n]
+        few = pl.DataFrame(rows, whole.schema, orient="row")
+        try:
+            outcomes.append(report_json.render(fairaudit.audit(spec, pl.concat([whole, few]))))
+        except FairauditError as error:
+            outcomes.append(str(error.published()))
+    assert outcomes[0] == outcomes[1]
+
+
 DROPPING: dict[str, Any] = {
     "columns": {
         "protected": ["g"],
@@ -186,7 +230,7 @@ def test_the_commands_read_a_published_report_whose_details_are_hidden(tmp_path:
         assert done.returncode == 0, (line, done.stderr)
 
 
-def dropped(extra: list[tuple[str, str | None, str, int]], **more: Any) -> AuditResult:
+def dropped(extra: Sequence[Row], **more: Any) -> AuditResult:
     """Two groups at parity, and some rows without a stratum, which no selection rate needs."""
     rows = [("a", "u", "1", 300), ("a", "u", "0", 300), ("b", "u", "1", 60), ("b", "u", "0", 60)]
     spec = {
@@ -204,7 +248,7 @@ def dropped(extra: list[tuple[str, str | None, str, int]], **more: Any) -> Audit
     return fairaudit.audit({**spec, **more}, people, fail_on=fail_on)
 
 
-HUNDRED: list[tuple[str, str | None, str, int]] = [("b", None, "0", 100)]
+HUNDRED: list[Row] = [("b", None, "0", 100)]
 """With them 60 of 220 of group b are selected, and 300 of 600 of group a: a difference of 0.227."""
 
 
@@ -227,8 +271,8 @@ def test_dropped_rows_leave_a_published_check_open(*, hides_group: bool) -> None
 
 @pytest.mark.parametrize("hiding", [{}, {"suppress_below": 11}])
 def test_what_fails_the_run_does_so_beside_dropped_rows(hiding: dict[str, int]) -> None:
-    """Without them 90 of 180 of group b are selected, or 40 of 120 of it: 0.5 - 0.333."""
-    apart: list[tuple[str, str | None, str, int]] = [("b", "u", "0", 60), *HUNDRED]
+    """A difference of 0.5 - 60/180 = 0.167 warns; with the dropped rows 0.5 - 60/280 would fail."""
+    apart: list[Row] = [("b", "u", "0", 60), *HUNDRED]
     limits = {"warn": {"above": 0.1}, "fail": {"above": 0.2}}
     metrics = [{"metric": "demographic_parity_difference", **limits}]
     for fail_on, code in (("warn", 1), ("fail", 3)):

@@ -54,7 +54,8 @@ def _without_end(text: str) -> str:
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     """The error of a record that is none: where, and what is wrong, never what it holds."""
     what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError.at(file.file.path, form.line_in_file(number), what, hint)
+    path, line = file.file.path, form.line_in_file(number)
+    return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
 
 
 def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
@@ -172,7 +173,7 @@ def lines_of(file: SourceFile) -> Iterator[str]:
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     """The error of a file that is not what it is declared to be, with its first bad line."""
-    first = None
+    where = ""
     try:
         with open_bytes(file.path) as stream:
             for number, line in enumerate(stream, start=1):
@@ -180,13 +181,14 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
                     line.decode(encoding)
                 except UnicodeError:
                     # An encoding of more bytes a sign has no lines that bytes could tell.
-                    first = None if b"\0" in line else number
+                    where = "" if b"\0" in line else f":{number}"
                     break
     except (OSError, ValueError):
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     hint = "say `format: {encoding: latin-1}` or the like"
-    return DataError.at(file.file.path, first, f"not {name}", hint)
+    path = file.file.path
+    return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
 
 
 def _packing(file: SourceFile) -> str:
