@@ -54,7 +54,8 @@ def declare_subjects(
     """Declares the subjects of a class's fields: `row="n share"`, by the values of `Subjects`.
 
     A hidden field is None, or what `hidden` says. Raises `TypeError` where a field is not declared,
-    is declared twice, or does not exist.
+    is declared twice, or does not exist, or where it is hidden in a row that is published and its
+    type has no None: such a report could not be read back.
     """
 
     def declare(cls: type[T]) -> type[T]:
@@ -68,6 +69,12 @@ def declare_subjects(
         if sorted(names) != sorted(existing):
             wrong = ", ".join(sorted({*names} ^ {*existing} or {*names}))
             raise TypeError(f"{cls.__name__} must declare the subjects of each field once: {wrong}")
+        alone = {Subjects.COMPARED, Subjects.ANYBODY, Subjects.NEVER}
+        if {*fields_of} - {"never"}:
+            for name, subjects in declared:
+                annotation = cls.__annotations__[name]
+                if subjects in alone and name not in (hidden or {}) and "None" not in annotation:
+                    raise TypeError(f"{cls.__name__} must say what stands for a hidden {name}")
         _DECLARED[cls] = Disclosure(dict(declared), hidden or {})
         return cls
 

@@ -85,8 +85,8 @@ class FailOn(StrEnum):
 class FairauditError(Exception):
     """The root of all errors that fairaudit raises on purpose.
 
-    `uncounted` is the message without its counts of people, where it has any. `verdict` is the word
-    that stands where a result has its verdict.
+    `uncounted` is the message without its counts of people and the lines of its rows, where it has
+    any. `verdict` is the word that stands where a result has its verdict.
     """
 
     exit_code = 2
@@ -104,7 +104,8 @@ class FairauditError(Exception):
         """The error as it may stand beside published reports, such as in the index of a folder."""
         if self.uncounted is None:
             return self
-        published = type(self)(self.uncounted, self.hint)
+        shown = "run without `suppress_below` to see counts and lines"
+        published = type(self)(self.uncounted, "; ".join(filter(None, (self.hint, shown))))
         published.__cause__ = self.__cause__
         return published
 
@@ -175,9 +176,8 @@ class DataError(FairauditError):
 
     def located(self, spot: str) -> DataError:
         """The same error, saying where the first such row stands."""
-        first = f"; first: {spot}"
-        uncounted = None if self.uncounted is None else self.uncounted + first
-        return DataError(self.message + first, self.hint, uncounted=uncounted)
+        uncounted = self.message if self.uncounted is None else self.uncounted
+        return DataError(f"{self.message}; first: {spot}", self.hint, uncounted=uncounted)
 
     @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:

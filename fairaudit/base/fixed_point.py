@@ -9,6 +9,9 @@ from __future__ import annotations
 WEIGHT_SCALES = (10**9, 10**18)
 """The fixed point of weights: as a rule, and where all weights are tiny."""
 
+MOST_ROUNDING = (1e-6, 1e-18)
+"""No weight is rounded by more, at either scale; what any rounding was is of a single row."""
+
 SQUARE_ROOTS = (10**6, 10**15)
 """Weights are squared at a coarser fixed point."""
 

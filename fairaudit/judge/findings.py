@@ -60,6 +60,7 @@ class Breach(Frozen):
     nobody="group stratum blocks standing tells_people",
     row="reason",
     anybody="detail",
+    hidden={"detail": ""},
 )
 class NotEvaluated(Frozen):
     """Who or what a check could not judge, and why; `blocks` where that leaves it open.

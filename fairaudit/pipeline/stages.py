@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.base.errors import DataError, FailOn, FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.progress import SILENT, Phase, Progress
@@ -25,7 +25,7 @@ from fairaudit.counting.quantile_rounds import CutsRound, Span, list_quantiles
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
 from fairaudit.counting.sources.sources import Frame
-from fairaudit.judge import Finding
+from fairaudit.judge import Finding, Status
 from fairaudit.judge import waivers as waiving
 from fairaudit.pipeline import provenance
 from fairaudit.pipeline.audit_findings import Judge
@@ -34,7 +34,7 @@ from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.pipeline.tables.notices import write_notices
-from fairaudit.pipeline.uncounted_people import find_idle_roles, hold_against
+from fairaudit.pipeline.uncounted_people import find_idle_roles, hold_against, leave_open
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import (
     MissingPolicy,
@@ -318,11 +318,13 @@ def _hold_against_dropped(
 ) -> tuple[Finding, ...]:
     """The findings beside those with rows that are dropped for what a check does not need.
 
-    Of a report to publish none is: which side of a limit they are on would tell how many they are.
+    In a report to publish they are open: which side of a limit such rows put them on would tell how
+    many there are.
     """
     left_out, spec = recoded.cubes.left_out, question.spec
-    if left_out is None or not left_out.roles or spec.suppress_below is not None:
+    if left_out is None or not left_out.roles:
         return findings
+    failing = {Status.FAIL, Status.WARN} if question.fail_on is FailOn.WARN else {Status.FAIL}
     models = [outcome.name for outcome in spec.predictions]
     judged_with: dict[frozenset[str], dict[str, Finding]] = {}
     held = []
@@ -330,6 +332,9 @@ def _hold_against_dropped(
         idle = find_idle_roles(finding.check, left_out.roles, models)
         if not idle:
             held.append(finding)
+            continue
+        if spec.suppress_below is not None:
+            held.append(leave_open(finding, failing))
             continue
         if idle not in judged_with:
             aside = dict.fromkeys(idle, MissingPolicy.ASIDE)
@@ -340,7 +345,7 @@ def _hold_against_dropped(
                 kept.check.id: kept for kept in _find(keeping, counts, cells, searches)
             }
         rules = [left_out.roles[role] for role in sorted(idle)]
-        held.append(hold_against(finding, judged_with[idle][finding.check.id], rules))
+        held.append(hold_against(finding, judged_with[idle][finding.check.id], rules, failing))
     return tuple(held)
 
 

@@ -41,6 +41,15 @@ HIDDEN_DOUBT = NotEvaluated(
     blocks=True,
 )
 
+DROPPED_DOUBT = NotEvaluated(
+    (),
+    (),
+    "`missing: drop` leaves out rows that have everything this check needs, and a report with "
+    "`suppress_below` does not show what they would change; write `aside` in place of `drop`",
+    blocks=True,
+)
+"""Of any number of rows: a status that depended on them would show how many they are."""
+
 _WORSE = {
     Status.WARN: "warn",
     Status.INCONCLUSIVE: "be inconclusive",
@@ -211,11 +220,28 @@ def _needs_score(check: Check) -> bool:
     return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
 
 
-def hold_against(finding: Finding, kept: Finding, rules: Iterable[str]) -> Finding:
+def leave_open(finding: Finding, failing: Collection[Status]) -> Finding:
+    """The finding of a report to publish, open beside rows that `missing: drop` leaves out.
+
+    What is `failing` without them fails.
+    """
+    if finding.status in failing:
+        return finding
+    return replace(
+        finding,
+        status=Status.INCONCLUSIVE,
+        why="; ".join(filter(None, (finding.why, DROPPED_DOUBT.reason))),
+        not_evaluated=(*finding.not_evaluated, DROPPED_DOUBT),
+    )
+
+
+def hold_against(
+    finding: Finding, kept: Finding, rules: Iterable[str], failing: Collection[Status]
+) -> Finding:
     """The finding, open where it is worse with rows `kept` that `missing: drop` leaves out.
 
     These `rules` drop them for columns of which the check needs none: what would warn warns, and
-    what would fail, or be open, is open.
+    what would fail, or be open, is open. What is `failing` without them fails.
     """
     if kept.status not in _WORSE or worst_status(finding.status, kept.status) is finding.status:
         return finding
@@ -224,7 +250,7 @@ def hold_against(finding: Finding, kept: Finding, rules: Iterable[str]) -> Findi
         f"it would {_WORSE[kept.status]} if it counted the rows that `missing: {{{dropping}}}` "
         "leaves out: it needs nothing that they lack; write `aside` in place of `drop`"
     )
-    is_open = kept.status is not Status.WARN
+    is_open = kept.status is not Status.WARN and finding.status not in failing
     return replace(
         finding,
         status=Status.INCONCLUSIVE if is_open else Status.WARN,

@@ -34,7 +34,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "people per row": origin.count and f"the column {names.name(origin.count)}",
         "survey weight": origin.weight
         and f"the column {names.name(origin.weight)}; the sampling design is not "
-        f"modelled, intervals use the effective sample size; largest rounding of a weight "
+        f"modelled, intervals use the effective sample size; no weight is rounded by more than "
         f"{origin.weight_error:.1g}",
         "clusters": origin.cluster
         and f"{numbers.whole(origin.clusters or 0)}, by the column {names.name(origin.cluster)}; "

@@ -63,9 +63,9 @@ class Profile(Frozen):
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
     "exclude_below inference created suppress_below cluster flags draws draws_sha256 profiles "
     "settings",
-    anybody="cube_sha256 clusters weight_error",
-    nested="files rows",
-    hidden={"weight_error": 0.0, "files": ()},
+    anybody="cube_sha256 clusters",
+    nested="files rows weight_error",
+    hidden={"files": ()},
 )
 class Provenance(Frozen):
     """What was run on what: enough to run it again.

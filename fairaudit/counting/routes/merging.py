@@ -41,6 +41,7 @@ def merge_counts(
         raise DataError(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read:,}",
             "the data changed while it was read, or is damaged: run again",
+            uncounted="the pass did not count as many rows as the control total",
         )
     check_people(sum(int(measure.people.sum()) for measure in measures))
     keys = tuple(

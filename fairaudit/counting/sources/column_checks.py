@@ -131,7 +131,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
         row = find_difference(frame.select(str(place) for place in places).fill_null(""))
         if row is not None:
             line = reader_of(file.form).find_line(file, plan.format, row)
-            raise refuse_different(name, f"{file.file.path}:{line}")
+            raise refuse_different(name, file.file.path, f":{line}")
 
 
 def find_difference(frame: pl.LazyFrame) -> int | None:
@@ -145,9 +145,11 @@ def find_difference(frame: pl.LazyFrame) -> int | None:
     return int(row.item()) if row.height else None
 
 
-def refuse_different(name: str, spot: str) -> DataError:
+def refuse_different(name: str, path: str, spot: str) -> DataError:
     """The error of columns of one name that differ; the values of a row are not told."""
+    what = f"several columns are named {quoted(name)}, and differ"
     return DataError(
-        f"{spot}: several columns are named {quoted(name)}, and differ in this row first",
+        f"{path}{spot}: {what} in this row first",
         "rename one of them in the data",
+        uncounted=f"{path}: {what}",
     )

@@ -91,7 +91,11 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
         for number, text in records(lines_of(file)):
             if number > 1 and not text:
                 where = f"{file.file.path}:{form.line_in_file(number)}"
-                raise DataError(f"{where}: a blank line among multi-line records", "remove it")
+                raise DataError(
+                    f"{where}: a blank line among multi-line records",
+                    "remove it",
+                    uncounted=f"{file.file.path}: a blank line among multi-line records",
+                )
             if not whole.search(text):
                 raise bad_record(file, form, number, text)
             total += 1

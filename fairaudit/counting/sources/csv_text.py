@@ -54,7 +54,8 @@ def _without_end(text: str) -> str:
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     """The error of a record that is none: where, and what is wrong, never what it holds."""
     what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
-    return DataError(f"{file.file.path}:{form.line_in_file(number)}: {what}", hint)
+    path, line = file.file.path, form.line_in_file(number)
+    return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
 
 
 def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
@@ -186,7 +187,8 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     hint = "say `format: {encoding: latin-1}` or the like"
-    return DataError(f"{file.file.path}{where}: not {name}", hint)
+    path = file.file.path
+    return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
 
 
 def _packing(file: SourceFile) -> str:

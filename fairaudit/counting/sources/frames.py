@@ -110,7 +110,7 @@ def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tupl
         copies = [read_column(str(place), columns[place]) for place in places]
         row = find_difference(pl.DataFrame(copies).lazy())
         if row is not None:
-            raise refuse_different(name, f"{FRAME_NAME}, row {row}")
+            raise refuse_different(name, FRAME_NAME, f", row {row}")
     by_name = {name: columns[header.index(name)] for name in header}
     return _of_columns(by_name, by_name.__getitem__, plans)[0], header
 

@@ -6,7 +6,6 @@ combinations of levels are not there. docs/counts.md says what that protects.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import compress
 from typing import TypeVar
@@ -16,7 +15,7 @@ import numpy as np
 from fairaudit.base.arrays import Ints, Marks
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.fixed_point import TINY
+from fairaudit.base.fixed_point import MOST_ROUNDING, TINY
 from fairaudit.base.frozen import replace
 from fairaudit.base.small_counts import are_small, is_small
 from fairaudit.counting.counts import Counts, HiddenCells, RawWeights
@@ -102,7 +101,7 @@ def _find_what_stays(people: Ints, below: int) -> Marks:
 
 
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
-    """The weights of some cells; which was the largest, or rounded most, is told by its size.
+    """The weights of some cells; of the largest it is told whether it is tiny, of rounding nothing.
 
     What only tiny weights add up to stays where all are tiny: else it is of few people, and unused.
     """
@@ -113,15 +112,7 @@ def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
         coarse, fine = pair
         return _choose(coarse, stays), _choose(fine if is_tiny else [0] * len(fine), stays)
 
-    coarse_error, fine_error = map(_round_up, weights.errors)
-    return RawWeights(
-        choose(weights.weights), choose(weights.squares), largest, (coarse_error, fine_error)
-    )
-
-
-def _round_up(error: float) -> float:
-    """The power of ten that is not below an error."""
-    return 10.0 ** math.ceil(math.log10(error)) if error else 0.0
+    return RawWeights(choose(weights.weights), choose(weights.squares), largest, MOST_ROUNDING)
 
 
 def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:

@@ -105,7 +105,8 @@ def _tell_idle_filter(counts: Counts, spec: Spec) -> Iterator[Notice]:
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
     elif undecided:
         what = f"{undecided:,} {'row lacks' if undecided == 1 else 'rows lack'} a value"
-        yield Notice(f"{what} that the filter needs: not counted", Subjects.ANYBODY)
+        # Of rows outside the cube: the ledger says how many, where that may be said.
+        yield Notice(f"{what} that the filter needs: not counted", Subjects.NEVER)
 
 
 def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:

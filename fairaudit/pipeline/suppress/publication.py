@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects, redact
+from fairaudit.base.fixed_point import MOST_ROUNDING
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.base.notice import Notice
@@ -151,7 +152,13 @@ class _Publication:
         """The provenance; a hash of all counts would let anybody try out the hidden ones."""
         provenance = replace(self.result.provenance, suppress_below=self.threshold)
         files = tuple(redact(file, redaction.published_subjects()) for file in provenance.files)
-        return redact(provenance, redaction.published_subjects(), files=files, rows=published_rows)
+        return redact(
+            provenance,
+            redaction.published_subjects(),
+            files=files,
+            rows=published_rows,
+            weight_error=MOST_ROUNDING[0] if provenance.weight else 0.0,
+        )
 
     def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:
         """Notices on the suppression itself: which verdicts depend on hidden numbers."""

@@ -18,6 +18,7 @@ from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import PrintedItem
+from fairaudit.pipeline.uncounted_people import DROPPED_DOUBT
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,
@@ -270,7 +271,10 @@ class Redaction:
         hidden |= {part.reason for part in left_out} < {
             part.reason for part in finding.not_evaluated
         }
-        return replace(redacted, why=self.reason) if hidden else redacted
+        if not hidden:
+            return redacted
+        also = [part.reason for part in left_out if part == DROPPED_DOUBT]
+        return replace(redacted, why="; ".join([self.reason, *also]))
 
     def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
         """The groups not evaluated; a reason that reveals hidden people is hidden, too."""
@@ -284,6 +288,8 @@ class Redaction:
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
     ) -> bool:
         """Whether a group that was not evaluated may be printed, with the reason."""
+        if part == DROPPED_DOUBT:
+            return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:
             cells = self.support.cells_of(check.by, part.stratum, part.group)

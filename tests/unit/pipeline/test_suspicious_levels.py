@@ -175,7 +175,7 @@ def test_where_small_counts_are_hidden_an_undeclared_level_is_not_counted(tmp_pa
     columns = {"protected": {"status": {"levels": ["A91", "A92", "A94"]}}, "decision": "d"}
     spec = {"columns": columns, "metrics": "selection_rate", "suppress_below": 30}
     (answer,) = fairaudit.audit_each(spec, tmp_path).values()
-    assert str(answer).startswith("rows have a status of 'A93', which `levels` leaves out; first")
+    assert str(answer).startswith("rows have a status of 'A93', which `levels` leaves out\n")
 
 
 def test_people_who_are_not_known_are_named_by_their_label_too() -> None:

@@ -63,6 +63,8 @@ def test_a_field_that_nobody_declared_is_refused_when_the_class_is_made() -> Non
         declare_subjects(everyone="group n median")(Row)
     with pytest.raises(TypeError, match="does not declare"):
         redact(Row("a", 1, 2.0), {Subjects.ROW})
+    with pytest.raises(TypeError, match="Row must say what stands for a hidden median"):
+        declare_subjects(nobody="group", row="n", anybody="median")(Row)
     declared = declare_subjects(nobody="group", row="n", never="median", hidden={"median": -1.0})(
         Row
     )
