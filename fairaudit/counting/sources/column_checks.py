@@ -56,9 +56,10 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                     what = f"{what} in {file.file.path}: equal in every row, and read as one"
                     notices.append(Notice(what, Subjects.NOBODY))
         for name in sorted(columns_read([plan], file.header) & {*file.types}):
-            if (what := describe_unread(name, file.types[name])) is not None:
+            unread = describe_unread(name, file.types[name])
+            if unread is not None:
                 place = name if name in plan.columns else None
-                faults.append(PlanFault(f"{what}{where}; {READABLE}", place))
+                faults.append(PlanFault(f"{unread}{where}; {READABLE}", place))
         unneeded = sorted(repeated.keys() - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)

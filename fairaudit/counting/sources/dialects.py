@@ -199,9 +199,9 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
 def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may be missing
     """Keeps DuckDB from answering by the statistics of Parquet files, which leave NaN out."""
     link.execute("SET disabled_optimizers = 'statistics_propagation'")
-    setting = "parquet_can_have_nan"  # of `WHERE`, from DuckDB 2.0.1 on
-    if link.sql(f"SELECT 1 FROM duckdb_settings() WHERE name = '{setting}'").fetchall():
-        link.execute(f"SET {setting} = true")
+    known = link.sql("SELECT 1 FROM duckdb_settings() WHERE name = 'parquet_can_have_nan'")
+    if known.fetchall():  # of `WHERE`, from DuckDB 2.0.1 on
+        link.execute("SET parquet_can_have_nan = true")
 
 
 @contextmanager

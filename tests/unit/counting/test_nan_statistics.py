@@ -21,6 +21,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError
+from fairaudit.base.frozen import replace
 from fairaudit.counting.sources import dialects
 
 SPEC: dict[str, Any] = {
@@ -51,8 +52,9 @@ ROUTES: dict[str, Callable[[Path], Any]] = {
 }
 SCRIPT = """
 import json, sys, duckdb, fairaudit
-table = fairaudit.audit(json.loads(sys.argv[1]), sys.argv[2]).group_rates(by=["g"]).to_dicts()
-counts = {r["group.g"]: (r["numerator"], r["denominator"]) for r in table if r["metric"] == sys.argv[3]}
+rates = fairaudit.audit(json.loads(sys.argv[1]), sys.argv[2]).group_rates(by=["g"]).to_dicts()
+rates = [rate for rate in rates if rate["metric"] == sys.argv[3]]
+counts = {rate["group.g"]: (rate["numerator"], rate["denominator"]) for rate in rates}
 print(json.dumps([duckdb.__version__, counts]))
 """
 """For another process, which may have another DuckDB."""
@@ -95,7 +97,7 @@ def test_nan_that_a_database_takes_for_a_number_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dialects, "_distrust_statistics", lambda _: None)
-    wrong = dialects.replace(dialects.DIALECTS["duckdb"], is_nan="{} = -1")
+    wrong = replace(dialects.DIALECTS["duckdb"], is_nan="{} = -1")
     monkeypatch.setitem(dialects.DIALECTS, "duckdb", wrong)
     path = write(tmp_path, SEVERAL, pa.float64())
     with pytest.raises(DataError, match="it counts NaN in 's' as a number"):
@@ -128,7 +130,14 @@ def test_nan_is_missing_in_each_version_of_duckdb(tmp_path: Path, version: str) 
         path = write(tmp_path, rows, pa.float64())
         paths = os.pathsep.join([str(folder), *sys.path])
         ran = subprocess.run(
-            [sys.executable, "-c", SCRIPT, json.dumps(SPEC), ROUTES["query"](path), "selection_rate"],
+            [
+                sys.executable,
+                "-c",
+                SCRIPT,
+                json.dumps(SPEC),
+                ROUTES["query"](path),
+                "selection_rate",
+            ],
             env={**os.environ, "PYTHONPATH": paths},
             capture_output=True,
             text=True,

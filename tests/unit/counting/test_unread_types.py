@@ -68,7 +68,9 @@ def make_table(values: pa.Array) -> pa.Table:
 def audit(role: str, route: str, values: pa.Array, folder: Path) -> fairaudit.AuditResult:
     table, path = make_table(values), folder / "data.parquet"
     pq.write_table(table, path)
-    return fairaudit.audit({**SPECS[role], "metrics": ["selection_rate"]}, ROUTES[route](table, path))
+    return fairaudit.audit(
+        {**SPECS[role], "metrics": ["selection_rate"]}, ROUTES[route](table, path)
+    )
 
 
 @pytest.mark.parametrize("role", SPECS)
@@ -110,7 +112,7 @@ def test_nested_values_are_refused(tmp_path: Path, kind: str, role: str) -> None
         "list<item: int32>": pa.array([[1], [2]] * 30, pa.list_(pa.int32())),
         "struct<a: int64>": pa.array([{"a": 1}, {"a": 2}] * 30),
     }[kind]
-    with pytest.raises(FairauditError, match="the column 'x' holds (List|Struct)"):
+    with pytest.raises(FairauditError, match=r"the column 'x' holds (List|Struct)"):
         audit(role, "file", values, tmp_path)
 
 
