@@ -103,7 +103,7 @@ class Table(Frozen):
         frame.columns = [*needed, *greatest.values(), own(_TIMES)]
         for name, other in greatest.items():
             if not frame[name].is_nan().equals(frame[other].is_nan()):
-                what = f"{self.data.name}: it counts NaN in {names.quoted(name)} as a number"
+                what = f"{self.data.name}: the database counts NaN as a number in {name!r}"
                 raise DataError(what, "update the database, or audit an export as Parquet")
         frame = frame.drop(greatest.values())
         frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})

@@ -32,8 +32,8 @@ def compare_files(
         copies = "is 1 more copy" if len(pairs) == 2 else f"are {len(pairs) - 1:,} more copies"
         what += f", and there {copies}"
     if may_repeat:
-        what += "; each is counted, as `repeated_files: allow` asks"
-        return [Notice(what, Subjects.NOBODY)]
+        notice = f"{what}; each is counted, as `repeated_files: allow` asks"
+        return [Notice(notice, Subjects.NOBODY)]
     hint = "leave the copy out, or write `repeated_files: allow` in the spec to count both"
     raise DataError(f"{what}: their rows would count twice", hint)
 
