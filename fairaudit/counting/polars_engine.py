@@ -29,6 +29,7 @@ from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.routing import check_file, count_by_route, leave_unproven
 from fairaudit.counting.sources.column_checks import check_columns, check_repeated
 from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.counting.sources.readers import open_file, reader_of
 from fairaudit.counting.sources.sources import (
@@ -62,7 +63,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
         files = [open_file(path, plans[0].format, copies) for path in paths]
         for number, plan in enumerate(plans):
             try:
-                notices[number] = [*left_out, *check_columns(plan, files)]
+                notices[number] = check_columns(plan, files)
             except SpecError as error:
                 outcomes[number] = error
         sound = {number: plans[number] for number in notices}
@@ -70,6 +71,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             files = [leave_unproven(file, *sound.values()) for file in files]
         if sound:
             checked = [check_file(file, [*sound.values()], copies, progress) for file in files]
+            left_out += compare_files(files, checked, may_repeat=data.may_repeat)
             for number, plan in [*sound.items()]:
                 try:
                     _refuse_repeated(plan, files, checked)
@@ -80,7 +82,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             for plan, numbers in _group_plans(sound, checked, notices):
                 members = {number: sound[number] for number in numbers}
                 outcomes |= _count_in_one_pass(plan, members, checked, progress)
-    _add_notices(outcomes, notices)
+    _add_notices(outcomes, {number: [*left_out, *notices[number]] for number in notices})
     return [outcomes[number] for number in range(len(plans))]
 
 
@@ -386,6 +388,7 @@ def _open_columns(
         opened = [open_file(path, plan.format, copies) for path in paths]
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
+        compare_files(opened, ready, may_repeat=data.may_repeat)
         yield [file.source for file in ready], tuple(file.counted for file in ready)
 
 

@@ -132,13 +132,15 @@ class Question(Frozen):
 
     def _name_data(self, data: DataLike) -> Data:
         if isinstance(data, str | Path):
-            return Database.find([str(data)], Path()) or Files((str(data),))
+            found = Database.find([str(data)], Path())
+            return found or Files((str(data),), may_repeat=self.spec.may_repeat_files)
         if data is not None:
             return data if isinstance(data, Frame) else Frame(data)
         if not self.spec.data:
             raise UsageError("the spec names no data", "add `data:` to it, or give --data")
         base = Path(self.spec.path).parent
-        return Database.find(self.spec.data, base) or Files(self.spec.data, base)
+        found = Database.find(self.spec.data, base)
+        return found or Files(self.spec.data, base, self.spec.may_repeat_files)
 
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
         """The plan that counts; its quantiles are those of the data, its models fitted to it."""

@@ -183,7 +183,8 @@ def _read_counts(files: Files) -> Counts:
     """The counts that files hold, as one."""
     from fairaudit.counting.stored import counts_file
 
-    counts = counts_file.add(find_files(files.entries, files.base)[0])
+    paths, _ = find_files(files.entries, files.base)
+    counts = counts_file.add(paths, repeated=files.may_repeat)
     return replace(counts, route=f"{counts.route}; from files of counts")
 
 
@@ -193,7 +194,11 @@ def _identify(data: Files | Frame) -> object:
         return id(data.frame)
     # What is no path is told by whoever looks for it.
     paths = [entry for entry in data.entries if can_be_named(entry)]
-    return (*(os.path.realpath(data.base / entry) for entry in paths), len(data.entries))
+    return (
+        *(os.path.realpath(data.base / entry) for entry in paths),
+        len(data.entries),
+        data.may_repeat,
+    )
 
 
 def answer_all(

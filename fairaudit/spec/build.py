@@ -96,6 +96,7 @@ def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) ->
         features=columns.features,
         similarity=columns.similarity,
         suppress_below=shape.suppress_below,
+        may_repeat_files=shape.repeated_files == "allow",
         flags=shape.flags,
         describe=shape.describe,
         notices=notices,

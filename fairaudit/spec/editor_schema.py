@@ -54,6 +54,7 @@ _SECTIONS = {
             "context",
             "profile",
             "data",
+            "repeated_files",
             "filter",
             "format",
             "expect",

@@ -136,8 +136,9 @@ class Spec(Frozen):
     `predictions` are the prediction or decision, the models, or a score alone; `numbers` further
     numeric outcomes; `features` columns that `subgroups` alone are looked for in, and `similarity`
     those in which people are alike. `suppress_below` is the least count of people that may be
-    published. `references` are the levels that entries compare with, each with the attributes that
-    may have it. `places` are the places where the spec names each column of the data.
+    published. `may_repeat_files` allows files with the same content. `references` are the levels
+    that entries compare with, each with the attributes that may have it. `places` are the places
+    where the spec names each column of the data.
     """
 
     path: str
@@ -167,6 +168,7 @@ class Spec(Frozen):
     features: tuple[Protected, ...] = ()
     similarity: SimilarityColumns = NO_SIMILARITY
     suppress_below: int | None = None
+    may_repeat_files: bool = False
     notices: tuple[Notice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     draws: str | None = None

@@ -226,6 +226,12 @@ class AuditSpec(Shape):
 
     Examples: `loans.csv`, `[jan.parquet, feb.parquet]`.
     """
+    repeated_files: Literal["error", "allow"] = "error"
+    """What becomes of data files with the same content, whose rows count twice: an error, or they
+    are counted and reported.
+
+    Example: `allow`.
+    """
     columns: Columns
     """What each column of the data is to the audit.
 

@@ -139,7 +139,7 @@ def _levels(column: pl.Series, tokens: Sequence[str]) -> set[str]:
     from fairaudit.counting.routes.polars_numbers import texts_of
 
     different = column.unique().head(MOST_LEVELS + len(tokens) + 3)
-    return {level for level in texts_of(different).to_list() if level} - {*tokens}
+    return {level for level in texts_of(different, column.name).to_list() if level} - {*tokens}
 
 
 def _of_few_levels(

@@ -93,14 +93,16 @@ def _tasks(source: SourceFile, name: str, plan: Plan) -> list[_Task]:
             schema = opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
         raise DataError.unreadable(name, "damaged, truncated or gone") from error
-    if any(schema.names.count(column) != 1 for column in _columns(plan)):
+    names = _columns(plan)
+    if any(schema.names.count(name) != 1 for name in names):
+        return []
+    if any(pa.types.is_nested(schema.field(name).type) for name in names):
         return []
     try:
         _make_coders(schema, plan, [*plan.every_key, *_candidates(plan)])
     except NotServed:
         return []
-    names = set(_columns(plan))
-    if not layout.rows or not all(_is_coded(group, names) for group in layout.groups):
+    if not layout.rows or not all(_is_coded(group, {*names}) for group in layout.groups):
         return []
     return [_Task(file, group) for group in range(len(layout.groups))]
 

@@ -38,7 +38,7 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
         if schema[name] != pl.Boolean:
             message = f"the column {name!r} is not true or false: compare it, such as {name} = 1"
             raise PlanError([PlanFault(message)])
-    empty = pl.LazyFrame(schema=dict(schema))
+    empty = pl.LazyFrame(schema={name: schema[name] for name in rule.columns})
     try:
         filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
         dtype = filtered_rows.collect().dtypes[0]

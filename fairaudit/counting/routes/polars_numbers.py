@@ -15,12 +15,24 @@ from fairaudit.base.fixed_point import (
     LARGEST_NUMBER,
     LARGEST_WEIGHT,
 )
+from fairaudit.base.names import quoted
 from fairaudit.counting.columns import Age
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.batches import Batch, own
+from fairaudit.counting.sources.batches import DATE_HINT, Batch, own
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types beside texts and numbers whose values can be levels."""
+
+_MOST_DAYS = 90_000_000
+"""No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
+
+_TICKS = {
+    None: 1,
+    "ms": 86_400_000,
+    "us": 86_400_000_000,
+    "ns": 86_400_000_000_000,
+}
+"""How many units make a day: of a date, and of times by their unit."""
 
 
 class Numbers:
@@ -183,6 +195,12 @@ def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)
 
 
-def texts_of(column: pl.Series) -> pl.Series:
-    """The values of a column as levels are written."""
+def texts_of(column: pl.Series, name: str) -> pl.Series:
+    """The values of a column as levels are written; `DataError` for dates that cannot be."""
+    if isinstance(column.dtype, pl.Date | pl.Datetime):
+        ticks = _TICKS[getattr(column.dtype, "time_unit", None)]
+        days = column.to_physical().cast(pl.Int64) // ticks
+        if not days.is_between(-_MOST_DAYS, _MOST_DAYS).all():
+            what = f"the column {quoted(name)} holds a date over {_MOST_DAYS:,} days from 1970"
+            raise DataError(what, DATE_HINT)
     return pl.select(as_text(pl.lit(column), column.dtype)).to_series()

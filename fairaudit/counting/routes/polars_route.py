@@ -303,7 +303,7 @@ def _raw_key(key: Key, column: pl.Series) -> RawKey:
     if key.edges is not None:
         codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
         return RawKey(key, codes)
-    text = texts_of(column)
+    text = texts_of(column, key.column)
     levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
     # A column of clusters has millions of levels: they are ranked, not looked up one by one.
     codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1

@@ -151,7 +151,7 @@ class KeyCodes:
 
     def coded(self, rows: pl.DataFrame) -> dict[Key, pa.Array]:
         """The texts of a chunk as dictionaries: threads may look them up side by side."""
-        return {key: _coded(rows[self._names[key]]) for key in self._axes}
+        return {key: _coded(rows[self._names[key]], key.column) for key in self._axes}
 
     def columns(self, rows: pl.DataFrame, coded: Mapping[Key, pa.Array]) -> dict[Key, Column]:
         """The codes and levels of each key for the rows of a chunk, one thread at a time."""
@@ -165,9 +165,9 @@ class KeyCodes:
         return self._axes[key].codes(coded[key]), self._axes[key].levels
 
 
-def _coded(column: pl.Series) -> pa.Array:
+def _coded(column: pl.Series, name: str) -> pa.Array:
     """A column of levels as the dictionary of their texts."""
-    return texts_of(column).alias("").cast(pl.Categorical).to_arrow()
+    return texts_of(column, name).alias("").cast(pl.Categorical).to_arrow()
 
 
 class CandidateCounter:

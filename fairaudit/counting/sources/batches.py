@@ -11,6 +11,8 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import SourceFile
 
+DATE_HINT = "correct it, or leave it empty where it stands for no date"
+
 
 class Batch(Frozen):
     """Files of one schema as one lazy frame; where they are told apart, it has their paths.
@@ -56,6 +58,8 @@ def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
         return query.collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
+        if "out-of-range date" in str(error):
+            raise DataError(f"{name}: a date lies too far from 1970", DATE_HINT) from error
         # Polars' own words may quote a row; only their kind is told.
         raise DataError.unreadable(
             name, f"damaged, or not what its name says ({type(error).__name__})"

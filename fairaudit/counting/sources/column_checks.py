@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
     from fairaudit.counting.filter import Filter
 
+READABLE = "cast it before the audit, for example to decimal128, double or string"
+"""What to do with a column whose type is not read."""
+
+_UNREAD = ("decimal256", "list_view")
+
 
 def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     """Every column that is needed but not there, or twice in a file; notices of the rest.
@@ -50,6 +55,11 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
                 else:
                     what = f"{what} in {file.file.path}: equal in every row, and read as one"
                     notices.append(Notice(what, Subjects.NOBODY))
+        for name in sorted(columns_read([plan], file.header) & {*file.types}):
+            unread = describe_unread(name, file.types[name])
+            if unread is not None:
+                place = name if name in plan.columns else None
+                faults.append(PlanFault(f"{unread}{where}; {READABLE}", place))
         unneeded = sorted(repeated.keys() - needed)
         if unneeded:
             names = ", ".join(quoted(name) for name in unneeded)
@@ -59,6 +69,13 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
         raise PlanError(faults)
     levels = {key.column for key in plan.every_key if key.edges is None}
     return [*dict.fromkeys(notices), *_types_that_differ(sources, levels)]
+
+
+def describe_unread(name: str, kind: str) -> str | None:
+    """What is wrong with a column whose type, as Arrow names it, Polars does not read."""
+    if not any(word in kind for word in _UNREAD):
+        return None
+    return f"the column {quoted(name)} has the type {kind}, which is not read"
 
 
 def columns_read(plans: Sequence[Plan], header: Sequence[str]) -> set[str]:

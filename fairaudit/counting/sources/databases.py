@@ -97,13 +97,24 @@ class Table(Frozen):
             )
             hint = "audit an export as Parquet, or give scores and weights fewer decimals in a view"
             raise DataError(what, hint)
-        frame.columns = [*needed, own(_TIMES)]
+        greatest = {}
+        if self.dialect.is_nan is not None:
+            greatest = {n: own(n) for n in needed if n in cut and self.schema[n] in _FLOATS}
+        frame.columns = [*needed, *greatest.values(), own(_TIMES)]
+        for name, other in greatest.items():
+            if not frame[name].is_nan().equals(frame[other].is_nan()):
+                what = f"{self.data.name}: the database counts NaN as a number in {name!r}"
+                raise DataError(what, "update the database, or audit an export as Parquet")
+        frame = frame.drop(greatest.values())
         frame = frame.cast({n: pl.Float32 for n in needed if self.schema[n] == pl.Float32})
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
-        """The query that groups by columns, of those that are `cut` by the interval."""
-        shown, grouped = [], []
+        """The query that groups by columns, of those that are `cut` by the interval.
+
+        Each group has the least number of a cut column; of floats, further on, also the greatest.
+        """
+        shown, grouped, greatest = [], [], []
         for name in needed:
             column, dtype = self.dialect.quoted(name), self.schema[name]
             if dtype == pl.String:
@@ -115,10 +126,11 @@ class Table(Frozen):
                 column = self.dialect.exact_float.format(column)
             if name in cut and dtype.is_numeric() and self.dialect.is_nan is not None:
                 grouped[-1] = self._interval(cut[name], plan)
+                greatest += [f"MAX({column})"] if dtype in _FLOATS else []
                 column = f"MIN({column})"
             shown.append(column)
         # By other names, or a dialect would group by what is shown.
-        shown = [f"{value} AS fairaudit_{place}" for place, value in enumerate(shown)]
+        shown = [f"{value} AS fairaudit_{n}" for n, value in enumerate([*shown, *greatest])]
         shown.append(f"COUNT(*) AS {_TIMES}")
         by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
         limit = f" LIMIT {MOST_GROUPS + 1}"

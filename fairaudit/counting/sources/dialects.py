@@ -179,6 +179,7 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
         raise DataError(f"{data.name}: there is no file {path.name}", f"looked in {path.parent}")
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
+        _distrust_statistics(link)
 
         def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
@@ -193,6 +194,14 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
 
         link.begin()
         yield ask
+
+
+def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may be missing
+    """Keeps DuckDB from answering by the statistics of Parquet files, which leave NaN out."""
+    link.execute("SET disabled_optimizers = 'statistics_propagation'")
+    known = link.sql("SELECT 1 FROM duckdb_settings() WHERE name = 'parquet_can_have_nan'")
+    if known.fetchall():  # of `WHERE`, from DuckDB 2.0.1 on
+        link.execute("SET parquet_can_have_nan = true")
 
 
 @contextmanager

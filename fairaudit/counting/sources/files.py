@@ -33,10 +33,14 @@ _CLOUD = ("abfs://", "http://", "https://", "hf://")
 
 
 class Files(Frozen):
-    """The files that paths, folders and globs name; relative ones start from `base`."""
+    """The files that paths, folders and globs name; relative ones start from `base`.
+
+    `may_repeat` says that files with the same content are meant.
+    """
 
     entries: tuple[str, ...]
     base: Path = Path()
+    may_repeat: bool = False
 
     @property
     def are_counts(self) -> bool:

@@ -20,7 +20,9 @@ from fairaudit.base.names import quoted
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.batches import Batch
 from fairaudit.counting.sources.column_checks import (
+    READABLE,
     columns_read,
+    describe_unread,
     find_difference,
     find_repeated,
     refuse_different,
@@ -45,7 +47,7 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
         rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
     except FairauditError:
         raise
-    except Exception as error:  # each library fails in its own way
+    except (Exception, pl.exceptions.PanicException) as error:  # each library in its own way
         # Its own words may quote a row; only their kind is told.
         kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
         raise DataError(f"the data is a {kind}", _HINT) from error
@@ -61,7 +63,9 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
         names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
         return _of_columns(names, lambda name: frame[name], plans)
     elif _is_dataset(frame):
-        lazy = pl.scan_pyarrow_dataset(frame)
+        header = frame.schema.names
+        needed = _choose_fields(frame.schema, plans)
+        return pl.scan_pyarrow_dataset(frame.replace_schema(needed)), tuple(header)
     else:
         return _of_library(data, plans)
     return lazy, tuple(lazy.collect_schema())
@@ -140,11 +144,16 @@ def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any 
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
     if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
         values = values.ravel()  # a column of a matrix
+    native = values.to_native() if isinstance(values, nw.Series) else values
+    _refuse_unread(name, getattr(native, "type", getattr(native, "dtype", None)))
     try:
         column = pl.Series(name, values.to_polars() if isinstance(values, nw.Series) else values)
         is_sound = column.dtype != pl.Object
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         is_sound = False
+    except pl.exceptions.PanicException as error:
+        what = "values that are not read, such as a decimal of more than 38 digits"
+        raise DataError(f"the column {quoted(name)} holds {what}", READABLE) from error
     if not is_sound:
         column = pl.Series(name, *_sort_out(name, values))
     return column.cast(pl.String) if column.dtype in {pl.Null, pl.Binary} else column
@@ -179,12 +188,23 @@ def _is_dataset(data: object) -> bool:
 
 def _read_once(reader: pa.RecordBatchReader, plans: Sequence[Plan]) -> pl.DataFrame:
     """The columns of a stream that plans read: nobody can read it a second time."""
-    names = [
-        name for name in reader.schema.names if name in columns_read(plans, reader.schema.names)
-    ]
-    schema = pa.schema([reader.schema.field(name) for name in names])
-    rows = pa.Table.from_batches((batch.select(names) for batch in reader), schema)
+    schema = _choose_fields(reader.schema, plans)
+    rows = pa.Table.from_batches((batch.select(schema.names) for batch in reader), schema)
     return pl.DataFrame(pl.from_arrow(rows, rechunk=False))
+
+
+def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:
+    """The columns that plans read; raises `DataError` for one whose type Polars does not read."""
+    read = columns_read(plans, schema.names)
+    chosen = [field for field in schema if field.name in read]
+    for field in chosen:
+        _refuse_unread(field.name, field.type)
+    return pa.schema(chosen)
+
+
+def _refuse_unread(name: str, kind: object) -> None:
+    if (what := describe_unread(name, str(kind))) is not None:
+        raise DataError(what, READABLE)
 
 
 def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library

@@ -17,7 +17,7 @@ from fairaudit.base.inputs import find_origin
 from fairaudit.base.progress import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.column_checks import columns_read
+from fairaudit.counting.sources.column_checks import columns_read, describe_unread
 from fairaudit.counting.sources.parquet import check_pages, read_layout
 from fairaudit.counting.sources.parquet_types import Columns
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
@@ -109,7 +109,8 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
     try:
         return pl.read_parquet_schema(file.path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        why = "not a Parquet file, or truncated"
+        unread = filter(None, (describe_unread(name, kind) for name, kind in file.types.items()))
+        why = next(unread, "not a Parquet file, or truncated")
         raise DataError.unreadable(file.file.path, why) from error
 
 

@@ -12,6 +12,7 @@ from fairaudit.base.frozen import field_names
 from fairaudit.base.names import copied
 from fairaudit.counting.counts import CountedFile
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.sources import open_bytes
 
 
 def refuse_other_plans(plan: Plan, other: Plan, path: Path, first: Path) -> None:
@@ -33,10 +34,10 @@ def refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], pa
         is_hidden = same is not None and None in {same.records, source.records}
         if source.sha256 in known or (is_hidden and source.file.modified is not None):
             other = known.get(source.sha256 or "", source.file.path)
-            why = "the same bytes" if source.sha256 in known else "the same path and time"
+            why = "the same content" if source.sha256 in known else "the same path and time"
             raise DataError(
                 f"{copied(str(path))}: {source.file.path} is counted already, as {other}: {why}",
-                "leave it out; if two files are equal by chance: --repeated",
+                "leave it out; if equal by chance: merge --repeated, or `repeated_files: allow`",
             )
 
 
@@ -52,8 +53,8 @@ def _differences(first: Plan, second: Plan) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of what a file holds."""
-    with path.open("rb") as file:
+    """The SHA-256 of what a file holds; of packed text, of the text, however it is packed."""
+    with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import re
 import socket
@@ -161,8 +162,9 @@ def test_the_report_is_that_of_the_file(store: Store, tmp_path: Path, suffix: st
 
 
 def test_folders_globs_and_what_is_not_there(store: Store) -> None:
-    for key in ("in/1.csv", "in/2.csv", "in/deep/3.csv", "in/.hidden.csv", "in/note.docx"):
-        store.put(key, TEXT)
+    keys = ("in/1.csv", "in/2.csv", "in/deep/3.csv", "in/.hidden.csv", "in/note.docx")
+    for number, key in enumerate(keys):
+        store.put(key, TEXT + "\n" * number)
     assert people("s3://lake/in/1.csv") == 5
     assert people("s3://lake/in/*.csv") == 10
     assert people("s3://lake/in/**/*.csv") == people("s3://lake/in/") == 15
@@ -175,6 +177,13 @@ def test_folders_globs_and_what_is_not_there(store: Store) -> None:
         people("s3://lake/in/note.docx")
     with pytest.raises(DataError, match="there is no object"):
         people("s3://nowhere/in/4.csv")
+
+
+def test_equal_objects_of_a_store_are_refused_by_their_addresses(store: Store) -> None:
+    store.put("in/1.csv", TEXT)
+    store.put("in/2.csv.gz", gzip.compress(TEXT.encode()))
+    with pytest.raises(DataError, match=r"s3://lake/in/1\.csv and s3://lake/in/2\.csv\.gz have"):
+        people("s3://lake/in/")
 
 
 def test_folders_of_a_store_spell_partitions(store: Store) -> None:

@@ -88,8 +88,8 @@ def test_the_report_of_a_store_is_that_of_the_file(
 
 
 def test_folders_globs_and_missing_objects_of_a_store(put: Callable[[str, bytes], str]) -> None:
-    for key in ("in/1.csv", "in/2.csv", "in/deep/3.csv", "in/note.docx"):
-        address = put(key, TEXT.encode())
+    for number, key in enumerate(("in/1.csv", "in/2.csv", "in/deep/3.csv", "in/note.docx")):
+        address = put(key, f"{TEXT}{number * chr(10)}".encode())
     lake = address.partition("lake")[0] + "lake"
     assert people(f"{lake}/in/*.csv") == 10
     assert people(f"{lake}/in") == 15
