@@ -24,9 +24,9 @@ _SCHEME = r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,40}:/+"
 _NO_PORT = r"""(?!\d{0,5}(?:[/?\#,;\s'")\]]|$))"""
 _USER = re.compile(
     rf"""(?P<scheme>{_SCHEME})
-    (?:(?!\[)[^\s/:@]*:{_NO_PORT}(?:(?!://)[^\n])*@  # user:password@, with any sign in the password
+    (?:(?!\[)[^\s/:@]*:{_NO_PORT}(?:(?!:/)[^\n])*@   # user:password@, with any sign in the password
     |[^\s/]*@                                         # a user or a token alone
-    |[^\s/:@]*:[^\s@]*/\S*@                           # a password that begins as a port does
+    |[^\s/:@]*:(?:[^\s@]{{0,300}}@)+                   # a password that begins as a port does
     |(?!\[)[^\s/:@]+:{_NO_PORT}(?P<cut>[^\s'"]+)      # an address that was cut within its password
     )""",
     re.IGNORECASE | re.VERBOSE,
@@ -38,15 +38,15 @@ _BARE = re.compile(
 )
 """`user:password@host`, without a scheme."""
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
+_KEY = re.compile(r"""(?P<sign>^|[?&;\s'"(,])[ \t]*(?P<key>[\w.%-]{2,60})=""", re.MULTILINE)
+"""The name of a parameter, or of a setting: `;Password=`, ` password=` of libpq, `;token=`."""
 _PARAMETER = re.compile(
-    r"(?P<sign>[?&])(?P<key>[\w.%-]{2,60})=(?P<value>(?:(?!://)[^&\n])*(?=&[\w.%-]+=)|[^&\s]*)"
+    r"""(?:(?!://|\?)[^&\n]){0,300}(?=&[\w.%-]+=)|[^&\s]*?(?=['"),.:]*(?:[&\s]|$))"""
 )
 _SETTING = re.compile(
-    r"""(?P<sign>;\s*|^\s*|[\s'"(,])(?P<key>[\w.%-]{2,60})=
-    (?P<value>'[^'\n]*'?|"[^"\n]*"?|\{[^}\n]*\}?|[^;\n]*(?=;)|[^\s;&'"]*)""",
-    re.MULTILINE | re.VERBOSE,
+    r"""'[^'\n]*'?|"[^"\n]*"?|\{[^}\n]*\}?|[^;\n]{0,300}(?=;)|[^\s;&'"]*?(?=[),.:]*(?:[\s;&'"]|$))"""
 )
-"""One of a connection string, `Password=…;`, of libpq (`password=…`) or of Spark (`;token=…`)."""
+"""The values of either: up to the next one, even with spaces, else up to the end of a word."""
 
 _SECRET = re.compile(
     r"pass(?:word|wd|phrase|file)|pwd|secret|token|(?:access|account|api|private)key|signature"
@@ -55,7 +55,6 @@ _SECRET = re.compile(
 _SECRETS = {"sig", "key", "auth", "sas", "pass", "pw", "authorization"}
 _EVIDENT = re.compile(r"password|passwd|pwd|secret|accountkey|sharedaccess|accesskey|apikey")
 """Names of secrets that are nothing else, also where no address is around them."""
-_END = re.compile(r"""['"),.:]*$""")
 
 
 def mask(text: str) -> str:
@@ -65,7 +64,7 @@ def mask(text: str) -> str:
     they are secret (`password=`, `&token=`, `AccountKey=`, `sig=`), and access keys of AWS.
     """
     if "=" in text:
-        text = _SETTING.sub(_mask_setting, _PARAMETER.sub(_mask_parameter, text))
+        text = _mask_pairs(text)
     if ":" in text:
         text = _USER.sub(_mask_user, text)
         if "@" in text:
@@ -120,27 +119,18 @@ def _mask_user(match: re.Match[str]) -> str:
     return f"{match['scheme']}{HIDDEN}{'' if match['cut'] else '@'}"
 
 
-def _mask_parameter(match: re.Match[str]) -> str:
-    return _masked_pair(match) if _is_secret(match["key"]) else match[0]
-
-
-def _mask_setting(match: re.Match[str]) -> str:
-    is_secret = _is_secret if ";" in match["sign"] else _is_evident
-    return _masked_pair(match) if is_secret(match["key"]) else match[0]
-
-
-def _masked_pair(match: re.Match[str]) -> str:
-    end = "" if match["value"][:1] in {"'", '"'} else _END.search(match["value"])
-    return f"{match['sign']}{match['key']}={HIDDEN}{end and end[0]}"
-
-
-def _is_secret(key: str) -> bool:
-    plain = _plain(key)
-    return plain in _SECRETS or _SECRET.search(plain) is not None
-
-
-def _is_evident(key: str) -> bool:
-    return _EVIDENT.search(_plain(key)) is not None
+def _mask_pairs(text: str) -> str:
+    """The text without the values of parameters and settings that are secret."""
+    shown, end = "", 0
+    for match in _KEY.finditer(text):
+        key, is_own = _plain(match["key"]), match["sign"] in {"?", "&", ";"}
+        is_secret = _SECRET.search(key) or key in _SECRETS if is_own else _EVIDENT.search(key)
+        if is_secret and match.start() >= end:
+            pattern = _PARAMETER if match["sign"] in {"?", "&"} else _SETTING
+            value = pattern.match(text, match.end())
+            shown += text[end : match.end()] + HIDDEN
+            end = match.end() if value is None else value.end()
+    return shown + text[end:]
 
 
 def _plain(key: str) -> str:
