@@ -9,6 +9,7 @@ from pathlib import Path
 from fairaudit.api.results import AuditResult, make_public
 from fairaudit.base.errors import FairauditError, NothingToAudit, check_type
 from fairaudit.base.progress import SILENT, Phase, Progress
+from fairaudit.base.trust import untrusted as read_as_untrusted
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
@@ -28,6 +29,7 @@ def audit(  # noqa: PLR0913  # the options of the command
     draws: str | Path | None = None,
     settings: Iterable[str] = (),
     timeout: float | None = None,
+    untrusted: bool = False,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
@@ -38,12 +40,13 @@ def audit(  # noqa: PLR0913  # the options of the command
     `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
     report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
     `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. Raises
-    `FairauditError` or a subclass of it. A failed check raises nothing: see
-    `AuditResult.raise_for_failure`.
+    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. `untrusted` reads
+    the spec as a stranger's, as `--untrusted` does. Raises `FairauditError` or a subclass of it. A
+    failed check raises nothing: see `AuditResult.raise_for_failure`.
     """
     options = RunOptions(fail_on, only, baseline, tolerance, draws, settings, timeout)
-    (outcome,) = answer_specs([spec], data, options, progress, engine)
+    with read_as_untrusted(is_on=untrusted):
+        (outcome,) = answer_specs([spec], data, options, progress, engine)
     return make_public(get_or_raise(outcome))
 
 
@@ -54,18 +57,22 @@ def audit_together(
     fail_on: FailOn | str = FailOn.FAIL,
     settings: Iterable[str] = (),
     timeout: float | None = None,
+    untrusted: bool = False,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[AuditResult | FairauditError]:
     """The results of several specs, in their order; those of the same files share their passes.
 
     A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
+    `untrusted` reads each as a stranger's.
     """
     check_type(specs, Iterable, "the specs are a list")
     if isinstance(specs, str | Path | Mapping):
         specs = [specs]
     options = RunOptions(fail_on, settings=tuple(settings), timeout=timeout)
-    return [_public(outcome) for outcome in answer_specs(specs, data, options, progress, engine)]
+    with read_as_untrusted(is_on=untrusted):
+        outcomes = answer_specs(specs, data, options, progress, engine)
+    return [_public(outcome) for outcome in outcomes]
 
 
 def audit_each(
@@ -75,16 +82,30 @@ def audit_each(
     fail_on: FailOn | str = FailOn.FAIL,
     only: str | Iterable[str] | None = None,
     settings: Iterable[str] = (),
+    untrusted: bool = False,
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> dict[str, AuditResult | FairauditError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all.
 
     A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
-    cannot be audited has its error, and stops no other.
+    cannot be audited has its error, and stops no other. `untrusted` reads the spec as a stranger's.
     """
+    with read_as_untrusted(is_on=untrusted):
+        return _audit_each(
+            spec, data, RunOptions(fail_on, only, settings=settings), progress, engine
+        )
+
+
+def _audit_each(
+    spec: SpecLike,
+    data: str | Path | Mapping[str, DataLike],
+    options: RunOptions,
+    progress: Progress,
+    engine: Engine,
+) -> dict[str, AuditResult | FairauditError]:
     progress.enter(Phase.SPEC)
-    question = Question.read(spec, RunOptions(fail_on, only, settings=settings))
+    question = Question.read(spec, options)
     example = 'such as {"may": frame, "june": frame}'
     check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
     if not data:

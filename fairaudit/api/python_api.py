@@ -45,6 +45,7 @@ def assert_audit(
     only: str | Iterable[str] | None = None,
     baseline: BaselineSource | None = None,
     tolerance: Decimal | float | str = NO_TOLERANCE,
+    untrusted: bool = False,
 ) -> AuditResult:
     """The result of an audit that passes; one that does not raises `AuditFailed`.
 
@@ -52,7 +53,10 @@ def assert_audit(
     test. The arguments are those of `audit`.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not this one
-    result = audit(spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance)
+    result = audit(
+        spec, data, fail_on=fail_on, only=only, baseline=baseline, tolerance=tolerance,
+        untrusted=untrusted,
+    )  # fmt: skip
     result.raise_for_failure()
     return result
 

@@ -20,6 +20,7 @@ from enum import StrEnum
 from types import UnionType
 
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.masking import mask, mask_all
 from fairaudit.base.memory import ran_out
 from fairaudit.base.names import quoted
 
@@ -95,10 +96,10 @@ class FairauditError(Exception):
     def __init__(
         self, message: str, hint: str | None = None, *, uncounted: str | None = None
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.uncounted = uncounted
+        self.message = mask(message)
+        self.hint = hint and mask(hint)
+        self.uncounted = uncounted and mask(uncounted)
+        super().__init__(self.message)
 
     def published(self) -> FairauditError:
         """The error as it may stand beside published reports, such as in the index of a folder."""
@@ -135,7 +136,8 @@ class SpecError(FairauditError):
     """All the faults of one stage of reading a spec."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
-        self.faults = tuple(sorted(dict.fromkeys(faults), key=_spot))
+        masked = map(mask_all, dict.fromkeys(faults))
+        self.faults = tuple(sorted(dict.fromkeys(masked), key=_spot))
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import NODEFAULT, Struct, field
 
-__all__ = ["NODEFAULT", "Frozen", "field", "field_names", "fields", "force_setattr", "replace"]
+__all__ = [
+    "NODEFAULT",
+    "Frozen",
+    "astuple",
+    "field",
+    "field_names",
+    "fields",
+    "force_setattr",
+    "replace",
+]
 
 if TYPE_CHECKING:
     from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -38,6 +47,9 @@ if TYPE_CHECKING:
     def replace(value: Value, /, **changes: Any) -> Value:  # noqa: ANN401  # any field's value
         """A copy of a value with other values of some fields."""
 
+    def astuple(value: Frozen, /) -> tuple[Any, ...]:
+        """The values of all fields, in their order."""
+
     def fields(cls: type[Frozen], /) -> tuple[FieldInfo, ...]:
         """The fields of a class of values, with their types and defaults; found once."""
 
@@ -48,7 +60,7 @@ else:
     from functools import cache
 
     from msgspec import structs
-    from msgspec.structs import force_setattr, replace
+    from msgspec.structs import astuple, force_setattr, replace
 
     fields = cache(structs.fields)
 

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairaudit.base.trust import refuse_path
+
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
@@ -58,7 +60,12 @@ def is_file(name: str) -> bool:
 
 
 def refuse_special(path: Path) -> None:
-    """Raises `OSError` where a path is no regular file: opening a pipe may wait for ever."""
+    """Raises `OSError` where a path is no regular file, or may not be read (`--untrusted`).
+
+    Opening a pipe may wait for ever.
+    """
+    if not is_spooled(path):
+        refuse_path(path)
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, _NOT_REGULAR)
 

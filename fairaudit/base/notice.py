@@ -7,6 +7,7 @@ from typing import Self
 
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.masking import mask
 
 
 class NoticeRate(Frozen):
@@ -30,7 +31,7 @@ class Notice(str):
 
     def __new__(cls, text: str, subjects: Subjects, rates: Iterable[NoticeRate] = ()) -> Self:
         """A sentence with its subjects."""
-        self = super().__new__(cls, text)
+        self = super().__new__(cls, mask(text))
         self.subjects = subjects
         self.rates = tuple(rates)
         return self

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from fairaudit.base import memory
+from fairaudit.base import memory, trust
 from fairaudit.base.errors import FairauditError
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class Workers:
             from multiprocessing import get_context
 
             # A copy of this process would wait for threads of Polars that it does not have.
-            self._pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _live_with_parent)
+            self._pool = ProcessPoolExecutor(
+                self.jobs, get_context("spawn"), _live_with_parent, (trust.current_root(),)
+            )
         return self._pool
 
 
@@ -111,8 +113,11 @@ def _result(future: Future[Value]) -> Value:
         raise FairauditError(what, "if memory is short, run with --jobs 1") from error
 
 
-def _live_with_parent() -> None:
-    """Ends this process with the one that began it, which alone hears an interrupt."""
+def _live_with_parent(root: Path | None) -> None:
+    """Ends this process with the one that began it, which alone hears an interrupt.
+
+    Its specs are as untrusted as there: `root` is that of `trust`.
+    """
     import signal
     from multiprocessing import parent_process
     from threading import Thread
@@ -120,6 +125,7 @@ def _live_with_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(1_000_000, 50, 50)
     memory.keep_freed()
+    trust.trust_in(root)
     parent = parent_process()
     assert parent is not None
 

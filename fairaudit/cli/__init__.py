@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from typer.completion import shell_complete
 
-from fairaudit.base import inputs, interrupts, memory
+from fairaudit.base import inputs, interrupts, memory, trust
 from fairaudit.base.errors import FairauditError, OutOfMemory, Unwritten, UsageError
 from fairaudit.base.version import __version__
 from fairaudit.cli import streams
@@ -55,6 +55,11 @@ def run_line(arguments: list[str], began: float | None = None) -> int:
     Once the report has left, an interrupt stands above all, a report that did not arrive is no
     verdict, and any error has its own code.
     """
+    with trust.untrusted(is_on=trust.OPTION in arguments):
+        return _run_line(arguments, began)
+
+
+def _run_line(arguments: list[str], began: float | None) -> int:
     request = Request()
     try:
         request = read_request(arguments)

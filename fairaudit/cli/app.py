@@ -53,6 +53,12 @@ ColorChoice = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
 Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
+Untrusted = Annotated[
+    bool,
+    typer.Option(
+        "--untrusted", help="Read only files of this repository or folder: for a stranger's spec."
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 

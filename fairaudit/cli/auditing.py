@@ -23,6 +23,7 @@ from fairaudit.cli.app import (
     Request,
     Settings,
     Timeout,
+    Untrusted,
     Verbose,
     app,
     show_examples,
@@ -138,6 +139,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     jobs: _Jobs = None,
     settings: Settings = None,
     timeout: Timeout = None,
+    untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     quiet: Quiet = 0,
     full: Full = False,
     verbose: Verbose = False,

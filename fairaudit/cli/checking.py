@@ -17,6 +17,7 @@ from fairaudit.cli.app import (
     Request,
     Settings,
     Timeout,
+    Untrusted,
     Verbose,
     app,
     show_examples,
@@ -51,6 +52,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     draws: DrawsOption = None,
     settings: Settings = None,
     timeout: Timeout = None,
+    untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     explain_plan: _Explain = False,
     format_name: PageFormat = "terminal",
     verbose: Verbose = False,

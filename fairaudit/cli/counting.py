@@ -12,7 +12,7 @@ import typer
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.inputs import COUNTS_SUFFIX, CUTS_SUFFIX
-from fairaudit.cli.app import Debug, Request, Settings, Timeout, app
+from fairaudit.cli.app import Debug, Request, Settings, Timeout, Untrusted, app
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.output import clear_outputs
 from fairaudit.cli.streams import silenced, write_line
@@ -51,13 +51,14 @@ _Repeated = Annotated[
 
 
 @app.command()
-def count(
+def count(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: _Spec,
     output: _Output,
     data: _Data = None,
     settings: Settings = None,
     timeout: Timeout = None,
+    untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     suppress: _Suppress = None,
     cuts: _Cuts = None,
     debug: Debug = False,

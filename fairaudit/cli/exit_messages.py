@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError, Unwritten
+from fairaudit.base.masking import mask
 from fairaudit.cli import streams
 from fairaudit.cli.app import Request
 from fairaudit.cli.files import Identity
@@ -162,7 +163,7 @@ def _line_of_result(result: AuditResult, subject: str, seconds: float) -> str:
 
 def name_subject(spec: str, data: str | None) -> str:
     """What a last line is about, the data where they are named: `spec=a.yaml data=b.csv`."""
-    named = f"spec={names.copied(Path(spec).name)}"
+    named = f"spec={names.copied(Path(mask(spec)).name)}"
     return named if data is None else f"{named} data={names.copied(data)}"
 
 

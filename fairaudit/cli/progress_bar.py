@@ -17,6 +17,7 @@ from rich.progress import (
     Progress as Bars,
 )
 
+from fairaudit.base.masking import mask
 from fairaudit.base.progress import Progress
 
 
@@ -50,7 +51,7 @@ class Bar(Progress):
         """A stage begins: what it does, and how many `unit` there are, if that is known."""
         if unit in self._tasks:
             self._bars.remove_task(self._tasks[unit])
-        self._tasks[unit] = self._bars.add_task(stage, total=total, rate="")
+        self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
 
     def advance(self, done: int, unit: str) -> None:
         """So many more are done of the stage of that unit; stages of two units may run at once."""

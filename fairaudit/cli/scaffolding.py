@@ -14,7 +14,8 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.input_formats import TITLES
-from fairaudit.cli.app import Debug, app, show_examples
+from fairaudit.base.trust import refuse_path
+from fairaudit.cli.app import Debug, Untrusted, app, show_examples
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.streams import silenced, write_line
 
@@ -90,6 +91,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     decimal: Annotated[str | None, typer.Option(help="The sign before decimals.")] = None,
     encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
     no_input: _NoInput = False,
+    untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     debug: Debug = False,
 ) -> None:
     """Write a first spec for a data file: commented, runnable, and without a limit.
@@ -168,6 +170,13 @@ def _write(
 
 def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
     """Raises `UsageError` for what is no single file, and for what would be written over."""
+    if data.parts[1:] and data.parts[0][2:].endswith(":"):  # longer than the letter of a drive
+        hint = "export its rows as CSV or Parquet; a spec may then name the address as `data:`"
+        raise UsageError(f"{data}: this is an address, and init reads a file", hint)
+    try:
+        refuse_path(data)
+    except OSError as error:
+        raise UsageError(f"{data}: {error.strerror}", "name another file") from error
     if data.is_dir():
         raise UsageError(f"{data} is a folder", "name one of its files; `data:` may name them all")
     if output is None:

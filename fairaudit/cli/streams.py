@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairaudit.base.errors import Unwritten
+from fairaudit.base.masking import mask
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -71,7 +72,7 @@ def open_all() -> None:
 
 def write_line(line: str) -> None:
     """Writes a line to stderr."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{mask(line)}\n")
     sys.stderr.flush()
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
+from fairaudit.base.masking import mask_all
 from fairaudit.base.version import __version__
 from fairaudit.codec.objects import OneOf
 from fairaudit.codec.values import Tree
@@ -223,7 +224,7 @@ def read_answers(
 def _outcome(document: Result | Failure) -> ResultOrError:
     """The result, or the error of its own kind; what that would look for in the data is lost."""
     if isinstance(document, Result):
-        return document.result
+        return mask_all(document.result)
     if document.kind == SpecError.__name__:
         return SpecError(document.faults)
     return _ERRORS[document.kind](document.message, document.hint)

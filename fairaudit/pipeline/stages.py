@@ -16,6 +16,7 @@ from typing import TypeVar
 from fairaudit.base.errors import DataError, FailOn, FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import can_be_named
+from fairaudit.base.masking import mask_all
 from fairaudit.base.progress import SILENT, Phase, Progress
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
@@ -222,7 +223,11 @@ def answer(
 
     `locate` finds the first row that an error about rows means; counts that were stored have none.
     """
-    return catch_errors(question, lambda: conclude(question, get_or_raise(counts)), locate)
+
+    def make() -> AuditResult:
+        return mask_all(conclude(question, get_or_raise(counts)))
+
+    return catch_errors(question, make, locate)
 
 
 def catch_errors(

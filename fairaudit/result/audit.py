@@ -9,9 +9,10 @@ from typing import Annotated, TypeAlias
 
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.errors import NOTHING_EVALUATED, WORST_FIRST, FailOn, FairauditError
-from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.frozen import Frozen, field, force_setattr
 from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.base.ledger import DataFile, Ledger, PublishedLedger
+from fairaudit.base.masking import mask
 from fairaudit.base.notice import Notice
 from fairaudit.cube import ExcludeBelow
 from fairaudit.judge import Check, Earlier, Finding, Status
@@ -239,6 +240,10 @@ class Answer(Frozen):
     result: ResultOrError
     notices: tuple[Notice, ...] = ()
     """On what the data of several answers name: the files that are not read."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "spec", mask(self.spec))
+        force_setattr(self, "data", self.data and mask(self.data))
 
     @property
     def exit_code(self) -> int:

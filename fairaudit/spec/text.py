@@ -16,9 +16,10 @@ from typing import TypeAlias
 
 import yaml
 
-from fairaudit.base import inputs
+from fairaudit.base import inputs, trust
 from fairaudit.base.errors import Fault, Place, Quote, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.masking import mask
 from fairaudit.result import Profile
 
 Tree: TypeAlias = "str | list[Tree] | dict[str, Tree] | None"
@@ -179,7 +180,15 @@ class Draft(Frozen):
         return tuple(self.text((*path, number), value) for number, value in enumerate(values or ()))
 
     def fill_in(self, path: Path, written: str) -> str:
-        """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty."""
+        """A text with `${env.NAME}` replaced; a fault where a variable is not set, or empty.
+
+        With `--untrusted` each is a fault, whatever it holds.
+        """
+        if trust.current_root() is not None:
+            for name in dict.fromkeys(_ENVIRONMENT.findall(written)):
+                what = f"{trust.OPTION} refuses variables of the environment: ${{env.{name}}}"
+                self.fault(path, what)
+            return written
         text, unset = fill_in_environment(written)
         for name in unset:
             self.fault(path, f"the environment variable {name} is not set, or is empty")
@@ -190,6 +199,8 @@ class Draft(Frozen):
 
 def fill_in_environment(text: str) -> tuple[str, list[str]]:
     """A text with each `${env.NAME}` replaced by that variable, and the names not set, or empty."""
+    if trust.current_root() is not None:
+        return text, []
     names = dict.fromkeys(_ENVIRONMENT.findall(text))
     unset = [name for name in names if not os.environ.get(name)]
     filled = _ENVIRONMENT.sub(lambda match: os.environ.get(match[1], match[0]), text)
@@ -221,7 +232,7 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
         message = f"{what} has {len(text):,} characters, and at most {inputs.SPEC:,} are read"
         raise SpecError([Fault(message, "", Place(name, 1, 1))])
     # So long a line is none that anybody reads beside a fault.
-    lines = tuple(line[:_LONGEST] for line in text.splitlines())
+    lines = tuple(mask(line)[:_LONGEST] for line in text.splitlines())
     document = Document(name, None, lines)
     try:
         root = _composed(text)

@@ -15,6 +15,7 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import replace
+from fairaudit.base.masking import mask_all
 from fairaudit.base.notice import Notice
 from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
@@ -66,10 +67,12 @@ def preview(
     except FairauditError as error:
         return error
     if not reads_data:
-        return _preview_spec(question)
+        return mask_all(_preview_spec(question))
     return catch_errors(
         question,
-        lambda: _preview_counts(question, count(question, data, progress=progress, engine=engine)),
+        lambda: mask_all(
+            _preview_counts(question, count(question, data, progress=progress, engine=engine))
+        ),
         locate_in(question, data, engine),
     )
 

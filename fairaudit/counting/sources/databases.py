@@ -22,6 +22,7 @@ import polars as pl
 from fairaudit.base import names
 from fairaudit.base.errors import DataError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.masking import mask
 from fairaudit.base.progress import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
@@ -183,7 +184,7 @@ def open_table(data: Database) -> Iterator[Table]:
             ask = stack.enter_context(dialect.connect(data))
 
         def query(text: str, on_progress: OnProgress | None = None) -> pl.DataFrame:
-            _LOG.info("%s", text)
+            _LOG.info("%s", mask(text))
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)

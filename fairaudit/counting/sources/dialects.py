@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.masking import mask
+from fairaudit.base.trust import refuse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +64,7 @@ class Database(Frozen):
         found = cls(named[0], base)
         if len(entries) > 1:
             raise UsageError("a database is audited by itself", "name it alone, or audit each")
+        refuse(found.name, "databases and queries")
         if not found._can_be_read:
             what = f"{found.name}: this is no address of a database"
             hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
@@ -113,7 +117,7 @@ class Database(Frozen):
         own = {k: v for k, v in self._parameters.items() if k in {"table", "query"}}
         shown = "&".join(f"{name}={value}" for name, value in own.items())
         path = parts.path.partition(";")[0]
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}?{shown}"
+        return mask(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}?{shown}")
 
     @property
     def _parameters(self) -> dict[str, str]:
@@ -180,6 +184,9 @@ def _duckdb(data: Database) -> Iterator[LimitedQuery]:
     name, is_file = (":memory:", False) if path is None else (str(path), True)
     with closing(duckdb.connect(name, read_only=is_file)) as link:
         _distrust_statistics(link)
+        # A query writes no file: neither an extension into the home folder, nor beside the data.
+        link.execute("SET autoinstall_known_extensions = false")
+        link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
 
         def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
             (statement,) = link.extract_statements(text)
@@ -388,7 +395,7 @@ def _lacks_package(data: Database, dialect: Dialect, package: str) -> UsageError
 
 def name_entry(entry: str) -> str:
     """How reports name an entry of `data`: an address of a database as its `Database` does."""
-    return Database(entry).name if _is_address(entry) else entry
+    return Database(entry).name if _is_address(entry) else mask(entry)
 
 
 def _is_address(entry: str) -> bool:

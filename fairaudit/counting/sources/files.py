@@ -7,6 +7,7 @@ import difflib
 import fnmatch
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,12 +25,14 @@ from fairaudit.base.inputs import (
     is_spooled,
     spool_stdin,
 )
+from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
+from fairaudit.base.trust import refuse_path
 from fairaudit.counting.sources.lakehouse_tables import Place, fetch_table, find_table, marks_table
 from fairaudit.counting.sources.objects import fetch_objects, is_object, note_unread
 
-_CLOUD = ("abfs://", "http://", "https://", "hf://")
+_ADDRESS = re.compile(r"jdbc:|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class Files(Frozen):
@@ -62,10 +65,14 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     notices: list[Notice] = []
     for entry in entries:
         try:
-            files += _named_by(entry, base, notices)
+            named = _named_by(entry, base, notices)
+            for path in named:
+                if not is_spooled(path):
+                    refuse_path(path)
+            files += named
         except OSError as error:
             raise DataError(
-                f"{entry[:200]}: {error.strerror or error}", "check the path"
+                f"{mask(entry)[:200]}: {error.strerror or error}", "check the path"
             ) from error
     once = {os.path.realpath(path): path for path in reversed(files)}
     if len(once) < len(files):
@@ -101,9 +108,11 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         raise DataError(f"{quoted(entry)} is no path: {NO_PATH}", "check the path")
     if is_object(entry):
         return fetch_objects(entry, notices)
-    if entry.startswith(_CLOUD):
-        raise DataError("such an address is not read", "s3://, gs:// and az:// are, and files")
+    if address := _ADDRESS.match(entry):
+        what = f"{mask(entry)[:200]}: addresses of {address[0]} are not read"
+        raise DataError(what, "s3://, gs:// and az:// are, databases (docs/engines.md), and files")
     path = base / entry
+    refuse_path(path)
     if path.is_file():
         return [path]
     if path.is_dir():
@@ -208,6 +217,7 @@ def _folders(folder: Path, seen: frozenset[str] = frozenset()) -> Iterator[Path]
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
     """What a folder holds, by name: either what begins with a dot, or all else."""
+    refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]
     return sorted(shown, key=lambda entry: entry.name)

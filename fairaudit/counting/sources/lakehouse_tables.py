@@ -18,6 +18,7 @@ from fairaudit.base.errors import DataError, FairauditError, UsageError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.inputs import keep_fetched
 from fairaudit.base.memory import ran_out
+from fairaudit.base.trust import refuse
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -111,6 +112,7 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
 
     Raises `UsageError` where the library is not installed, `DataError` where it cannot read it.
     """
+    refuse(name, f"a table of {form.title}, whose log may name files anywhere")
     try:
         importlib.import_module(form.module)
     except ImportError as error:

@@ -22,8 +22,10 @@ from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.base.input_formats import format_of, list_formats
 from fairaudit.base.inputs import keep_fetched
+from fairaudit.base.masking import mask
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
+from fairaudit.base.trust import refuse
 from fairaudit.counting.sources.lakehouse_tables import (
     Place,
     TableFormat,
@@ -59,6 +61,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     object or does not give it, `UsageError` where the address holds more than a bucket and a path.
     """
     scheme, _, path = entry.partition("://")
+    refuse(mask(entry), "a cloud store")
     refuse_secrets(path)
     path = path.rstrip("/")
     if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):

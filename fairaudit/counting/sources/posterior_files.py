@@ -13,6 +13,7 @@ import polars as pl
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.input_formats import CSV, TITLES, format_of
 from fairaudit.base.names import quoted
+from fairaudit.base.trust import refuse_path
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.readers import reader_of
 
@@ -74,13 +75,15 @@ def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[in
 
 
 def _read(path: Path) -> pl.DataFrame:
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
     try:
+        refuse_path(path)
+        if not path.is_file():
+            raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
         reader = reader_of(format_of(path) or CSV)
         return reader.scan_files([path], ",", None).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        raise DataError.unreadable(str(path), str(error).split("\n", maxsplit=1)[0]) from error
+        why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]
+        raise DataError.unreadable(str(path), why) from error
 
 
 def _refuse(path: Path, rows: pl.DataFrame, what: str) -> None:

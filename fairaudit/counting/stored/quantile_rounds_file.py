@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
+from fairaudit.base.inputs import refuse_special
 from fairaudit.base.names import copied
 from fairaudit.base.version import __version__
 from fairaudit.counting.quantile_rounds import VERSION, CutsRound
@@ -36,6 +37,7 @@ def read(path: Path) -> CutsRound:
     name = copied(str(path))
     hint = "write it again: fairaudit count SPEC -o part.cuts"
     try:
+        refuse_special(path)
         content = path.read_bytes()
         cuts = parse_stored(content, CutsRound)
     except OSError as error:

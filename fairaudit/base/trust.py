@@ -1,0 +1,80 @@
+"""`--untrusted`: a stranger's spec reads local files of the repository, and nothing else.
+
+The stages that open something ask here. Without the option a spec is trusted like a script.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from fairaudit.base.errors import UsageError
+
+OPTION = "--untrusted"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SHOWN = {".github"}
+"""Names with a dot that may be read; others hold what is secret: `.env`, the token in `.git`."""
+
+_root: ContextVar[Path | None] = ContextVar("root", default=None)
+
+
+@contextmanager
+def untrusted(*, is_on: bool = True, root: Path | None = None) -> Iterator[None]:
+    """Within it specs are untrusted, if `is_on`; what is untrusted already stays so."""
+    if not is_on or _root.get() is not None:
+        yield
+        return
+    token = _root.set(root or _find_root())
+    try:
+        yield
+    finally:
+        _root.reset(token)
+
+
+def trust_in(root: Path | None) -> None:
+    """Makes this process as trusting as the one that began it, whose root this is."""
+    _root.set(root)
+
+
+def current_root() -> Path | None:
+    """The folder whose files may be read; None where specs are trusted."""
+    return _root.get()
+
+
+def refuse(name: str, what: str) -> None:
+    """Raises `UsageError` where specs are untrusted, of what none of them may reach."""
+    if _root.get() is not None:
+        hint = f"name files of the repository; leave out {OPTION} only if you trust the spec"
+        raise UsageError(f"{name}: {OPTION} refuses {what}", hint)
+
+
+def refuse_path(path: Path) -> None:
+    """Raises `OSError` where specs are untrusted and a path leads out of the root, or is hidden.
+
+    Links are followed first, and `..`; the profiles of this package are always read.
+    """
+    root = _root.get()
+    if root is None:
+        return
+    real = Path(os.path.realpath(path))
+    if real.is_relative_to(_PACKAGE):
+        return
+    if not real.is_relative_to(root):
+        raise OSError(errno.EPERM, f"{OPTION} reads only files inside {root}")
+    hidden = [name for name in real.relative_to(root).parts if name.startswith(".")]
+    if {*hidden} - _SHOWN:
+        raise OSError(errno.EPERM, f"{OPTION} reads no hidden file or folder ({hidden[0]})")
+
+
+def _find_root() -> Path:
+    """The repository that the current folder is in, else that folder."""
+    try:
+        here = Path(os.path.realpath(Path.cwd()))
+    except OSError:  # the current folder is gone, and no file is inside it
+        return Path(os.devnull)
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)

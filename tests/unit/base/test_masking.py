@@ -1,0 +1,135 @@
+"""What lets somebody in is hidden in every text, whatever the address looks like."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from fairaudit.base.errors import FairauditError, Fault, Place, SpecError
+from fairaudit.base.frozen import Frozen
+from fairaudit.base.masking import mask, mask_all
+from fairaudit.base.notice import Notice, Subjects
+
+MASKED = {
+    "postgresql+psycopg2://ana:hush@db.example.org/x?table=t": (
+        "postgresql+psycopg2://***@db.example.org/x?table=t"
+    ),
+    "mariadb:/ana:hush@h/db": "mariadb:/***@h/db",  # a path made of an address
+    "MSSQL+pyodbc://sa:hu@sh@h/db": "MSSQL+pyodbc://***@h/db",
+    "https://hush@example.org/r.git": "https://***@example.org/r.git",
+    "oracle://ana:hu/sh@h": "oracle://***@h",
+    "oracle://ana:1/hush@h": "oracle://***@h",
+    "oracle://ana:hu sh@h": "oracle://***@h",
+    "s3a://key:hush@bucket/x.parquet": "s3a://***@bucket/x.parquet",
+    "abfss://hush@a.dfs.core.windows.net/p": "abfss://***@a.dfs.core.windows.net/p",
+    "jdbc:oracle:thin:scott/hush@//h:1521/s": "jdbc:oracle:thin:***@//h:1521/s",
+    "jdbc:sqlserver://h:1433;user=sa;password=hush;x=1": (
+        "jdbc:sqlserver://h:1433;user=sa;password=***;x=1"
+    ),
+    "jdbc:mysql://h/db?user=u&password=hush": "jdbc:mysql://h/db?user=u&password=***",
+    "xx://h/db?%70assword=hush&a=1": "xx://h/db?%70assword=***&a=1",
+    "xx://h/db?password=hu sh&a=1": "xx://h/db?password=***&a=1",
+    "https://h/x?a=1&access_token=hush.": "https://h/x?a=1&access_token=***.",
+    "https://a.blob.core.windows.net/c?sv=1&sig=hush%3D&se=2": (
+        "https://a.blob.core.windows.net/c?sv=1&sig=***&se=2"
+    ),
+    "https://b.s3.amazonaws.com/x?X-Amz-Signature=hush&X-Amz-Date=1": (
+        "https://b.s3.amazonaws.com/x?X-Amz-Signature=***&X-Amz-Date=1"
+    ),
+    "sc://h:15002/;use_ssl=true;token=hush;user_id=u": (
+        "sc://h:15002/;use_ssl=true;token=***;user_id=u"
+    ),
+    "Server=h;Uid=sa;Pwd=hu sh;Database=x": "Server=h;Uid=sa;Pwd=***;Database=x",
+    "AccountName=a;AccountKey=hush==;EndpointSuffix=x": (
+        "AccountName=a;AccountKey=***;EndpointSuffix=x"
+    ),
+    "host=h password='hu sh' dbname=x": "host=h password=*** dbname=x",
+    "Driver={X};PWD={hu;sh};": "Driver={X};PWD=***;",
+    "a=1 password=hush; b=2": "a=1 password=***; b=2",
+    "no xx://h/a.csv?sig=hush&se=1: the end '.csv?sig=hush&se=1'": (
+        "no xx://h/a.csv?sig=***&se=1: the end '.csv?sig=***&se=1'"
+    ),
+    "ana:hush@db.example.org:5432/x": "***@db.example.org:5432/x",
+    "the key AKIAHUSHHUSHHUSHHUSH is old": "the key *** is old",
+    "there is no file 'xx://u:hush' here": "there is no file 'xx://***' here",  # it was cut
+    "xx://u:hush@h and yy://v:hush@i": "xx://***@h and yy://***@i",
+}
+KEPT = (
+    "s3://bucket/a:b/x.parquet",
+    "postgresql://one:5432,two:5432/db?table=t",
+    "https://[::1]:8080/x",
+    "https://example.org/@someone/page",
+    "https://doi.org/10.1000/182; fail if below=0.8",
+    "write to ana@example.org, or see https://example.org:8080/a",
+    "duckdb:///lake.db?table=loans",
+    "sc://host/;user_id=me@firm?table=t",
+    "token=visa, sex=f: 12:30",
+    "C:/data/x@y.csv",
+    "mailto:ana@example.org",
+    "x = 'a:b' and token = 1",
+)
+
+
+@pytest.mark.parametrize("text", MASKED)
+def test_a_secret_is_hidden_and_the_rest_is_shown(text: str) -> None:
+    assert mask(text) == MASKED[text]
+    assert mask(mask(text)) == mask(text)
+    assert mask(f"at line 3: {text}\nnext") == f"at line 3: {MASKED[text]}\nnext"
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_is_no_secret_is_kept(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_a_password_of_any_signs_is_hidden() -> None:
+    """A law: no run of three signs of a password is left, wherever an address holds it."""
+    chance = random.Random(4)
+    signs = "aB0:/@?#&=;%[] '\"\\.,+-_"
+    for _ in range(3_000):
+        password = "".join(chance.choices(signs, k=chance.randint(8, 14)))
+        if ":/" in password or not password.strip(signs[4:]):
+            continue
+        password = f"Zq{password}Zq"
+        scheme = chance.choice(["mssql", "oracle+cx", "hive2", "postgresql", "Spark"])
+        shown = mask(f"{scheme}://ana:{password}@db.example.org:1/x?table=t")
+        assert shown == f"{scheme}://***@db.example.org:1/x?table=t", password
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a://b:c", "a", "a:", "x=y;", "p=;", " a=", "://", "jdbc:a:", "a:b@", "ab:/", "?ab=", "'ab=",
+     '"pwd="', "@", "ab:/x:/", "ab:/x:y ", "{", "pwd={"],
+)  # fmt: skip
+def test_a_text_of_200_000_signs_takes_no_time(piece: str) -> None:
+    began = time.process_time()
+    mask(piece * (200_000 // len(piece)))
+    mask(f"ab://c:{piece * (200_000 // len(piece))}")
+    assert time.process_time() - began < 20
+
+
+def test_errors_and_notices_are_masked_when_they_are_made() -> None:
+    error = FairauditError("xx://u:hush@h", "see yy://u:hush@h", uncounted="zz://u:hush@h")
+    place = Place("s.yaml", 1, 7)
+    spec = SpecError([Fault("no xx://u:hush@h", "data", place, "data: xx://u:hush@h")])
+    notice = Notice("xx://u:hush@h is not read", Subjects.NOBODY)
+    published = str(error.published())
+    for text in (str(error), str(error.args), published, str(spec), repr(spec.faults), notice):
+        assert "hush" not in text
+        assert "***" in text
+
+
+class _Row(Frozen):
+    name: str
+    parts: tuple[object, ...] = ()
+
+
+def test_every_text_of_a_record_is_masked_and_the_rest_is_the_same_object() -> None:
+    kept = _Row("a", (1.5, None))
+    row = _Row("xx://u:hush@h", (kept, {"yy://u:hush@h": ["zz://u:hush@h", 1]}))
+    masked = mask_all(row)
+    assert masked == _Row("xx://***@h", (kept, {"yy://***@h": ["zz://***@h", 1]}))
+    assert masked.parts[0] is kept
+    assert mask_all(kept) is kept
