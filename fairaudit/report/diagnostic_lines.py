@@ -250,7 +250,9 @@ def _missing(finding: Finding) -> str:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
-    turn = "the verdict could turn" if bounds.turns else "same verdict"
+    # A person of unknown group may also be of one that nobody is known to be in.
+    same = "same verdict" + (" in these groups" if bounds.missing_group else "")
+    turn = "the verdict could turn" if bounds.turns else same
     return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
 
 
