@@ -231,7 +231,7 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
 def mark_in_question(evaluation: Evaluation) -> Marks:
     """Which kinds of people an evaluation is about, [3, 3]; all of them where it is of no rate."""
     kinds = _list_contributions(evaluation)
-    return np.any([kind.matters for kind in kinds] or [_ALL], axis=0)
+    return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def _list_ungrouped(table: GroupTable) -> list[tuple[list[Group], Ints]]:

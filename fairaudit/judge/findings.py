@@ -174,9 +174,9 @@ class Finding(Frozen):
     `backing` is what the evidence says of it; `not_cleared` where something is beyond a limit and
     lacks the evidence that this limit asks for: the status is not that of the limit, and yet no
     all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
-    missed, `missing` what values that are not known could make of it, `left_out` who is not judged. `subgroup` is the one that
+    missed, `missing` what values that are not known could make of it. `subgroup` is the one that
     decides, where the check looks for such. `definition` is a fingerprint of all that the check
-    asks.
+    asks. `left_out` are the people who are not judged.
     """
 
     check: Annotated[AnyCheck, FLAT]

@@ -61,8 +61,8 @@ def judge(
 
     Without evidence the check stands alone: its tests are a family of their own. `left_out` are
     those whom the data has and the evaluation does not, `could_worsen` says where rows of people
-    who are left out could make the check worse. `people` are all who are left out, None where that
-    is nobody but those of the evaluation. Values that are there and in doubt are not undefined:
+    who are left out could make the check worse. `people` are all who are left out; without
+    them, those of the evaluation. Values that are there and in doubt are not undefined:
     whatever `undefined` says, they leave a check inconclusive.
     """
     limit = check.fail or check.warn
@@ -96,7 +96,7 @@ def judge(
         backing=outcome.backing,
         not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
         missing=missing,
-        left_out=people,
+        left_out=people if people.reasons else None,
     )
     if chosen is None:
         return finding
@@ -184,15 +184,15 @@ def _bound_by_missing(check: Check, evaluation: Evaluation, entry: Entry) -> Mis
 
 
 def doubt_left_out(
-    check: AnyCheck, people: LeftOutPeople | None, missing: MissingBounds | None = None
+    check: AnyCheck, people: LeftOutPeople, missing: MissingBounds | None = None
 ) -> list[NotEvaluated]:
     """What leaves a check open from which more people or groups are left out than it accepts.
 
     People of unknown outcome do not count where the bounds show that the verdict stays the same.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
-    share = people and people.find_share(LeftOutReason.UNKNOWN_OUTCOME if proven else None)
-    if not share or share <= (check.accept_left_out or MOST_LEFT_OUT):
+    share = people.find_share(LeftOutReason.UNKNOWN_OUTCOME if proven else None)
+    if share <= (check.accept_left_out or MOST_LEFT_OUT):
         return []
     reason = "more than half of the people or groups are left out: judge more of them, or accept "
     reason += "that with `accept_left_out`"

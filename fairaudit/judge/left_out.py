@@ -87,8 +87,8 @@ def count_left_out(
     counted: GroupTable | None = None,
     outsiders: Iterable[Outsiders] = (),
     hidden: int = 0,
-) -> LeftOutPeople | None:
-    """Who is left out of an evaluation; None where nobody is.
+) -> LeftOutPeople:
+    """Who is left out of an evaluation.
 
     `passed_over` [Z] are the strata in which nothing is judged. `counted` are all people of the
     audit as one group: who is not in the table lacks one of its columns. `hidden` people are in no
@@ -148,8 +148,6 @@ def count_left_out(
         for reason, people in lost.items()
         if people
     ]
-    if not parts:
-        return None
     return LeftOutPeople(sum(lost.values()), total, len(known - judged), len(known), tuple(parts))
 
 

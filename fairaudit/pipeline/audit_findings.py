@@ -127,7 +127,7 @@ class Judge:
             return finding
         return judge(check, evaluation, evidence, missing, doubts, people)
 
-    def _count_left_out(self, check: AnyCheck, evaluation: Evaluation) -> LeftOutPeople | None:
+    def _count_left_out(self, check: AnyCheck, evaluation: Evaluation) -> LeftOutPeople:
         """Who is left out of a check, in its table or in none."""
         everybody = self._tables.table((), (), check.of)
         passed_over = ~evaluation.table.known_strata
@@ -147,7 +147,7 @@ class Judge:
         evaluation = self._tables.evaluate(rate, ((), (), check.of), Terms())
         people = self._count_left_out(check, evaluation)
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
-        return leave_open(replace(finding, left_out=people), doubts)
+        return leave_open(replace(finding, left_out=people if people.reasons else None), doubts)
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
         assert self._searches.subgroups is not None

@@ -44,9 +44,9 @@ _FEW_GROUPS = 4
 _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
-    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is worse "
-    "for these people. Put both models into one spec (`columns.models`) for a paired test of rates, "
-    "or say --different-people if they are others",
+    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
+    "worse for these people. Put both models into one spec (`columns.models`) for a paired test "
+    "of rates, or say --different-people if they are others",
     Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
     "people; a rate is tested by whose outcome changes (McNemar)",
 }
@@ -323,9 +323,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     yield Heading("How changes are tested")
     if changes.sampling is Sampling.SAME_PEOPLE:
         yield Paragraph(
-            "Not tested: the people are the same, so chance has no part in a change of what is "
-            "counted of them. Whether it holds for other people is not told. The changes are ordered "
-            "by their size.",
+            "Not tested: the people are the same both times. A change says nothing about other "
+            "people. The changes are ordered by their size.",
             Tone.MUTED,
         )
         return

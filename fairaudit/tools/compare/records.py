@@ -64,8 +64,8 @@ class Change(Frozen):
     `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
     says so. With `turned` the value went from one side of parity to the other (without a parity: of
     the middle of its limit): then the change is that of its distance from there, and so is `value`.
-    `significant`: chance hardly explains it, among all changes of its family; `certain`: it needs no
-    test, since it is of the same people.
+    `significant`: chance hardly explains it, among all changes of its family; `certain`: it is
+    of the same people, and needs no test.
     """
 
     before: Estimate
