@@ -280,7 +280,9 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
     large = replace(
-        terms, minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED)
+        terms,
+        at=None,  # the table is cut there already
+        minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED),
     )
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)

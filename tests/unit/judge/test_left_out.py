@@ -289,6 +289,42 @@ def test_a_published_report_keeps_the_status_and_tells_no_count(tmp_path: Path) 
     assert only(result).left_out is None
 
 
+def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
+    """Of measures of every kind, within strata, averaged, by class and at a threshold."""
+    draw = Random(3)
+    rows = [
+        f"{draw.choice('ab')},{draw.choice('xy')},{draw.choice('01')},{draw.choice('01')},"
+        f"{draw.random():.2f}"
+        for _ in range(300)
+    ]
+    columns = {
+        "protected": ["g"],
+        "strata": ["s"],
+        "label": {"column": "l", "positive": 1},
+        "prediction": {"column": "y", "positive": 1},
+        "score": "c",
+    }
+    metrics = [
+        {**metric, "fail": {"above": limit}}
+        for metric, limit in (
+            ({"metric": "demographic_parity_difference"}, 0.99),
+            ({"metric": "demographic_parity_difference", "given": "s"}, 0.99),
+            ({"metric": "statistical_parity_difference", "given": "s", "average": "pooled"}, 0.99),
+            ({"metric": "equalized_odds_difference", "class": 1}, 0.99),
+            ({"metric": "equalized_odds_difference", "at": [0.5]}, 0.99),
+            ({"metric": "bias_amplification", "at": [0.5]}, 9),
+            ({"metric": "differential_fairness"}, 9),
+            ({"metric": "auc"}, 0.99),
+            ({"metric": "f1", "class": "macro"}, 0.99),
+            ({"metric": "group_size"}, 999),
+        )
+    ]
+    spec = {"columns": columns, "metrics": metrics}
+    result = audit(rows, spec, tmp_path, "g,s,l,y,c")
+    assert len(result.findings) == len(metrics)
+    assert {finding.left_out for finding in result.findings} == {None}
+
+
 def oracle(rows: list[Mapping[str, Any]], least: int, *, among_positive: bool) -> dict[str, int]:
     """Who is left out of a comparison of selection rates, or of true positive rates."""
     asked = [row for row in rows if not among_positive or row["l"] != 0]
