@@ -54,7 +54,7 @@ _FailWhen = Annotated[
         help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
         "a group it did not fail for, or can no longer be evaluated, or if the value of one "
         "moved away from parity, or beyond its limit, more than chance explains (p corrected "
-        "over all checks); 3 if no check is in both."
+        "over all checks; of the same people, at all); 3 if no check is in both."
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]

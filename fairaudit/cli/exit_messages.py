@@ -155,10 +155,12 @@ def _line_of(answer: Answer, seconds: float, *, is_alone: bool) -> str:
 def _line_of_result(result: AuditResult, subject: str, seconds: float) -> str:
     """The verdict with its checks, and the spec and data that were audited."""
     from fairaudit.report.checks import tally
+    from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import whole
 
     rows = f"rows={whole(result.provenance.rows)}"
-    return f"{result.verdict.upper()}  {tally(result)}  {subject} {rows} {seconds:.1f}s"
+    checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+    return f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s"
 
 
 def name_subject(spec: str, data: str | None) -> str:

@@ -33,6 +33,7 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     Mean,
+    PeopleCount,
     ReferencePolicy,
     Requirement,
     TableMetric,
@@ -206,7 +207,7 @@ def _has_missing(evaluation: Evaluation) -> bool:
     table = evaluation.strata or evaluation.table
     if table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any():
         return True
-    return bool(_count_unknown_outcomes(evaluation)[:, table.known].any())
+    return bool(count_unknown_outcomes(evaluation)[:, table.known].any())
 
 
 def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
@@ -215,7 +216,7 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     strata = slice(z, z + 1)
     if evaluation.strata is not None or find_policy(evaluation) is ReferencePolicy.EVERYBODY:
         strata = slice(None)
-    matters = np.any([kind.matters for kind in _list_contributions(evaluation)] or [_ALL], axis=0)
+    matters = mark_in_question(evaluation)
     columns = _find_compared_groups(evaluation, z, w)
     about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
     group = 0
@@ -224,7 +225,13 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
         group += int(
             count_by_knowledge(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum()
         )
-    return int(_count_unknown_outcomes(evaluation)[strata][:, columns].sum()), group
+    return int(count_unknown_outcomes(evaluation)[strata][:, columns].sum()), group
+
+
+def mark_in_question(evaluation: Evaluation) -> Marks:
+    """Which kinds of people an evaluation is about, [3, 3]; all of them where it is of no rate."""
+    kinds = _list_contributions(evaluation)
+    return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def _list_ungrouped(table: GroupTable) -> list[tuple[list[Group], Ints]]:
@@ -252,7 +259,7 @@ def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
     return chosen
 
 
-def _count_unknown_outcomes(evaluation: Evaluation) -> Ints:
+def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     """The people of each group whose outcome is not known and matters, [Z, G]."""
     table = evaluation.strata or evaluation.table
     contributions = _list_contributions(evaluation)
@@ -262,6 +269,8 @@ def _count_unknown_outcomes(evaluation: Evaluation) -> Ints:
             count_by_knowledge(table, table.people)[:, undecided].sum(axis=1), dtype=np.int64
         )
     needs = evaluation.metric.requirements
+    if isinstance(evaluation.metric, PeopleCount) and not needs:
+        return np.zeros_like(table.n)
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
         return _count_without_number(table)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)

@@ -10,9 +10,21 @@ from fairaudit.judge.checks import (
     SubgroupCheck,
     match_ids,
 )
-from fairaudit.judge.entries import collect_entries
+from fairaudit.judge.entries import collect_entries, find_passed_over
 from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
-from fairaudit.judge.judging import compares_shares, judge, status_of_unevaluated, worst_status
+from fairaudit.judge.judging import (
+    compares_shares,
+    doubt_left_out,
+    judge,
+    status_of_unevaluated,
+    worst_status,
+)
+from fairaudit.judge.left_out import (
+    LeftOutPeople,
+    LeftOutReason,
+    Outsiders,
+    count_left_out,
+)
 from fairaudit.judge.limits import Backing, Limit, LimitQuotes, ReversalLimit
 from fairaudit.judge.searches import judge_reversals, judge_subgroups
 
@@ -25,10 +37,13 @@ __all__ = [
     "Check",
     "Earlier",
     "Finding",
+    "LeftOutPeople",
+    "LeftOutReason",
     "Limit",
     "LimitQuotes",
     "NotEvaluated",
     "OnUndefined",
+    "Outsiders",
     "ReversalCheck",
     "ReversalLimit",
     "Status",
@@ -36,6 +51,9 @@ __all__ = [
     "Waived",
     "collect_entries",
     "compares_shares",
+    "count_left_out",
+    "doubt_left_out",
+    "find_passed_over",
     "judge",
     "judge_reversals",
     "judge_subgroups",

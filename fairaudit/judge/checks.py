@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import Annotated, TypeAlias
 
 from fairaudit.base import names
@@ -51,6 +52,12 @@ class About(Frozen):
     owner: Annotated[str, RARE] = ""
 
 
+AcceptedShare: TypeAlias = Annotated[
+    Fraction | None, Member("asked.accept_left_out", rare=True, text=True)
+]
+"""The share of the people and of the groups that may be left out of a check."""
+
+
 class Check(Frozen):
     """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
 
@@ -67,6 +74,7 @@ class Check(Frozen):
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
+    accept_left_out: AcceptedShare = None
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
@@ -108,6 +116,7 @@ class ReversalCheck(Frozen):
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
+    accept_left_out: AcceptedShare = None
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:
@@ -137,6 +146,7 @@ class SubgroupCheck(Frozen):
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
+    accept_left_out: AcceptedShare = None
 
     @property
     def metric_id(self) -> Annotated[str, Member("metric")]:

@@ -181,8 +181,8 @@ def _is_of_a_decision(check: Check, evaluation: Evaluation) -> bool:
     return bool(check.given or (check.strata and not of_score))
 
 
-def find_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
-    """What leaves a check open where most people stand in strata that nothing is judged in.
+def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
+    """The strata that nothing is judged in, [Z].
 
     Those are the strata that are not known, and those of one group alone; of a fit with several
     controls such a stratum tells something about the others.
@@ -192,14 +192,9 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> list[NotEvaluated]
     if check.given and evaluation.strata is None:
         alone = [_explain_alone(evaluation, z) is not None for z in range(len(table.strata))]
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
-    elif len(check.terms.parameters.controls) == 1:
+    elif evaluation.averaged is not None or len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
-    people = table.n[:, table.eligible].sum(axis=1)
-    off = float(people[passed_over].sum() / max(people.sum(), 1))
-    if off <= _MOST_OFF:
-        return []
-    reason = f"{off:.1%} of the people stand in strata that are not known, or not estimable"
-    return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
+    return passed_over
 
 
 def _strata_decide(table: GroupTable) -> bool:
@@ -285,7 +280,9 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
     if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
         return []
     large = replace(
-        terms, minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED)
+        terms,
+        at=None,  # the table is cut there already
+        minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED),
     )
     if evaluation.subtracts:
         first, second = (part.table for part in evaluation.parts)

@@ -12,7 +12,7 @@ from typing import Annotated
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.json_marks import FLAT, STATED, WRITTEN, Member, Unreadable
+from fairaudit.base.json_marks import FLAT, RARE, STATED, WRITTEN, Member, Unreadable
 from fairaudit.cube import Group
 from fairaudit.evidence import (
     ComparisonPart,
@@ -21,6 +21,7 @@ from fairaudit.evidence import (
 from fairaudit.evidence.detectable_gaps import DetectableGap
 from fairaudit.evidence.people_affected import PeopleAffected
 from fairaudit.judge.checks import AnyCheck, Check, ReversalCheck, Status
+from fairaudit.judge.left_out import LeftOutPeople
 from fairaudit.judge.limits import Backing, Limit, ReversalLimit
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroup
@@ -151,7 +152,7 @@ class Before(Frozen):
     nobody="check status limit backing not_cleared definition spread",
     row="estimate why stratum first second worse_off decided_by parts crossed practice",
     anybody="detectable missing",
-    never="subgroup",
+    never="subgroup left_out",
     nested="not_evaluated reversals waived before",
     hidden={
         "stratum": (),
@@ -176,7 +177,7 @@ class Finding(Frozen):
     all-clear. `practice` tells it in people, `detectable` what a pass on so many people may have
     missed, `missing` what values that are not known could make of it. `subgroup` is the one that
     decides, where the check looks for such. `definition` is a fingerprint of all that the check
-    asks.
+    asks. `left_out` are the people who are not judged.
     """
 
     check: Annotated[AnyCheck, FLAT]
@@ -203,6 +204,7 @@ class Finding(Frozen):
     missing: MissingBounds | None = None
     subgroup: Subgroup | None = None
     not_cleared: bool = False
+    left_out: Annotated[LeftOutPeople | None, RARE] = None
 
     def __repr__(self) -> str:
         number = "" if self.value is None else f", value={self.value:.4g}"
@@ -225,6 +227,12 @@ class Finding(Frozen):
         has_sides = isinstance(check, Check) and self.estimate is not None and len(sides) > 1
         if self.practice is not None and not has_sides:
             yield Unreadable("is said of a check without a value and its sides", "practice")
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a pass is no all-clear: for lack of evidence, of values, or of people."""
+        turns = self.missing is not None and self.missing.turns
+        return self.not_cleared or turns or (self.left_out is not None and self.left_out.is_notable)
 
     @property
     def group(self) -> Annotated[Group, WRITTEN]:

@@ -26,6 +26,12 @@ from fairaudit.evidence.people_affected import (
 from fairaudit.judge.checks import AnyCheck, Check, OnUndefined, Status
 from fairaudit.judge.entries import Entry, collect_entries, find_hidden_by_few, find_passed_over
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.left_out import (
+    MOST_LEFT_OUT,
+    LeftOutPeople,
+    LeftOutReason,
+    count_left_out,
+)
 from fairaudit.judge.limit_outcomes import LimitOutcome, apply_limits, explain_untested, farthest
 from fairaudit.judge.limits import Backing, Limit
 from fairaudit.metrics import (
@@ -49,13 +55,15 @@ def judge(
     evidence: Evidence | None = None,
     left_out: Sequence[NotEvaluated] = (),
     could_worsen: Sequence[NotEvaluated] = (),
+    people: LeftOutPeople | None = None,
 ) -> Finding:
     """The finding of a check on an evaluated measure, with what speaks for each value.
 
     Without evidence the check stands alone: its tests are a family of their own. `left_out` are
     those whom the data has and the evaluation does not, `could_worsen` says where rows of people
-    who are left out could make the check worse. Values that are there and in doubt are not
-    undefined: whatever `undefined` says, they leave a check inconclusive.
+    who are left out could make the check worse. `people` are all who are left out; without
+    them, those of the evaluation. Values that are there and in doubt are not undefined:
+    whatever `undefined` says, they leave a check inconclusive.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -68,13 +76,15 @@ def judge(
     not_evaluated += [
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
-    doubts = [*could_worsen, *(find_passed_over(check, evaluation) if entries else [])]
+    chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
+    missing = None if chosen is None else _bound_by_missing(check, evaluation, chosen)
+    people = people or count_left_out(evaluation, find_passed_over(check, evaluation))
+    doubts = [*could_worsen, *(doubt_left_out(check, people, missing) if entries else [])]
     if outcome.status is not Status.FAIL:
         doubts += find_hidden_by_few(check, evaluation)
     status_of_gaps = _status_of_gaps(check, not_evaluated, has_values=bool(entries))
     status = worst_status(outcome.status, Status.INCONCLUSIVE if doubts else status_of_gaps)
     not_evaluated += doubts
-    chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     finding = Finding(
         check=check,
         status=status,
@@ -85,6 +95,8 @@ def judge(
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
         not_cleared=status is not Status.FAIL and _is_beyond_unproven(check, entries, evidence),
+        missing=missing,
+        left_out=people if people.reasons else None,
     )
     if chosen is None:
         return finding
@@ -163,17 +175,30 @@ def _add_deciding_value(
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
         parts=parts,
-        missing=_bound_by_missing(finding.check, evaluation, entry),
         why=finding.why or _why_infinite(entry.value),
     )
 
 
-def _bound_by_missing(
-    check: AnyCheck, evaluation: Evaluation, entry: Entry
-) -> MissingBounds | None:
-    if not isinstance(check, Check):
-        return None
+def _bound_by_missing(check: Check, evaluation: Evaluation, entry: Entry) -> MissingBounds | None:
     return judge_missing(evaluation, entry.z, entry.w, check.fail, check.warn)
+
+
+def doubt_left_out(
+    check: AnyCheck, people: LeftOutPeople, missing: MissingBounds | None = None
+) -> list[NotEvaluated]:
+    """What leaves a check open from which more people or groups are left out than it accepts.
+
+    People of unknown outcome do not count where the bounds show that the verdict stays the same.
+    """
+    proven = missing is not None and missing.low is not None and not missing.turns
+    share = people.find_share(LeftOutReason.UNKNOWN_OUTCOME if proven else None)
+    if share <= (check.accept_left_out or MOST_LEFT_OUT):
+        return []
+    reason = "more than half of the people or groups are left out: judge more of them, or accept "
+    reason += "that with `accept_left_out`"
+    if check.accept_left_out is not None:
+        reason = "more of the people or groups are left out than `accept_left_out` accepts"
+    return [NotEvaluated((), (), reason, blocks=True, tells_people=True)]
 
 
 def _why_infinite(value: float) -> str:

@@ -12,16 +12,20 @@ from fairaudit.judge import (
     AnyCheck,
     Check,
     Finding,
+    LeftOutPeople,
     NotEvaluated,
     ReversalCheck,
     SubgroupCheck,
+    count_left_out,
+    doubt_left_out,
+    find_passed_over,
     judge,
     judge_reversals,
     judge_subgroups,
 )
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion
-from fairaudit.metrics import Evaluation, Requirement
+from fairaudit.metrics import Evaluation, Requirement, Terms, find_metric
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline import Baseline
 from fairaudit.pipeline.recode import Cubes
@@ -32,6 +36,7 @@ from fairaudit.pipeline.uncounted_people import (
     LEFT_OUT_DOUBT,
     HiddenPeople,
     LeftOutRows,
+    leave_open,
 )
 from fairaudit.spec import Spec
 
@@ -58,6 +63,7 @@ class Judge:
         if cubes.left_out is not None:
             self._left_out = LeftOutRows(cubes.left_out, tables, spec)
         self._hidden = None
+        self._hidden_people = hidden_people
         if hidden_people:
             self._hidden = HiddenPeople(hidden_people, cubes.cube, tables, spec)
         self._lookalikes = None
@@ -109,16 +115,39 @@ class Judge:
     ) -> Finding:
         """The finding of a check, which those who are left out may leave open."""
         missing = [] if self._left_out is None else self._left_out.find_gone(check)
-        finding = judge(check, evaluation, evidence, missing)
+        # Whom a waiver excludes is not left out.
+        people = self._count_left_out(check, self._evaluate(check))
+        finding = judge(check, evaluation, evidence, missing, people=people)
         doubts = []
         if self._left_out and self._left_out.could_worsen(check, finding.status, exclusion):
             doubts.append(LEFT_OUT_DOUBT)
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
-        return judge(check, evaluation, evidence, missing, doubts) if doubts else finding
+        if not doubts:
+            return finding
+        return judge(check, evaluation, evidence, missing, doubts, people)
+
+    def _count_left_out(self, check: AnyCheck, evaluation: Evaluation) -> LeftOutPeople:
+        """Who is left out of a check, in its table or in none."""
+        everybody = self._tables.table((), (), check.of)
+        passed_over = ~evaluation.table.known_strata
+        if isinstance(check, Check):
+            passed_over = find_passed_over(check, evaluation)
+        outsiders = []
+        if self._left_out is not None:
+            outsiders = self._left_out.list_outsiders(check.by, check.of)
+        return count_left_out(evaluation, passed_over, everybody, outsiders, self._hidden_people)
 
     def _leave_scan_open(self, finding: Finding) -> Finding:
-        return finding if self._hidden is None else self._hidden.leave_scan_open(finding)
+        """The finding of a scan, open where people are hidden, or too many are left out."""
+        check = finding.check
+        assert not isinstance(check, Check)
+        rate = find_metric(check.rate)
+        assert rate is not None
+        evaluation = self._tables.evaluate(rate, ((), (), check.of), Terms())
+        people = self._count_left_out(check, evaluation)
+        doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
+        return leave_open(replace(finding, left_out=people if people.reasons else None), doubts)
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
         assert self._searches.subgroups is not None

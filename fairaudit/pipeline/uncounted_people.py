@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Cube, ExcludeBelow, Group
+from fairaudit.cube import Cube, ExcludeBelow, Group, Grouping
 from fairaudit.evidence.missing_bounds import may_be_beyond
 from fairaudit.judge import (
     AnyCheck,
     Check,
     Finding,
+    LeftOutReason,
     Limit,
     NotEvaluated,
+    Outsiders,
     Status,
     collect_entries,
     worst_status,
@@ -69,11 +71,26 @@ class LeftOutRows:
         self._tables = tables
         self._rule = spec.exclude_below
         self._wide: dict[frozenset[str], Tables] = {}
+        self._cubes = {
+            LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED: cube
+            for is_undecided in (False, True)
+            if (cube := rows.uncounted(is_undecided=is_undecided)) is not None
+        }
+        self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(self, check: Check) -> list[NotEvaluated]:
         """The groups that were seen and cannot be judged; of an average in no stratum alone."""
         given = () if check.terms.average else check.given
         return _list_gone(check, self._rows.gone(check.by, given), self._rule)
+
+    def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
+        """The people of dropped and of undecided rows, as checks by some columns count them."""
+        if (by, of) not in self._outsiders:
+            self._outsiders[by, of] = [
+                Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
+                for reason, cube in self._cubes.items()
+            ]
+        return self._outsiders[by, of]
 
     def could_worsen(self, check: Check, status: Status, exclusion: Exclusion) -> bool:
         """Whether rows that `others: drop` leaves out could make a check worse than it is."""
@@ -133,17 +150,17 @@ class HiddenPeople:
         bounded = (may_be_beyond(wide, limit, anywhere=True) for limit in limits)
         return any(is_beyond is not False for is_beyond in bounded)
 
-    @staticmethod
-    def leave_scan_open(finding: Finding) -> Finding:
-        """The finding of a scan, which cannot pass where some of the people are hidden."""
-        if finding.status not in NOT_FAILED:
-            return finding
-        return replace(
-            finding,
-            status=Status.INCONCLUSIVE,
-            why="; ".join(filter(None, (finding.why, HIDDEN_DOUBT.reason))),
-            not_evaluated=(*finding.not_evaluated, HIDDEN_DOUBT),
-        )
+
+def leave_open(finding: Finding, doubts: Sequence[NotEvaluated]) -> Finding:
+    """The finding, which does not pass where there are doubts."""
+    if not doubts or finding.status not in NOT_FAILED:
+        return finding
+    return replace(
+        finding,
+        status=Status.INCONCLUSIVE,
+        why="; ".join(filter(None, (finding.why, *(doubt.reason for doubt in doubts)))),
+        not_evaluated=(*finding.not_evaluated, *doubts),
+    )
 
 
 def _list_gone(

@@ -41,16 +41,14 @@ from fairaudit.tools.compare import (
 _JUDGED = {Verdict.NONE: "UNJUDGED"}
 _FEW_REVERSALS = 5
 _FEW_GROUPS = 4
-_SAID = ": the same people both times"
-"""A reason that stands at the top for everything."""
 _SAMPLING = {
     Sampling.INDEPENDENT: "treated as different people: each change is tested between two "
     "independent samples",
-    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: the samples are not "
-    "independent. Put both models into one spec (`columns.models`) for a paired test, or say "
-    "--different-people if they are others",
-    Sampling.PAIRED: "the same, each counted by both: a rate is tested by whose outcome "
-    "changes (McNemar)",
+    Sampling.SAME_PEOPLE: "the same both times, so nothing is tested: a value that is worse is "
+    "worse for these people. Put both models into one spec (`columns.models`) for a paired test "
+    "of rates, or say --different-people if they are others",
+    Sampling.PAIRED: "the same, each counted by both: a check that is worse is worse for these "
+    "people; a rate is tested by whose outcome changes (McNemar)",
 }
 
 
@@ -96,7 +94,7 @@ def summary(changes: Changes) -> str:
     worse, better = len(changes.worse), len(changes.better)
     checks = numbers.counted(len(changes.checks), "check")
     text = f"{checks} in both: {worse} worse, {better} better"
-    untested = sum(not change.is_tested for change in changes.checks)
+    untested = sum(not (change.is_tested or change.is_certain) for change in changes.checks)
     text += f", {untested} not tested" if untested else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
@@ -180,7 +178,7 @@ def _word(check: CheckChange) -> Cell:
         return Cell("WORSE", Tone.BAD)
     if check.is_better:
         return Cell("BETTER", Tone.GOOD)
-    if check.is_significant:
+    if check.is_significant or (check.is_certain and check.change.way is not Direction.SAME):
         return Cell("CHANGED", Tone.WARN)
     if all(change.way is Direction.SAME for change in check.tested):
         return Cell("SAME", Tone.MUTED)
@@ -272,8 +270,8 @@ def _surely(change: Change, alpha: float) -> str:
     way = ways.get(change.way, str(change.way))
     test = change.significance
     if test is None:
-        why = change.why.removesuffix(_SAID)
-        return f"{way}; {why}" if why else way
+        # That the people are the same stands at the top for everything.
+        return f"{way}; {change.why}" if change.why and not change.certain else way
     p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
     if test.family > 1:
         p += f"; {numbers.family(test, alpha)}"
@@ -325,7 +323,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     yield Heading("How changes are tested")
     if changes.sampling is Sampling.SAME_PEOPLE:
         yield Paragraph(
-            "Not tested: the samples are not independent. The changes are ordered by their size.",
+            "Not tested: the people are the same both times. A change says nothing about other "
+            "people. The changes are ordered by their size.",
             Tone.MUTED,
         )
         return
@@ -335,7 +334,8 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     tests = (
         "A rate of both models is tested by McNemar's test of who changes, with Newcombe's paired "
         "interval. Checks, and rates that do not count the same people by both, are not tested: "
-        "name `against:` in the spec for a test of those."
+        "a check whose value is worse is worse for these people; name `against:` in the spec for "
+        "a test."
         if changes.sampling is Sampling.PAIRED
         else "A share is tested by z, or by Fisher where few are expected, with Newcombe's "
         "interval; a mean by Welch; every other number by the variances that its own intervals "

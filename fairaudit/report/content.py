@@ -101,8 +101,7 @@ def _verdict(
 
 def _is_open(finding: Finding) -> bool:
     """Whether a finding is told on the first page: no plain pass."""
-    turns = finding.missing is not None and finding.missing.turns
-    return turns or finding.not_cleared or finding.status not in {Status.PASS, Status.SKIPPED}
+    return finding.is_in_doubt or finding.status not in {Status.PASS, Status.SKIPPED}
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -250,7 +250,13 @@ def _missing(finding: Finding) -> str:
         return ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
-    turn = "the verdict could turn" if bounds.turns else "same verdict"
+    # A group that nobody is known to be in can make a verdict worse, where it can be worse.
+    is_worst = finding.status is Status.FAIL or (
+        finding.status is Status.WARN and finding.check.fail is None
+    )
+    is_open = bounds.missing_group and not is_worst
+    same = "same verdict in these groups" if is_open else "same verdict"
+    turn = "the verdict could turn" if bounds.turns else same
     return f"{who}: {_ends(finding, bounds.low, bounds.high)} at most, {turn}"
 
 

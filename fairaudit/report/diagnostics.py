@@ -191,9 +191,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
 def _level(finding: Finding) -> Level:
     """How urgent a finding is: a pass that is no all-clear is a note."""
     level = _LEVELS[finding.status]
-    turns = finding.missing is not None and finding.missing.turns
-    is_open = finding.not_cleared or turns
-    return Level.NOTE if level is Level.PASS and is_open else level
+    return Level.NOTE if level is Level.PASS and finding.is_in_doubt else level
 
 
 def limit_quote(finding: Finding) -> Quote | None:

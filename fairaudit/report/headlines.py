@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from fairaudit.base import names
@@ -13,6 +13,7 @@ from fairaudit.judge import (
     Breach,
     Check,
     Finding,
+    LeftOutReason,
     Limit,
     ReversalCheck,
     ReversalLimit,
@@ -23,6 +24,7 @@ from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, metric_titles, numbers, reversal_sentences
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
@@ -41,6 +43,17 @@ _WITHIN = {
     Backing.SIGNIFICANT_WITHIN: "within the limit, but significant",
     Backing.NOT_CONCLUSIVE: "within the limit, but not conclusive",
 }
+_LEFT_OUT = {
+    LeftOutReason.UNKNOWN_GROUP: "of unknown group",
+    LeftOutReason.EXCLUDED: "in excluded groups",
+    LeftOutReason.STRATUM: "in strata that are not known or not estimable",
+    LeftOutReason.TOO_SMALL: "in groups that are too small",
+    LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
+    LeftOutReason.DROPPED: "in dropped rows",
+    LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
+    LeftOutReason.HIDDEN: "hidden where they were counted",
+}
+_FEW_GROUPS = 3
 _NEAR = 1e-9
 _MANY_TIMES = 2
 """From this ratio on it is told as `2.4 times`, not in per cent."""
@@ -50,8 +63,42 @@ def headline(finding: Finding) -> str:
     """A finding in one sentence, behind the name that the spec gives its check."""
     name = names.line(finding.check.about.name)
     parts = [_sentence(finding), _standing(finding)]
-    text = ", ".join(filter(None, parts))
+    text = "; ".join(filter(None, [", ".join(filter(None, parts)), left_out(finding)]))
     return f"{name}: {text}" if name else text
+
+
+def left_out(finding: Finding) -> str:
+    """How many people and groups a check leaves out, which and why; empty where they are few."""
+    people = finding.left_out
+    if people is None or not people.is_notable:
+        return ""
+    share = numbers.percent(people.people / people.of_people) if people.of_people else ""
+    text = f"{people.people:,} of {describe_people(people.of_people)} ({share})"
+    if people.groups:
+        text += f" and {people.groups:,} of {numbers.counted(people.of_groups, 'group')}"
+    reasons = []
+    for part in people.reasons:
+        number = f"{part.people:,} " if len(people.reasons) > 1 else ""
+        groups = numbers.first_few([*map(names.describe_group, part.groups)], _FEW_GROUPS)
+        reasons.append(f"{number}{_LEFT_OUT[part.reason]}{f' ({groups})' if groups else ''}")
+    accepted = finding.check.accept_left_out
+    if accepted is not None:
+        reasons.append(f"accepted up to {numbers.percent(float(accepted))}")
+    return f"{text} are left out: {', '.join(reasons)}"
+
+
+def most_left_out(findings: Iterable[Finding]) -> str:
+    """The same of the check that leaves out most, and of how many more; empty where none does."""
+    notable = [
+        (finding.left_out.find_share(), left_out(finding))
+        for finding in findings
+        if finding.left_out is not None and finding.left_out.is_notable
+    ]
+    if not notable:
+        return ""
+    more = len(notable) - 1
+    _, text = max(notable, key=lambda pair: pair[0])
+    return text + (f", and some in {numbers.counted(more, 'more check')}" if more else "")
 
 
 def value(finding: Finding) -> str:

@@ -285,6 +285,7 @@ def _make_checks(
                 place=context.draft.document.place(entry.path),
                 about=_about(entry),
                 source=quote_limits(context.draft.document, entry.path),
+                accept_left_out=shape.accept_left_out,
             )
             for given in strata
         ]

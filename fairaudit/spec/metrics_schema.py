@@ -19,6 +19,7 @@ from fairaudit.spec.fields import (
     Number,
     Numbers,
     ReferenceMap,
+    Share,
     Text,
     Texts,
     Whole,
@@ -72,7 +73,18 @@ class _Described(Shape):
         return About(self.name or "", self.why or "", self.owner or "")
 
 
-class _Shared(Shape):
+class _Accepting(Shape):
+    """What a check accepts."""
+
+    accept_left_out: Share | None = None
+    """The share of the people, and of the groups, that may be left out of the check; more than half
+    makes it inconclusive otherwise.
+
+    Example: `0.8`.
+    """
+
+
+class _Shared(_Accepting):
     """What an entry of `metrics` may say, and `defaults` for all that do not."""
 
     reference: ReferenceMap | None = None
@@ -222,7 +234,7 @@ _TurnedLimit: TypeAlias = Annotated[
 ]
 
 
-class Simpson(_Described):
+class Simpson(_Described, _Accepting):
     """The scan for Simpson's reversals.
 
     `given` holds columns, and lists of columns to hold fixed together; `together` is up to how many
@@ -276,7 +288,7 @@ class Simpson(_Described):
     """
 
 
-class Subgroups(_Described):
+class Subgroups(_Described, _Accepting):
     """The search for subgroups that a rate treats unlike everybody."""
 
     of: Text | None = None

@@ -67,6 +67,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
             place=draft.document.place(("simpson", "fail"), key=True),
             about=shape.about,
             source=quote_limits(draft.document, ("simpson",)),
+            accept_left_out=shape.accept_left_out or context.shape.defaults.accept_left_out,
         )
         for rate in rates
         if gated
@@ -183,6 +184,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             place=draft.document.place(("subgroups", side), key=True),
             about=shape.about,
             source=quote_limits(draft.document, ("subgroups",)),
+            accept_left_out=shape.accept_left_out or context.shape.defaults.accept_left_out,
         )
         for rate in rates
         if warn or fail

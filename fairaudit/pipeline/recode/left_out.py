@@ -142,6 +142,12 @@ class LeftOut(Frozen, eq=False):
             for number, texts in reasons.items()
         }
 
+    def uncounted(self, *, is_undecided: bool) -> Cube | None:
+        """The cube of rows that are dropped, or that the filter cannot decide; None without."""
+        undecided = self.why == len(self.reasons) - 1
+        marks = self.seen & ~self.counted & (undecided if is_undecided else ~undecided)
+        return self.gather(marks, self.codes) if self.people[marks].any() else None
+
     def by_level(self, name: str, rows: Ints, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
         key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]

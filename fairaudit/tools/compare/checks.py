@@ -172,7 +172,9 @@ def _compare_groups(
 
 
 def _without_test(change: Change, why: str) -> Change:
-    return replace(change, significance=None, low=None, high=None, method="", why=why)
+    return replace(
+        change, significance=None, low=None, high=None, method="", certain=False, why=why
+    )
 
 
 def _list_decisive(finding: Finding) -> list[Group]:

@@ -38,7 +38,7 @@ from fairaudit.tools.compare.same_people import detect_sampling
 
 _BARRED = {
     Sampling.SAME_PEOPLE: "not tested: the same people both times",
-    Sampling.PAIRED: "not tested: not counted person by person",
+    Sampling.PAIRED: "not tested: the same people by both models",
     Sampling.INDEPENDENT: "",
 }
 _CLUSTERED = "not tested: rows come in clusters, which a report does not list"
@@ -67,7 +67,7 @@ def compare(
 
     `outcomes` name the one of each result to look at, such as a model; then these are compared
     though they are called otherwise. Whether both are of the `same_people` is found by their files
-    and groups where it is not said; then nothing is tested, for the samples are not independent.
+    and groups where it is not said; then a change is a change, and nothing is tested.
     Raises `NothingToAudit` where both have neither a check nor a rate in common, and `UsageError`
     for an outcome that a result does not have.
     """
@@ -85,8 +85,8 @@ def compare(
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
     """What changes if `second` takes the place of `first`, two outcomes of one result.
 
-    Rates of the same people are tested by who changes (McNemar); checks and other rates have no
-    test. Raises as `compare` does.
+    Rates of the same people are tested by who changes (McNemar). Checks need no test: of the same
+    people a value that is worse is worse. Raises as `compare` does.
     """
     before, after = (_select_outcome(result, name, second) for name in (first, second))
     if first == second:
@@ -145,7 +145,12 @@ def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> 
         barred = barred or _CONFIDENCE
     if then.cluster or now.cluster:
         barred = barred or _CLUSTERED
-    return ChangeTerms(now.inference, barred, mean=not (then.weight or now.weight))
+    return ChangeTerms(
+        now.inference,
+        barred,
+        same_people=sampling is not Sampling.INDEPENDENT,
+        mean=not (then.weight or now.weight),
+    )
 
 
 def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:

@@ -33,11 +33,13 @@ class ChangeTerms(Frozen):
     `share`: of people, by whole counts. `mean`: of a group's people, each counted once. `values`:
     the number is the worst of so many, which chance helps to pick, so a change is tested for each
     of them (Šidák). `middle` is where one side ends and the other begins, where two sides count
-    alike; None elsewhere.
+    alike; None elsewhere. `same_people`: the change is of the people themselves, no matter of
+    chance.
     """
 
     inference: Inference
     barred: str = ""
+    same_people: bool = False
     scale: Scale = Scale.DIFFERENCE
     share: bool = False
     mean: bool = False
@@ -62,7 +64,9 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
         # A ratio of 0 has no logarithm; its difference has an interval all the same.
         terms = replace(terms, scale=Scale.DIFFERENCE)
     value = _subtract(base.value, now.value, terms.scale)
-    change = replace(change, scale=terms.scale, value=value, turned=turned)
+    change = replace(
+        change, scale=terms.scale, value=value, turned=turned, certain=terms.same_people
+    )
     if _is_same(value, terms.scale):
         change = replace(change, way=Direction.SAME)
     if terms.barred:

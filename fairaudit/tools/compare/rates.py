@@ -72,7 +72,7 @@ def _compare_rate(
     reasons = {then.standing, now.standing} - {Eligibility.ELIGIBLE}
     if reasons:
         barred = ", ".join(sorted(reason.replace("_", " ") for reason in reasons))
-        terms = replace(terms, barred=f"not compared: {barred}")
+        terms = replace(terms, barred=f"not compared: {barred}", same_people=False)
     terms = find_change_terms(metric, then.estimate, now.estimate, terms)
     favourable = now.is_favourable(burdens)
     change = measure_change(then.estimate, now.estimate, terms)

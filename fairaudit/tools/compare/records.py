@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.json_marks import FLAT, WRITTEN, Member
+from fairaudit.base.json_marks import FLAT, RARE, WRITTEN, Member
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Backing, Breach, Check, Finding, Status
 from fairaudit.judge.simpson import ReversalKind
@@ -64,7 +64,8 @@ class Change(Frozen):
     `value` is NaN where one of both numbers does not exist. Without an interval or a test `why`
     says so. With `turned` the value went from one side of parity to the other (without a parity: of
     the middle of its limit): then the change is that of its distance from there, and so is `value`.
-    `significant`: chance hardly explains it, among all changes of its family.
+    `significant`: chance hardly explains it, among all changes of its family; `certain`: it is
+    of the same people, and needs no test.
     """
 
     before: Estimate
@@ -80,6 +81,12 @@ class Change(Frozen):
     turned: bool = False
     cells: Annotated[PairedHits | None, Member("pairs")] = None
     significant: bool = False
+    certain: Annotated[bool, RARE] = False
+
+    @property
+    def is_established(self) -> bool:
+        """Whether chance hardly explains it, or has no part in it."""
+        return self.significant or self.certain
 
     @property
     def size(self) -> float:
@@ -142,6 +149,11 @@ class CheckChange(Frozen):
         return any(change.significance is not None for change in self.tested)
 
     @property
+    def is_certain(self) -> bool:
+        """Whether its changes need no test."""
+        return any(change.certain for change in self.tested)
+
+    @property
     def is_significant(self) -> bool:
         """Whether any of its values changed significantly."""
         return any(change.significant for change in self.tested)
@@ -180,19 +192,22 @@ class CheckChange(Frozen):
 
     @property
     def is_worse(self) -> bool:
-        """Whether its status fell, it fails for more, or a group is significantly worse."""
+        """Whether its status fell, it fails for more, or a group is worse beyond chance.
+
+        Of the same people any value that is worse is worse.
+        """
         return self.falls or bool(self.newly_beyond) or any(map(_is_surely_worse, self.tested))
 
     @property
     def is_better(self) -> bool:
-        """Whether its status recovered, or who was the worst is significantly better by itself.
+        """Whether its status recovered, or who was the worst is better by itself, beyond chance.
 
         A value that is better does not make up for a status that fell, or for a group that is
-        significantly worse.
+        worse.
         """
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
-        better = any(change.significant and change.way is Direction.BETTER for change in worst)
+        better = any(change.is_established and change.way is Direction.BETTER for change in worst)
         return not self.is_worse and (self.recovers or (better and not self.lost))
 
     @property
@@ -204,7 +219,7 @@ class CheckChange(Frozen):
 
 
 def _is_surely_worse(change: Change) -> bool:
-    return change.significant and change.way is Direction.WORSE
+    return change.is_established and change.way is Direction.WORSE
 
 
 def _list_failing(finding: Finding) -> tuple[Breach, ...]:

@@ -531,5 +531,6 @@ def test_what_is_too_small_says_in_which_rate(audit_csv: Audit) -> None:
         "groups": {"min_size": 10},
         "metrics": [{"metric": "equalized_odds_difference", "fail": {"above": 0.1}}],
     }
-    (left_out,) = only(audit_csv(text, spec)).not_evaluated
+    left_out, doubt = only(audit_csv(text, spec)).not_evaluated
+    assert doubt.blocks  # 1,005 of 1,215 people are in that group
     assert left_out.reason == "true_positive_rate: fewer than 10 people in the denominator"

@@ -719,10 +719,13 @@ Parameters smoothing=None concentration=None alpha=None utilities=() controls=()
     lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
+    accept_left_out=None
 ReversalCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
+    accept_left_out=None
 SubgroupCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
+    accept_left_out=None
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' score='error'
     numbers='aside'

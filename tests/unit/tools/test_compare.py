@@ -1076,8 +1076,53 @@ def test_checks_of_two_models_are_told_without_a_test() -> None:
     (one,) = compare_models(both_models(limits), "old", "new").checks
     assert one.change.value != 1
     assert one.change.significance is None
-    assert one.change.why == "not tested: not counted person by person"
+    assert one.change.why == "not tested: the same people by both models"
     assert not one.recast
+    assert one.change.certain
+    assert one.is_worse is (one.change.after.value < one.change.before.value)
+
+
+def fall(a: tuple[int, int], b: tuple[int, int], limit: str = "< 0.1") -> AuditResult:
+    """The selection rates of two groups, judged by their ratio."""
+    spec = {"columns": {"protected": ["g"], "decision": "d", "count": "n"}}
+    metrics = [{"metric": "impact_ratio", "fail": limit}]
+    rows = [(g, d, n) for g, sizes in (("a", a), ("b", b)) for d, n in zip((1, 0), sizes)]  # noqa: B905
+    return fairaudit.audit(
+        {**spec, "metrics": metrics}, pl.DataFrame(rows, ["g", "d", "n"], orient="row")
+    )
+
+
+def test_of_the_same_people_a_worse_value_is_worse() -> None:
+    """From 30/60 to 12/60: no test is needed, and the gate does not pass."""
+    before, after = fall((60, 40), (30, 70)), fall((60, 40), (12, 88))
+    worse = compare(before, after)
+    assert worse.sampling is Sampling.SAME_PEOPLE
+    (one,) = worse.worse
+    assert (one.change.before.value, one.change.after.value) == (0.5, 0.2)
+    assert one.verdict == "worse"
+    assert "1 check in both: 1 worse, 0 better;" in text_of(worse)
+    assert compare(after, before).better
+    assert not compare(after, before).worse
+    # One person in a hundred is a change of these people, and within chance of others.
+    near = fall((60, 40), (29, 71))
+    assert compare(before, near).worse
+    assert not compare(before, near, same_people=False).worse
+    assert not compare(before, before).worse
+    assert not compare(before, before).better
+
+
+def test_a_group_that_is_worse_by_itself_makes_the_same_people_worse() -> None:
+    """The worst value is better; a group that was above it falls, and no limit is near."""
+    columns = {"protected": ["g"], "decision": "d", "count": "n"}
+    spec = {"columns": columns, "metrics": [{"metric": "selection_rate", "fail": "< 0.1"}]}
+
+    def rates(a: int, b: int) -> AuditResult:
+        rows = [("a", 1, a), ("a", 0, 100 - a), ("b", 1, b), ("b", 0, 100 - b)]
+        return fairaudit.audit(spec, pl.DataFrame(rows, ["g", "d", "n"], orient="row"))
+
+    (one,) = compare(rates(30, 60), rates(31, 50)).checks
+    assert one.is_worse
+    assert not one.is_better
 
 
 def test_a_check_of_one_model_alone_keeps_its_name_and_the_other_is_not_judged() -> None:
@@ -1205,7 +1250,8 @@ def test_files_of_one_size_by_chance_are_of_other_people(
     changes = compare(fairaudit.audit(asked, may), fairaudit.audit(asked, june))
     assert changes.sampling is sampling
     # b fell from 300/500 to 93/300; 31 % is within the limit, and far worse than chance explains.
-    assert bool(changes.worse) is (later["a"] == (450, 250))
+    # The same people fell from 300/500 to 200/500: of them no test is needed.
+    assert bool(changes.worse) is (later != {"a": (300, 200), "c": (300, 200)})
 
 
 def test_one_file_is_the_same_people_however_it_is_grouped(tmp_path: Path) -> None:

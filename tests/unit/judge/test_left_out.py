@@ -1,0 +1,389 @@
+"""Who is left out of a check: how many people and groups, why, and what that does to its status."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from conftest import seeds
+
+import fairaudit
+from fairaudit import cli
+from fairaudit.base.errors import SpecError
+from fairaudit.judge import Finding, LeftOutReason, Status
+from fairaudit.report.diagnostics import explanations_of
+from fairaudit.result import AuditResult
+
+HEAD = "g,y,n"
+COLUMNS = {"protected": ["g"], "decision": {"column": "y", "positive": 1}, "count": "n"}
+RATIO = {"metric": "impact_ratio", "fail": {"below": 0.8}}
+PARITY = ["a,1,30", "a,0,30", "b,1,30", "b,0,30"]
+TEN = [*(f"{g},{d},15" for g in "AB" for d in (1, 0)), *(f"{g},0,29" for g in "CDEFGHIJ")]
+"""60 people at parity, and 232 in eight groups in which nobody is selected."""
+
+
+def audit(
+    rows: Iterable[str], spec: Mapping[str, Any], tmp_path: Path, head: str = HEAD
+) -> AuditResult:
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join([head, *rows, ""]), "utf-8")
+    return fairaudit.audit({"columns": COLUMNS, "metrics": [RATIO], "simpson": False, **spec}, path)
+
+
+def only(result: AuditResult) -> Finding:
+    (finding,) = result.findings
+    return finding
+
+
+def counted(finding: Finding) -> dict[str, int]:
+    """The people left out by reason."""
+    people = finding.left_out
+    return {} if people is None else {str(part.reason): part.people for part in people.reasons}
+
+
+@pytest.mark.parametrize(
+    ("groups", "reason"),
+    [
+        ({"min_size": 30}, "too_small"),
+        ({"min_events": 3}, "too_small"),
+        ({"exclude_below": {"share": "10%", "reason": "a rule"}}, "excluded"),
+    ],
+)
+def test_a_check_of_a_fifth_of_the_people_is_no_pass(
+    groups: Mapping[str, Any], reason: str, tmp_path: Path
+) -> None:
+    result = audit(TEN, {"groups": groups}, tmp_path)
+    finding = only(result)
+    assert (finding.status, finding.value, result.exit_code) == (Status.INCONCLUSIVE, 1.0, 3)
+    assert counted(finding) == {reason: 232}
+    people = finding.left_out
+    assert people is not None
+    assert (people.people, people.of_people, people.groups, people.of_groups) == (232, 292, 8, 10)
+    headline = explanations_of(result)[finding.check.id].headline
+    assert "; 232 of 292 people (79.5 %) and 8 of 10 groups are left out: " in headline
+    assert "(g=C, g=D, g=E and 5 more)" in headline
+
+
+@pytest.mark.parametrize("where", ["entry", "defaults"])
+def test_a_spec_may_accept_that_people_are_left_out(where: str, tmp_path: Path) -> None:
+    def judged(share: float) -> AuditResult:
+        accepted = {"accept_left_out": share}
+        spec: dict[str, Any] = {"groups": {"min_size": 30}}
+        if where == "entry":
+            return audit(TEN, {**spec, "metrics": [{**RATIO, **accepted}]}, tmp_path)
+        return audit(TEN, {**spec, "defaults": accepted}, tmp_path)
+
+    result = judged(0.8)
+    assert only(result).status is Status.PASS
+    headline = explanations_of(result)[only(result).check.id].headline
+    assert headline.endswith("and 5 more), accepted up to 80.0 %")
+    # 232 of 292 people are fewer than 79.5 %, and 8 of 10 groups are more.
+    refused = judged(0.795)
+    assert only(refused).status is Status.INCONCLUSIVE
+    assert "than `accept_left_out` accepts" in only(refused).why
+
+
+def test_what_is_accepted_is_a_share(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a share of the people lies between 0 and 1"):
+        audit(TEN, {"metrics": [{**RATIO, "accept_left_out": 2}]}, tmp_path)
+
+
+@pytest.mark.parametrize("policy", ["show", "aside", "drop"])
+def test_people_of_unknown_group_are_left_out(policy: str, tmp_path: Path) -> None:
+    rows = [*PARITY, ",1,2500", ",0,2500"]
+    finding = only(audit(rows, {"missing": {"protected": policy}}, tmp_path))
+    assert finding.status is Status.INCONCLUSIVE
+    assert counted(finding) == {"unknown_group": 5000}
+    assert finding.left_out is not None
+    assert (finding.left_out.of_people, finding.left_out.of_groups) == (5120, 2)
+    grouped = only(audit(rows, {"missing": {"protected": "group"}}, tmp_path))
+    assert (grouped.status, grouped.left_out) == (Status.PASS, None)
+
+
+@pytest.mark.parametrize(("policy", "reason"), [("aside", "unknown_outcome"), ("drop", "dropped")])
+def test_people_without_a_decision_are_left_out(policy: str, reason: str, tmp_path: Path) -> None:
+    rows = [*PARITY, "a,,5000", "b,,5000"]
+    finding = only(audit(rows, {"missing": {"decision": policy}}, tmp_path))
+    assert finding.status is Status.INCONCLUSIVE
+    assert counted(finding) == {reason: 10000}
+    assert finding.left_out is not None
+    assert (finding.left_out.people, finding.left_out.of_people) == (10000, 10120)
+
+
+@pytest.mark.parametrize(("policy", "reason"), [("aside", "unknown_outcome"), ("drop", "dropped")])
+def test_people_without_a_label_are_left_out_of_rates_among_it(
+    policy: str, reason: str, tmp_path: Path
+) -> None:
+    """Of the true positive rate 40 people with a negative label are not in question."""
+    rows = [f"{g},{y},{d},10" for g in "ab" for y in (1, 0) for d in (1, 0)]
+    rows += ["a,,1,200", "b,,0,200"]
+    columns = {**COLUMNS, "label": {"column": "l", "positive": 1}}
+    metrics = [{"metric": "equal_opportunity_difference", "fail": {"above": 0.1}}]
+    spec = {"columns": columns, "metrics": metrics, "missing": {"label": policy}}
+    finding = only(audit(rows, spec, tmp_path, "g,l,y,n"))
+    assert finding.status is Status.INCONCLUSIVE
+    assert counted(finding) == {reason: 400}
+    assert finding.left_out is not None
+    assert finding.left_out.of_people == 440
+
+
+def test_rows_that_a_filter_cannot_decide_are_left_out(tmp_path: Path) -> None:
+    rows = [*(f"{row},20" for row in PARITY), "a,1,100,", "b,0,300,"]
+    finding = only(audit(rows, {"filter": "age > 10"}, tmp_path, f"{HEAD},age"))
+    assert finding.status is Status.INCONCLUSIVE
+    assert counted(finding) == {"undecided": 400}
+    away = [*(f"{row},20" for row in PARITY), "a,1,100,5", "b,0,300,5"]
+    finding = only(audit(away, {"filter": "age > 10"}, tmp_path, f"{HEAD},age"))
+    assert (finding.status, finding.left_out) == (Status.PASS, None)
+
+
+@pytest.mark.parametrize("policy", ["show", "aside"])
+def test_people_in_strata_that_nothing_is_judged_in_are_left_out(
+    policy: str, tmp_path: Path
+) -> None:
+    """Of 120 people the stratum is x, of 300 it is not known, and in z there is one group."""
+    rows = [*(f"{row},x" for row in PARITY), "a,1,100,", "b,0,200,", "a,0,7,z"]
+    spec = {
+        "columns": {**COLUMNS, "strata": ["s"]},
+        "metrics": [{**RATIO, "given": "s"}],
+        "missing": {"strata": policy},
+    }
+    finding = only(audit(rows, spec, tmp_path, f"{HEAD},s"))
+    assert finding.status is Status.INCONCLUSIVE
+    assert counted(finding) == {"stratum": 307}
+    assert finding.left_out is not None
+    assert finding.left_out.of_people == 427
+
+
+def test_few_are_counted_and_not_told_in_the_headline(tmp_path: Path) -> None:
+    """813 of 8,793 people have neither sex nor outcome: a pass that the report puts in doubt."""
+    rows = ["F,1,2440", "F,0,353", "M,1,4425", "M,0,762", "Unknown,,813"]
+    columns = {**COLUMNS, "protected": {"g": {"unknown": "Unknown"}}}
+    result = audit(rows, {"columns": columns, "missing": {"decision": "aside"}}, tmp_path)
+    finding = only(result)
+    assert finding.status is Status.PASS
+    assert counted(finding) == {"unknown_group": 813}
+    explanation = explanations_of(result)[finding.check.id]
+    assert "left out" not in explanation.headline
+    assert "the verdict could turn" in explanation.sentence
+
+
+def test_outcomes_that_cannot_turn_the_verdict_leave_nothing_open(tmp_path: Path) -> None:
+    """All of 60 % without an outcome may be selected or not: the gap stays below 0.9."""
+    rows = ["a,1,60", "a,0,60", "a,,180", "b,1,60", "b,0,60", "b,,180"]
+    metric = {"metric": "demographic_parity_difference", "fail": {"above": 0.9}}
+    spec = {"metrics": [metric], "missing": {"decision": "aside"}}
+    finding = only(audit(rows, spec, tmp_path))
+    assert finding.missing is not None
+    assert not finding.missing.turns
+    assert finding.status is Status.PASS
+    assert counted(finding) == {"unknown_outcome": 360}
+    near = {**spec, "metrics": [{**metric, "fail": {"above": 0.5}}]}
+    assert only(audit(rows, near, tmp_path)).status is Status.INCONCLUSIVE
+
+
+def test_the_same_verdict_is_that_of_the_groups_there_are(tmp_path: Path) -> None:
+    """Ten people of unknown group, none of them selected, may be a group of their own."""
+    rows = ["a,1,500", "a,0,500", "b,1,500", "b,0,500", ",0,10"]
+    result = audit(rows, {}, tmp_path)
+    assert only(result).status is Status.PASS
+    sentence = explanations_of(result)[only(result).check.id].sentence
+    assert "at most, same verdict in these groups" in sentence
+    failed = audit([*rows, "c,0,500"], {}, tmp_path)
+    sentence = explanations_of(failed)[only(failed).check.id].sentence
+    assert "at most, same verdict" in sentence
+    assert "in these groups" not in sentence
+
+
+def test_a_failure_stays_one_and_says_whom_it_leaves_out(tmp_path: Path) -> None:
+    rows = ["a,1,30", "a,0,30", "b,1,10", "b,0,50", ",1,2500"]
+    result = audit(rows, {}, tmp_path)
+    assert only(result).status is Status.FAIL
+    headline = explanations_of(result)[only(result).check.id].headline
+    assert headline.endswith("; 2,500 of 2,620 people (95.4 %) are left out: of unknown group")
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"simpson": {"fail": "every_stratum"}},
+        {"simpson": False, "subgroups": {"fail": "> 0.5", "min_size": 10}},
+    ],
+)
+def test_a_search_that_most_people_are_left_out_of_is_no_pass(
+    limits: Mapping[str, Any], tmp_path: Path
+) -> None:
+    rows = [f"{row},{s}" for row in PARITY for s in "xy"]
+    spec = {"columns": {**COLUMNS, "strata": ["s"]}, "metrics": ["selection_rate"], **limits}
+    head = f"{HEAD},s"
+    assert only(audit(rows, spec, tmp_path, head)).status is Status.PASS
+    spec = {**spec, "missing": {"decision": "drop"}}
+    lost = [*rows, "a,,1000,x"]
+    finding = only(audit(lost, spec, tmp_path, head))
+    assert (finding.status, counted(finding)) == (Status.INCONCLUSIVE, {"dropped": 1000})
+    accepted = {**spec, "defaults": {"accept_left_out": 0.9}}
+    assert only(audit(lost, accepted, tmp_path, head)).status is Status.PASS
+
+
+def test_whom_a_waiver_excludes_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "waivers.yaml").write_text(
+        yaml.safe_dump(
+            [
+                {
+                    "check": "demographic_parity_ratio/g/decision",
+                    "group": {"g": "c"},
+                    "reason": "known",
+                    "approved_by": "me",
+                    "expires": "2999-01-01",
+                }
+            ]
+        )
+    )
+    metric = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    spec = {
+        "columns": COLUMNS,
+        "metrics": [metric],
+        "simpson": False,
+        "waivers": "waivers.yaml",
+        "data": "d.csv",
+    }
+    (tmp_path / "d.csv").write_text("\n".join([HEAD, *PARITY, "c,0,900", ""]), "utf-8")
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(spec), "utf-8")
+    finding = only(fairaudit.audit(tmp_path / "s.yaml"))
+    assert (finding.status, finding.left_out) == (Status.WAIVED, None)
+
+
+def test_the_last_line_and_the_json_say_who_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {"columns": COLUMNS, "metrics": [RATIO], "data": "d.csv", "groups": {"min_size": 30}}
+    (tmp_path / "d.csv").write_text("\n".join([HEAD, *TEN, ""]), "utf-8")
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(spec), "utf-8")
+    report = tmp_path / "r.json"
+    assert cli.run_line(["run", str(tmp_path / "s.yaml"), "-q", "-o", str(report)]) == 3
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "; 232 of 292 people (79.5 %) and 8 of 10 groups are left out: " in last
+    (check,) = json.loads(report.read_text("utf-8"))["checks"]
+    left_out = check["left_out"]
+    assert [left_out[key] for key in ("people", "of_people", "groups", "of_groups")] == [
+        232, 292, 8, 10,
+    ]  # fmt: skip
+    (reason,) = left_out["reasons"]
+    assert (reason["reason"], reason["people"], len(reason["groups"])) == ("too_small", 232, 8)
+    result = fairaudit.load(report)
+    assert result.findings[0].left_out == only(fairaudit.audit(tmp_path / "s.yaml")).left_out
+
+
+def test_a_published_report_keeps_the_status_and_tells_no_count(tmp_path: Path) -> None:
+    rows = [*PARITY, "a,,5000", "b,,5003"]
+    spec = {"missing": {"decision": "drop"}, "suppress_below": 11}
+    result = audit(rows, spec, tmp_path)
+    assert only(result).status is Status.INCONCLUSIVE
+    assert result.exit_code == 3
+    assert only(result).left_out is None
+
+
+def test_where_nobody_is_missing_nobody_is_left_out(tmp_path: Path) -> None:
+    """Of measures of every kind, within strata, averaged, by class and at a threshold."""
+    draw = Random(3)
+    rows = [
+        f"{draw.choice('ab')},{draw.choice('xy')},{draw.choice('01')},{draw.choice('01')},"
+        f"{draw.random():.2f}"
+        for _ in range(300)
+    ]
+    columns = {
+        "protected": ["g"],
+        "strata": ["s"],
+        "label": {"column": "l", "positive": 1},
+        "prediction": {"column": "y", "positive": 1},
+        "score": "c",
+    }
+    metrics = [
+        {**metric, "fail": {"above": limit}}
+        for metric, limit in (
+            ({"metric": "demographic_parity_difference"}, 0.99),
+            ({"metric": "demographic_parity_difference", "given": "s"}, 0.99),
+            ({"metric": "demographic_parity_difference", "given": "s", "average": "pooled"}, 0.99),
+            ({"metric": "equalized_odds_difference", "class": 1}, 0.99),
+            ({"metric": "equalized_odds_difference", "at": [0.5]}, 0.99),
+            ({"metric": "bias_amplification", "at": [0.5]}, 9),
+            ({"metric": "differential_fairness"}, 9),
+            ({"metric": "auc"}, 0.99),
+            ({"metric": "f1", "class": "macro"}, 0.99),
+            ({"metric": "group_size"}, 999),
+        )
+    ]
+    spec = {"columns": columns, "metrics": metrics}
+    result = audit(rows, spec, tmp_path, "g,s,l,y,c")
+    assert len(result.findings) == len(metrics)
+    assert {finding.left_out for finding in result.findings} == {None}
+
+
+def oracle(
+    rows: Sequence[Mapping[str, Any]], least: int, *, among_positive: bool
+) -> dict[str, int]:
+    """Who is left out of a comparison of selection rates, or of true positive rates."""
+    asked = [row for row in rows if not among_positive or row["l"] != 0]
+    is_open = [row["d"] is None or (among_positive and row["l"] is None) for row in asked]
+    n = Counter(row["g"] for row, lacks in zip(asked, is_open, strict=True) if not lacks)
+    out: Counter[str] = Counter()
+    for row, lacks in zip(asked, is_open, strict=True):
+        if row["g"] is None:
+            out["unknown_group"] += 1
+        elif n[row["g"]] < least:
+            out["too_small"] += 1
+        elif lacks:
+            out["unknown_outcome"] += 1
+    out["of"] = len(asked)
+    return {key: number for key, number in out.items() if number}
+
+
+@pytest.mark.parametrize("seed", seeds(100, quick=15))
+@pytest.mark.parametrize("among_positive", [False, True])
+def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> None:
+    draw = Random(seed)
+    rows: list[dict[str, Any]] = [
+        {
+            "g": draw.choices(["a", "b", "c", "d", None], [30, 30, 5, 3, 10])[0],
+            "l": draw.choice([0, 1, 1, None]),
+            "d": draw.choice([0, 0, 1, 1, None]),
+        }
+        for _ in range(draw.randrange(60, 160))
+    ]
+    rows += [{"g": g, "l": 1, "d": d} for g in "ab" for d in (0, 1) for _ in range(8)]
+    least = draw.choice([1, 5, 10])
+    metric = "true_positive_rate" if among_positive else "selection_rate"
+    spec = {
+        "columns": {
+            "protected": ["g"],
+            "label": {"column": "l", "positive": 1},
+            "prediction": {"column": "d", "positive": 1},
+        },
+        "metrics": [{"metric": metric, "compare": "gap", "fail": {"above": 0.99}}],
+        "groups": {"min_size": least},
+        "missing": {"prediction": "aside"},
+        "simpson": False,
+    }
+    finding = only(fairaudit.audit(spec, pl.DataFrame(rows)))
+    expected = oracle(rows, least, among_positive=among_positive)
+    of = expected.pop("of")
+    assert counted(finding) == expected
+    if finding.left_out is not None:
+        assert finding.left_out.of_people == of
+        assert finding.left_out.people == sum(expected.values())
+        share = max(
+            Fraction(sum(expected.values()), of),
+            Fraction(finding.left_out.groups, finding.left_out.of_groups),
+        )
+        assert finding.left_out.find_share() == share
+        assert finding.left_out.is_notable is (share > Fraction(1, 10))
+        no_outcome = finding.left_out.find_share(LeftOutReason.UNKNOWN_OUTCOME)
+        assert no_outcome <= share
