@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from fairaudit.base.arrays import Ints
+from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.counting.plan import Key
 from fairaudit.cube import add_up, distinct_rows
@@ -40,6 +40,18 @@ class RawTable(Frozen, eq=False):
         """The same people, an entry for each combination."""
         codes, index = distinct_rows(self.codes)
         return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
+
+
+def find_starts(key: Key, *, single: bool) -> Floats:
+    """The least number of each interval of a key but the first, for `np.searchsorted` (right).
+
+    A `single` column (Float32) is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
+    """
+    edges = key.edges or ()
+    cuts = np.array([float(edge.value) for edge in edges], np.float32 if single else np.float64)
+    cuts = cuts.astype(np.float64)
+    beyond = np.array([edge.beyond for edge in edges], dtype=np.bool_)
+    return np.where(beyond, np.nextafter(cuts, np.inf), cuts)
 
 
 def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:

@@ -5,7 +5,6 @@ Both are known from the dictionaries of its row groups, before anything is count
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +17,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.counting.native.native_pages import DamagedPage, dictionary_page, read_bytes
 from fairaudit.counting.partial_counts import Level, NotServed
 from fairaudit.counting.plan import MISSING, Key, Plan
+from fairaudit.counting.raw_keys import find_starts
 from fairaudit.counting.sources.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup
 from fairaudit.counting.sources.sources import SourceFile
 
@@ -149,22 +149,16 @@ def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLe
     number, chunks, _, plain_kind = stored
     if plain_kind not in _NUMBERS or plan.missing_numbers(key.column):
         raise NotServed
-    single = np.float32 if plain_kind == FLOAT else np.float64
-    cuts = [float(single(edge.value)) for edge in key.edges]
-    edges = [
-        math.nextafter(cut, math.inf) if edge.beyond else cut
-        for cut, edge in zip(cuts, key.edges, strict=True)
-    ]
-    ends = np.array(edges, dtype=np.float64)
-    missing = len(edges) + 1
+    starts = find_starts(key, single=plain_kind == FLOAT)
+    missing = len(starts) + 1
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, MOST_TERMS):
         entries = _numbers(content, count, stored).astype(np.float64)
-        passed = np.searchsorted(ends, entries, side="right")
+        passed = np.searchsorted(starts, entries, side="right")
         dictionaries.append(np.where(np.isnan(entries), missing, passed))
     levels = {level: place for place, level in enumerate((*range(missing), MISSING))}
     places = np.arange(len(levels))
-    return KeyLevels(number, levels, dictionaries, plain_kind, places, missing, edges=ends)
+    return KeyLevels(number, levels, dictionaries, plain_kind, places, missing, edges=starts)
 
 
 def numbers(reading: Reading, column: str) -> Numbers:

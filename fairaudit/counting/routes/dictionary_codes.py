@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairaudit.counting.partial_counts import Codes, Level, NotServed
-from fairaudit.counting.plan import MISSING, Edge, Key, Plan
+from fairaudit.counting.plan import MISSING, Key, Plan
+from fairaudit.counting.raw_keys import find_starts
 
 _MOST_LEVELS = 2**16
 
@@ -38,7 +39,7 @@ def make_coder(key: Key, kind: pa.DataType, plan: Plan) -> KeyCoder:
     """The coder of a key whose column is of that type; raises `NotServed` where there is none."""
     if key.edges is not None:
         if _is_number(kind) and not plan.missing_numbers(key.column):
-            return _Intervals(key.edges)
+            return _Intervals(key)
     elif pa.types.is_boolean(kind):
         return _Truths()
     elif _is_whole(kind):
@@ -124,25 +125,21 @@ class _Integers(KeyCoder):
 class _Intervals(KeyCoder):
     """Numbers cut at edges, as the Polars route cuts them; NaN is missing like a null."""
 
-    def __init__(self, edges: tuple[Edge, ...]) -> None:
+    def __init__(self, key: Key) -> None:
         super().__init__()
-        self._edges = edges
-        self._name((*range(len(edges) + 1), MISSING))
+        self._key = key
+        self._name((*range(len(key.edges or ()) + 1), MISSING))
 
     def codes(self, array: pa.Array) -> Codes:
         """The codes of a batch, by `levels` as they are then."""
         numbers = _numbers(array)
-        if numbers.dtype != np.float32:
-            numbers = numbers.astype(np.float64, copy=False)
-        codes = np.zeros(len(numbers), dtype=np.int16)
-        for edge in self._edges:
-            # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
-            cut = numbers.dtype.type(edge.value)
-            codes += numbers > cut if edge.beyond else numbers >= cut
+        starts = find_starts(self._key, single=numbers.dtype == np.float32)
+        numbers = numbers.astype(np.float64, copy=False)
+        codes = np.searchsorted(starts, numbers, side="right")
         missing = np.isnan(numbers)
         if array.null_count:
             missing |= ~_valid(array)
-        codes[missing] = len(self._edges) + 1
+        codes[missing] = len(starts) + 1
         return codes
 
 

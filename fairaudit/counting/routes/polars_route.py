@@ -17,7 +17,7 @@ from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.partial_counts import Level, Measures, PartialCounts, check_people
 from fairaudit.counting.plan import MISSING, Key, Plan, SumName
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_keys import RawKey, find_starts
 from fairaudit.counting.routes.cross_tables import TableCounter
 from fairaudit.counting.routes.filter_rows import filtered, is_kept
 from fairaudit.counting.routes.polars_numbers import Numbers, as_text, has_levels, is_text, texts_of
@@ -177,12 +177,13 @@ def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
 def interval(key: Key, numbers: Numbers) -> pl.Expr:
     """How many of the edges of a key a number has passed; null where it is missing."""
     dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
-    kind = pl.Float32 if dtype == pl.Float32 else pl.Float64
-    code = pl.lit(0, pl.Int16)
-    for edge in key.edges or ():
-        # A Float32 column is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
-        cut = pl.lit(float(edge.value)).cast(kind)
-        code = code + (value > cut if edge.beyond else value >= cut).cast(pl.Int16)
+    starts = find_starts(key, single=dtype == pl.Float32)
+
+    def find_codes(numbers: pl.Series) -> pl.Series:
+        passed = np.searchsorted(starts, numbers.to_numpy(), side="right")
+        return pl.Series(numbers.name, passed, pl.Int32)
+
+    code = value.cast(pl.Float64).map_batches(find_codes, pl.Int32, is_elementwise=True)
     return pl.when(value.is_not_null()).then(code)
 
 

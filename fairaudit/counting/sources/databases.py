@@ -146,14 +146,22 @@ class Table(Frozen):
         apart = [f"{number} = {_literal(word, kind)}" for word in words]
         if dtype in _FLOATS and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
-        steps = [
-            f"CASE WHEN {number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)} "
-            "THEN 1 ELSE 0 END"
+        passed = [
+            f"{number} {'>' if edge.beyond else '>='} {_literal(edge.value, kind)}"
             for edge in key.edges or ()
         ]
         cases = [f"WHEN {column} IS NULL THEN -1"]
         cases += [f"WHEN {test} THEN {-2 - place}" for place, test in enumerate(apart)]
-        return f"CASE {' '.join(cases)} ELSE {' + '.join(steps) or '0'} END"
+        return f"CASE {' '.join(cases)} ELSE {_count_passed(passed, 0)} END"
+
+
+def _count_passed(tests: Sequence[str], before: int) -> str:
+    """How many of these ascending tests a number passes, by halving them: databases limit depth."""
+    if not tests:
+        return str(before)
+    half = len(tests) // 2
+    above = _count_passed(tests[half + 1 :], before + half + 1)
+    return f"CASE WHEN {tests[half]} THEN {above} ELSE {_count_passed(tests[:half], before)} END"
 
 
 def _report_rows(progress: Progress, rows: int) -> OnProgress:

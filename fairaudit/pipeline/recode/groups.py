@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -144,11 +145,10 @@ def _binned(attribute: Protected, counts: Counts) -> tuple[list[str | None], Int
     """The bin of each interval of the union of all cuts on that column; missing stands last."""
     raw_key = counts.cut_key(attribute.column.value)
     edges = raw_key.key.edges or ()
-    own = [Edge(value, attribute.is_over) for value in attribute.bins]
+    own = {Edge(value, attribute.is_over) for value in attribute.bins}
     labels = attribute.bin_labels()
-    names: list[str | None] = [
-        labels[sum(edge in own for edge in edges[:passed])] for passed in range(len(edges) + 1)
-    ]
+    passed = accumulate((edge in own for edge in edges), initial=0)
+    names: list[str | None] = [labels[number] for number in passed]
     return [*names, None], with_missing_last(raw_key), labels
 
 

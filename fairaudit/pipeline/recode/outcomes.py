@@ -14,7 +14,7 @@ from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.cube import NO_LEVEL, KeyColumn, Role
-from fairaudit.pipeline.plan_builder import is_positive
+from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.axes import DROP, Axis, Problems, with_missing_last
 from fairaudit.pipeline.recode.suspicious_levels import (
     canonical,
@@ -249,8 +249,13 @@ def _cut_axis(
     """An outcome that is a cut on a number: classes `negative` and `positive`."""
     raw_key = counts.cut_key(outcome.column.value)
     edges = raw_key.key.edges or ()
+    turning = edges_of(outcome.threshold) if outcome.threshold else ()
     raw = with_missing_last(raw_key)
-    codes = [int(is_positive(outcome, edges[:passed])) for passed in range(len(edges) + 1)]
+    own = [(place, edge) for place, edge in enumerate(edges) if edge in turning]
+    codes = [
+        int(is_positive(outcome, [edge for place, edge in own if place < passed]))
+        for passed in range(len(edges) + 1)
+    ]
     codes.append(DROP if policy is MissingPolicy.DROP else NO_LEVEL)
     key = KeyColumn(
         outcome.name,
