@@ -299,7 +299,7 @@ def conclude(
     from fairaudit.pipeline import suppress
 
     return suppress.suppress(
-        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
+        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes, result.curves)
     )
 
 
