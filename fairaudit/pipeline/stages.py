@@ -35,7 +35,12 @@ from fairaudit.pipeline.question import DataLike, Question, RunOptions, SpecLike
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.tables import Searches, Tables, check_requests, search, tabulate
 from fairaudit.pipeline.tables.notices import write_notices
-from fairaudit.pipeline.uncounted_people import find_idle_roles, hold_against, leave_open
+from fairaudit.pipeline.uncounted_people import (
+    DROPPED_DOUBT,
+    find_idle_roles,
+    hold_against,
+    leave_open,
+)
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import (
     MissingPolicy,
@@ -309,7 +314,7 @@ def conclude(
     from fairaudit.pipeline import suppress
 
     return suppress.suppress(
-        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes)
+        result, spec.suppress_below, suppress.SuppressionSource.of(spec, cubes, result.curves)
     )
 
 
@@ -344,7 +349,7 @@ def _hold_against_dropped(
             held.append(finding)
             continue
         if spec.suppress_below is not None:
-            held.append(leave_open(finding, failing))
+            held.append(leave_open(finding, [DROPPED_DOUBT], unless=failing))
             continue
         if idle not in judged_with:
             aside = dict.fromkeys(idle, MissingPolicy.ASIDE)

@@ -151,9 +151,13 @@ class HiddenPeople:
         return any(is_beyond is not False for is_beyond in bounded)
 
 
-def leave_open(finding: Finding, doubts: Sequence[NotEvaluated]) -> Finding:
-    """The finding, which does not pass where there are doubts."""
-    if not doubts or finding.status not in NOT_FAILED:
+def leave_open(
+    finding: Finding,
+    doubts: Sequence[NotEvaluated],
+    unless: Collection[Status] = frozenset(Status) - NOT_FAILED,
+) -> Finding:
+    """The finding, which cannot be evaluated where there are doubts, `unless` its status stands."""
+    if not doubts or finding.status in unless:
         return finding
     return replace(
         finding,
@@ -235,21 +239,6 @@ def find_idle_roles(
 def _needs_score(check: Check) -> bool:
     """Whether a check looks at the score: by its metric, or by a threshold."""
     return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
-
-
-def leave_open(finding: Finding, failing: Collection[Status]) -> Finding:
-    """The finding of a report to publish, open beside rows that `missing: drop` leaves out.
-
-    What is `failing` without them fails.
-    """
-    if finding.status in failing:
-        return finding
-    return replace(
-        finding,
-        status=Status.INCONCLUSIVE,
-        why="; ".join(filter(None, (finding.why, DROPPED_DOUBT.reason))),
-        not_evaluated=(*finding.not_evaluated, DROPPED_DOUBT),
-    )
 
 
 def hold_against(

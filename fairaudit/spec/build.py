@@ -49,7 +49,7 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     if not columns.protected or not columns.outcomes:
         raise SpecError(draft.faults)
     spec = _build(draft, validated, columns, hashlib.sha256(text.encode()).hexdigest())
-    refuse_suppression(draft, shape, spec.checks)
+    refuse_suppression(draft, shape, columns, spec.checks)
     if draft.faults:
         raise SpecError(draft.faults)
     if shape.draws is not None:

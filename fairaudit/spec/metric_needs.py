@@ -30,7 +30,8 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         _refuse_fit(entry)
     if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
         entry.fault("given", f"{metric.id}: draws know no strata", key_itself=True)
-    if context.shape.suppress_below is not None and is_pooled(metric):
+    is_modelled = is_pooled(metric) or Requirement.DRAWS in entry.requirements
+    if context.shape.suppress_below is not None and is_modelled:
         what = "is of a model of all groups, hidden ones too"
         entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from fairaudit.base.small_counts import LEAST_THRESHOLD
 from fairaudit.judge import AnyCheck, Check
+from fairaudit.metrics import Requirement, list_requirements
 from fairaudit.spec import schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns
 from fairaudit.spec.text import Draft
 
 _MOST_LIMITS = 4
-"""So many entries, each to warn and to fail, may judge one measure where counts are hidden."""
+"""So many entries, each to warn and to fail, may judge the same counts where some are hidden."""
+
+_OF_CLASSES = {Requirement.PREDICTION, Requirement.CLASSES}
 
 
-def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[AnyCheck]) -> None:
+def refuse_suppression(
+    draft: Draft, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
+) -> None:
     """Faults of a spec that hides small counts, and has verdicts or searches that tell them.
 
     Each verdict tells on which side of its limit a number lies: a ladder of limits would tell it.
@@ -24,18 +28,18 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
         return
-    times = Counter(
-        (check.metric.id, check.of, check.by, check.given, check.against, check.terms.of_class)
-        for check in checks
-        if isinstance(check, Check)
-    )
-    for (metric, of, by, *_), count in times.items():
-        if count > _MOST_LIMITS:
+    judging: dict[frozenset[str], list[str]] = {}
+    for check in checks:
+        if isinstance(check, Check):
+            judging.setdefault(_find_counted(check, columns), []).append(check.metric.id)
+    for counted, metrics in judging.items():
+        if len(metrics) > _MOST_LIMITS:
             draft.fault(
                 where,
-                f"{metric} of {of} by {' × '.join(by)} is judged by {count} entries, and at "
-                f"most {_MOST_LIMITS} may judge one measure of the same groups where small "
-                "counts are hidden: each verdict tells on which side of its limit it lies",
+                f"{len(metrics)} entries judge the same counts of people by "
+                f"{' × '.join(sorted(counted))} ({', '.join(dict.fromkeys(metrics))}): each "
+                "verdict shows on which side of its limit a hidden number is. At most "
+                f"{_MOST_LIMITS} may do so: leave out entries, or `suppress_below`",
             )
     if threshold < LEAST_THRESHOLD:
         least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
@@ -52,6 +56,22 @@ def refuse_suppression(draft: Draft, shape: schema.AuditSpec, checks: Iterable[A
             "leave out one of them, or name the columns as `strata`"
         )
         draft.fault(("simpson", "search"), message)
+
+
+def _find_counted(check: Check, columns: Columns) -> frozenset[str]:
+    """The columns by which the people that a check looks at are counted, whatever it is called."""
+    needs = list_requirements(check.metric)
+    by_name = {column.name: column for column in (*columns.protected, *columns.strata)}
+    found = {by_name[name].column.value for name in (*check.by, *check.strata)}
+    if needs & {Requirement.LABEL, Requirement.NUMERIC_LABEL} and columns.label is not None:
+        found.add(columns.label.column.value)
+    for name in filter(None, (check.of, check.against)):
+        outcome = columns.outcomes[name]
+        if outcome.score and (Requirement.SCORE in needs or check.terms.at is not None):
+            found.add(outcome.score.value)
+        elif needs & _OF_CLASSES or outcome.kind is OutcomeKind.NUMBER:
+            found.add(outcome.column.value)
+    return frozenset(found)
 
 
 def refuse_description(draft: Draft, shape: schema.AuditSpec, columns: Columns) -> None:

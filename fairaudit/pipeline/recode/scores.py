@@ -60,6 +60,19 @@ class Recoding(Frozen, eq=False):
         return np.asarray(self.lookup[codes[:, histogram.keys.index(self.raw)] + 1])
 
 
+class ScoreCells(Frozen, eq=False):
+    """People by audited columns, label and bin of a score, as finely as they were counted.
+
+    `codes` are [E, K] of the columns of these `names`, `labels` negative, positive or not known.
+    """
+
+    names: Grouping
+    codes: Ints
+    labels: Ints
+    bins: Ints
+    people: Ints
+
+
 class Distribution(Frozen, eq=False):
     """How one score is distributed over the audited columns and the label.
 
@@ -120,6 +133,21 @@ class Distribution(Frozen, eq=False):
             moments=self._moments(raw, np.where(stays, z, -1), g, size),
         )
 
+    def cells(self) -> Iterator[ScoreCells]:
+        """The finest cells of each histogram that was counted."""
+        for raw in self.raw.histograms:
+            labels = self._labels(raw, raw.codes)
+            columns = {name: one for name, one in self.columns.items() if one.raw in raw.keys}
+            codes = [np.maximum(one.codes(raw, raw.codes), NO_LEVEL) for one in columns.values()]
+            stays = (labels >= 0) & (raw.people > 0)
+            yield ScoreCells(
+                names=tuple(columns),
+                codes=np.array(codes, dtype=np.int64).reshape(len(codes), -1).T[stays],
+                labels=labels[stays],
+                bins=raw.bins[stays],
+                people=raw.people[stays],
+            )
+
     def covers(self, by: Grouping, given: Grouping) -> bool:
         """Whether a histogram by all these columns was counted."""
         return self._finest(by, given) is not None
@@ -157,11 +185,8 @@ class Distribution(Frozen, eq=False):
         """Negative, positive or not known; below 0 where the label leaves the audit."""
         if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)
-        audited, key = self.label.codes(raw, codes), self.label.key
-        positive = np.isin(audited, list(key.positive or ()))
-        known = (audited >= 0) & (key.positive is not None)
-        labels = np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
-        return np.where(audited == DROP, -1, labels)
+        audited = self.label.codes(raw, codes)
+        return np.where(audited == DROP, -1, find_labels(self.label.key, audited))
 
     def _is_known(self, group: Group) -> bool:
         keys = ((self.columns[name].key, level) for name, level in group)
@@ -180,6 +205,13 @@ class Distribution(Frozen, eq=False):
             if stratum >= 0:
                 moments[stratum][group] = moments[stratum][group] + Moments(*more)
         return tuple(map(tuple, moments))
+
+
+def find_labels(key: KeyColumn, codes: Ints) -> Ints:
+    """Whether each code of a label is negative, positive or not known."""
+    positive = np.isin(codes, list(key.positive or ()))
+    known = (codes >= 0) & (key.positive is not None)
+    return np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
 
 
 def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:

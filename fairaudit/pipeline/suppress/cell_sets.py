@@ -34,13 +34,6 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Macro
 
-_NUMERIC = {
-    Requirement.NUMBER,
-    Requirement.NUMERIC_LABEL,
-    Requirement.NUMERIC_ATTRIBUTE,
-    Requirement.SCORE,
-}
-
 
 class GroupCells(Frozen):
     """The groups of some columns: the number of its group for each cell, -1 where there is none."""
@@ -118,6 +111,12 @@ class CellSets:
         """The numbers of those sets of cells that are not empty."""
         return frozenset(number for number in map(self.register, sets) if number is not None)
 
+    def register_each(self, marks: Marks) -> frozenset[int]:
+        """The numbers of the cells of a set, each alone."""
+        return self.register_all(
+            np.arange(len(marks)) == cell for cell in np.flatnonzero(marks).tolist()
+        )
+
     def total(self, marks: Marks) -> int:
         """The people in a set of cells."""
         return int(self.people[marks].sum())
@@ -146,11 +145,11 @@ class CellSets:
 
     def known_outcome(self, of: str) -> Marks:
         """The cells whose outcome is known; all of them where it has no classes."""
-        return self.all_cells if self.cube.outcome(of) is None else self._column(of) != NO_LEVEL
+        return self.all_cells if self.cube.outcome(of) is None else self.column(of) != NO_LEVEL
 
     def missing(self, name: str) -> Marks:
         """The cells of those whose level in a column is not known, a group of their own or not."""
-        key, codes = self.cube.key(name), self._column(name)
+        key, codes = self.cube.key(name), self.column(name)
         is_group = key.role in {Role.PROTECTED, Role.STRATUM}
         unknown_codes = [key.levels.index(UNKNOWN)] if is_group and UNKNOWN in key.levels else []
         return np.isin(codes, [NO_LEVEL, *unknown_codes])
@@ -163,7 +162,7 @@ class CellSets:
         """The known classes of an outcome; everybody where it has none."""
         if self.cube.outcome(of) is None:
             return [self.all_cells]
-        codes = self._column(of)
+        codes = self.column(of)
         return [codes == code for code in np.unique(codes).tolist() if code != NO_LEVEL]
 
     def of_class(self, of: str, name: str) -> Marks:
@@ -171,7 +170,7 @@ class CellSets:
         key = self.cube.outcome(of)
         if key is None or name not in key.levels:
             return ~self.all_cells
-        return np.asarray(self._column(of) == key.levels.index(name))
+        return np.asarray(self.column(of) == key.levels.index(name))
 
     def metric_cells(
         self, metric: GroupMetric | TableMetric, of: str, of_class: str | None
@@ -182,21 +181,17 @@ class CellSets:
             self._metric_cells[key] = self._cells_of_metric(metric, of, of_class)
         return self._metric_cells[key]
 
-    def is_numeric(self, metrics: Iterable[GroupMetric | TableMetric]) -> bool:
-        """Whether metrics are computed from sums, not from counts alone."""
-        options = [
-            option
-            for metric in metrics
-            for option in (metric.options if isinstance(metric, FirstOf) else [metric])
-        ]
-        return any(option.requirements & _NUMERIC for option in options)
+    @property
+    def is_weighted(self) -> bool:
+        """Whether people carry survey weights."""
+        return self.cube.weight is not None
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
         """Who is positive and who is not, among those who are known."""
         key = self.cube.outcome(of)
         if key is None:
             return ~self.all_cells, ~self.all_cells
-        codes, positive_codes = self._column(of), key.positive or frozenset()
+        codes, positive_codes = self.column(of), key.positive or frozenset()
         if of_class is not None:
             positive_codes = frozenset(
                 code for code, level in enumerate(key.levels) if level == of_class
@@ -204,7 +199,8 @@ class CellSets:
         plus = np.isin(codes, list(positive_codes))
         return plus, ~plus & (codes != NO_LEVEL)
 
-    def _column(self, name: str) -> Ints:
+    def column(self, name: str) -> Ints:
+        """The code of each cell in a column."""
         return np.asarray(self._codes[:, self._names[name]])
 
     def _cells_of_metric(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.notice import NoticeRate
@@ -17,13 +19,17 @@ from fairaudit.metrics import (
     Metric,
     Reference,
     ReferencePolicy,
+    Requirement,
     TableMetric,
     Terms,
     find_metric,
+    list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, SINGLE_REFERENCES
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells
+from fairaudit.pipeline.suppress.protection import Pieces
+from fairaudit.pipeline.suppress.scores import ScoreSets
 from fairaudit.result import (
     ComparisonRow,
     EpsilonReading,
@@ -35,6 +41,9 @@ from fairaudit.result import (
 from fairaudit.spec import MetricRequest
 
 Number = GroupMetric | TableMetric
+
+_OF_SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
+_OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERIC_ATTRIBUTE}
 
 
 class Value(Frozen):
@@ -59,6 +68,11 @@ class Value(Frozen):
     against: str | None = None
     cut: bool = False
 
+    @property
+    def needs(self) -> frozenset[Requirement]:
+        """What its metrics are computed from."""
+        return frozenset().union(*map(list_requirements, self.metrics))
+
     def widen(self) -> Value:
         """The same number computed from everybody in the table."""
         return replace(self, groups=None, wide=True)
@@ -74,12 +88,14 @@ class Support:
     def __init__(
         self,
         cells: CellSets,
+        scores: ScoreSets,
         min_size: int | None,
         excluding: ExcludeBelow | None,
         threshold: int,
         shown: tuple[MetricRequest, ...],
     ) -> None:
         self.cells = cells
+        self.scores = scores
         self.excluding = excluding
         self.min_size = min_size if min_size is not None and min_size >= threshold else None
         self.shown = shown
@@ -101,7 +117,12 @@ class Support:
         a fit or by two outcomes, are not those of its groups: what they reveal is not known.
         """
         outcomes = {value.of, value.against}
-        if self.cells.is_numeric(value.metrics) and outcomes & self.incomplete:
+        if value.needs & (_OF_SCORE | _OF_NUMBERS) and outcomes & self.incomplete:
+            return False
+        columns = self._scores_of(value, also_cut=True)
+        if not all(map(self.scores.is_whole, columns)):
+            return False
+        if self.pieces_of_value(value) is None:
             return False
         if value.cut and (self.is_small or self.few_above_a_cut):
             return False
@@ -109,8 +130,30 @@ class Support:
 
     def counts_of_value(self, value: Value) -> frozenset[int]:
         """The counts that support a value."""
-        excluded = self.counts_of_excluded(value.by, value.groups)
-        return excluded | self.cells.register_all(self._sets_of_value(value))
+        sets = [*self._sets_of_value(value)]
+        counts = self.counts_of_excluded(value.by, value.groups) | self.cells.register_all(sets)
+        if self.cells.is_weighted or value.needs & _OF_NUMBERS:
+            # Who knows the weight or the number of the people in each cell has one equation more.
+            counts |= self.cells.register_each(reduce(or_, sets, ~self.cells.all_cells))
+        for column in self._scores_of(value):
+            counts |= frozenset().union(*(self.scores.counts_of(column, marks) for marks in sets))
+        return counts
+
+    def pieces_of_value(self, value: Value) -> Pieces | None:
+        """The pieces of scores that a value is made of; None where they are not known."""
+        found: Pieces = frozenset()
+        for column in self._scores_of(value):
+            of_sets = [self.scores.pieces_of(column, marks) for marks in self._sets_of_value(value)]
+            if of_sets and not any(pieces is not None for pieces in of_sets):
+                return None
+            found = found.union(*filter(None, of_sets))
+        return found
+
+    def _scores_of(self, value: Value, *, also_cut: bool = False) -> set[str]:
+        """The columns of the scores that a value is computed from, or by a cut on them."""
+        if not (value.needs & _OF_SCORE or (also_cut and value.cut)):
+            return set()
+        return {*filter(None, map(self.scores.column_of, (value.of, value.against)))}
 
     def _sets_of_value(self, value: Value) -> Iterator[Marks]:
         for of in dict.fromkeys([value.of, value.against or value.of]):

@@ -40,8 +40,11 @@ _AT_ONCE = 40
 
 _NODES = 2_000
 
-MayPrint: TypeAlias = Callable[[frozenset[int], int], bool]
-"""Whether something made of these counts, crossing so many columns, may be printed."""
+Pieces: TypeAlias = frozenset[tuple[int, int]]
+"""Counts by pieces of scores: the place of their `ScorePieces`, and their number there."""
+
+MayPrint: TypeAlias = Callable[..., bool]
+"""Whether what is made of these counts, crossing so many columns, and of pieces may be printed."""
 
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
@@ -52,6 +55,7 @@ class PrintedItem(Frozen):
 
     counts: frozenset[int]
     width: int
+    pieces: Pieces = frozenset()
 
 
 class Protection(Frozen):
@@ -66,17 +70,22 @@ class Protection(Frozen):
 
 
 def protect(
-    people: Ints, sets: Sequence[Ints], items: Sequence[PrintedItem], threshold: int
+    people: Ints,
+    sets: Sequence[Ints],
+    items: Sequence[PrintedItem],
+    threshold: int,
+    known: frozenset[int] | None = None,
 ) -> Protection:
     """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
 
-    `people` [C] are the finest cells, `sets` the cells that each count adds up.
+    `people` [C] are the finest cells, `sets` the cells that each count adds up. `known` are the
+    counts that are printed in any case; then a cell that is told by nothing else may be empty.
     """
     values = [int(people[cells].sum()) for cells in sets]
-    protector = _Protector(people, sets, values, items, threshold)
+    protector = _Protector(people, sets, values, items, threshold, known)
     protector.hidden |= {
         number for number, value in enumerate(values) if is_small(value, threshold)
-    }
+    } - protector.known
     while protector.hide_more():
         pass
     protector.show_determined()
@@ -116,12 +125,15 @@ class _Protector:
         values: Sequence[int],
         items: Sequence[PrintedItem],
         threshold: int,
+        known: frozenset[int] | None,
     ) -> None:
-        self.beyond = people - 1
+        least = 1 if known is None else 0
+        self.beyond = people - least
         self.sets = sets
         self.values = values
         self.items = items
-        self.enough = threshold - 1
+        self.enough = threshold - least
+        self.known = known or frozenset()
         self.hidden: set[int] = set()
         self.widest: int | None = None
         self.safe: Marks = self.beyond >= self.enough
@@ -144,7 +156,7 @@ class _Protector:
     def hide_more(self) -> bool:
         """Proves cells safe until one is not, and hides a count for it; False once all are safe."""
         printed = self._printed()
-        if self.safe.all() or not printed:
+        if self.safe.all() or not any(map(self.shows, self.items)):
             return False
         entries = sum(len(self.sets[number]) for number in printed)
         if self.work > MOST_WORK or entries > MOST_ENTRIES:
@@ -164,9 +176,11 @@ class _Protector:
                 return True
             unknown = int(system.of_cell[np.flatnonzero(~self.safe)[0]])
             counts = self._refute(system, unknown)
-            if counts is not None:
+            if counts:
                 self.hidden |= counts
                 return True
+            if counts is not None:  # by what is known in any case
+                self.safe |= system.of_cell == unknown
         return False
 
     def show_determined(self) -> None:
@@ -199,8 +213,9 @@ class _Protector:
         self.hidden |= {count for item in self.items for count in item.counts - known}
 
     def _printed(self) -> list[int]:
-        """The counts of all items that are printed."""
-        return sorted({count for item in self.items if self.shows(item) for count in item.counts})
+        """The counts of all items that are printed, and those known in any case."""
+        shown = {count for item in self.items if self.shows(item) for count in item.counts}
+        return sorted(shown | self.known)
 
     def _hide_widest(self) -> bool:
         """Hides the widest tables, every item of them."""
@@ -287,6 +302,7 @@ class _Protector:
 
         If their order decided, a reader who knows the method would learn from which one is hidden.
         """
+        counts = [count for count in counts if count not in self.known]
         ends = sorted(self.values[count] for count in counts)[:most][-1:]
         return {count for count in counts if ends and self.values[count] <= ends[0]}
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects, redact
 from fairaudit.base.fixed_point import MOST_ROUNDING
-from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.base.notice import Notice
 from fairaudit.base.small_counts import is_small
 from fairaudit.cube import Cube
-from fairaudit.cube.histogram import Histogram
 from fairaudit.evidence import ComparisonPart
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics.estimate import Estimate
@@ -22,35 +21,34 @@ from fairaudit.pipeline.suppress.disclosure_support import Support
 from fairaudit.pipeline.suppress.ledger_redaction import LedgerRedaction
 from fairaudit.pipeline.suppress.protection import PrintedItem, Protection, protect
 from fairaudit.pipeline.suppress.redaction import Redaction
-from fairaudit.pipeline.suppress.scores import Cuts, ScoreRedaction, find_cuts
-from fairaudit.result import AuditResult, Provenance
+from fairaudit.pipeline.suppress.scores import ScoreRedaction, ScoreSets, ScoreSource
+from fairaudit.result import AuditResult, Curve, Provenance
 from fairaudit.spec import MetricRequest, Spec
 
 
 class SuppressionSource(Frozen, eq=False):
     """What a result was computed from: its cube, its requests, its scores by column.
 
-    `columns` are the columns of the data by the names of the spec; `cuts` say where its numbers cut
-    the scores.
+    `columns` are the columns of the data by the names of the spec.
     """
 
     cube: Cube
     requests: tuple[MetricRequest, ...]
-    histograms: Mapping[str, tuple[Histogram, ...]]
+    scores: Mapping[str, ScoreSource]
     columns: Mapping[str, str]
-    cuts: Mapping[str, Cuts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, spec: Spec, cubes: Cubes) -> SuppressionSource:
+    def of(cls, spec: Spec, cubes: Cubes, curves: Sequence[Curve]) -> SuppressionSource:
         """What the result of a spec was computed from."""
         columns = {attribute.name: attribute.column.value for attribute in spec.groupable}
         columns |= {outcome.name: outcome.column.value for outcome in spec.outcomes}
         return cls(
             cube=cubes.cube,
             requests=spec.requests,
-            histograms={name: tuple(score.summaries()) for name, score in cubes.scores.items()},
+            scores={
+                name: ScoreSource.of(score, spec, curves) for name, score in cubes.scores.items()
+            },
             columns=columns,
-            cuts={name: find_cuts(score, spec) for name, score in cubes.scores.items()},
         )
 
 
@@ -73,12 +71,18 @@ class _Publication:
         self.threshold = threshold
         self.data = data
         self.cells = CellSets(data.cube)
+        self.scores = ScoreSets(self.cells, data.scores, threshold)
         provenance = result.provenance
         self.support = Support(
-            self.cells, provenance.minimum.size, provenance.exclude_below, threshold, data.requests
+            self.cells,
+            self.scores,
+            provenance.minimum.size,
+            provenance.exclude_below,
+            threshold,
+            data.requests,
         )
         self.support.few_above_a_cut = self._few_above_a_cut() or any(
-            cuts.are_of_few(threshold) for cuts in data.cuts.values()
+            score.cuts.are_of_few(threshold) for score in data.scores.values()
         )
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[PrintedItem, int] = {}
@@ -91,7 +95,36 @@ class _Publication:
         self.protection = protect(
             self.cells.people, self.cells.sets, list(self.items), self.threshold
         )
-        return self._redact(lambda number: self.protection.shown[number])
+        shown = self._protect_pieces(list(self.items), self.protection)
+        return self._redact(lambda number: shown[number])
+
+    def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
+        """Which items may be printed, for no small piece of a score to follow from them."""
+        shown = list(protection.shown)
+        printed = {
+            count
+            for item, is_shown in zip(items, protection.shown, strict=True)
+            if is_shown
+            for count in item.counts
+        }
+        for place, pieces in enumerate(self.scores.pieces):
+            made = {
+                at: frozenset(number for of, number in item.pieces if of == place)
+                for at, item in enumerate(items)
+                if protection.shown[at]
+            }
+            made = {at: numbers for at, numbers in made.items() if numbers}
+            images = (pieces.register_image(self.cells.sets[count]) for count in printed)
+            proof = protect(
+                pieces.people,
+                pieces.sets,
+                [PrintedItem(numbers, items[at].width) for at, numbers in made.items()],
+                self.threshold,
+                known=frozenset().union(*images),
+            )
+            for at, is_shown in zip(made, proof.shown, strict=True):
+                shown[at] &= is_shown
+        return shown
 
     def _few_above_a_cut(self) -> bool:
         """Whether a number that depends on a cut of the score is of few people, in any row."""
@@ -118,9 +151,7 @@ class _Publication:
 
     def _redact(self, shows: Callable[[int], bool]) -> AuditResult:
         redaction = Redaction(self.result, self.support, self.items, shows, self.reason)
-        scores = ScoreRedaction(
-            self.cells, self.threshold, self.data.histograms, self.data.cuts, redaction.may_print
-        )
+        scores = ScoreRedaction(self.scores, self.threshold, redaction.may_print)
         result, ledger = self.result, self.result.ledger
         assert isinstance(ledger, Ledger)
         published_ledger = LedgerRedaction(
@@ -144,7 +175,7 @@ class _Publication:
                 *self._describe_suppression(findings),
             ),
             scores=tuple(map(scores.redact_row, result.scores)),
-            curves=tuple(scores.redact_curves(result.curves)),
+            curves=tuple(map(scores.redact_curve, result.curves)),
             waivers=tuple(map(redaction.redact_waiver, result.waivers)),
         )
 

@@ -17,7 +17,7 @@ from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import NO_MINIMUM, Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
-from fairaudit.pipeline.suppress.protection import PrintedItem
+from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.pipeline.uncounted_people import DROPPED_DOUBT
 from fairaudit.result import (
     AuditResult,
@@ -68,9 +68,9 @@ class Redaction:
         """The subjects whose values are published: with no small cell those of anybody counted."""
         return frozenset(also if self.support.is_small else (*also, Subjects.ANYBODY))
 
-    def may_print(self, counts: frozenset[int], width: int) -> bool:
-        """Whether something made of these counts, crossing so many columns, may be printed."""
-        item = PrintedItem(counts, width)
+    def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
+        """Whether what is made of these counts, crossing so many columns, may be printed."""
+        item = PrintedItem(counts, width, pieces)
         return self.shows(self.items.setdefault(item, len(self.items)))
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
@@ -79,7 +79,9 @@ class Redaction:
         if not all_values or not all(map(self.support.is_printable, all_values)):
             return False
         counts = frozenset().union(*map(self.support.counts_of_value, all_values))
-        return self.may_print(counts, max(len(value.by) + len(value.given) for value in all_values))
+        pieces = filter(None, map(self.support.pieces_of_value, all_values))
+        width = max(len(value.by) + len(value.given) for value in all_values)
+        return self.may_print(counts, width, frozenset().union(*pieces))
 
     def redact_row(
         self, row: T, *, is_shown: bool, also: Iterable[Subjects] = (), **nested: object

@@ -1,24 +1,27 @@
-"""Suppression: rows and curves of scores; where `at` and thresholds cut between few people."""
+"""Suppression: scores in pieces, by group, label and class; which rows and curves are printed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from fairaudit.base.arrays import Group, Grouping, Ints, Marks
+from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
+from fairaudit.base.disclosure_marks import redact
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.small_counts import has_small
+from fairaudit.cube import NO_LEVEL, add_up, distinct_rows
 from fairaudit.cube.histogram import Histogram, median_bin
 from fairaudit.metrics import Disparity, Metric, Requirement
 from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
-from fairaudit.pipeline.recode.scores import Distribution
+from fairaudit.pipeline.plan_builder import edges_of, is_positive
+from fairaudit.pipeline.recode.scores import Distribution, ScoreCells, find_labels
 from fairaudit.pipeline.suppress.cell_sets import CellSets
-from fairaudit.pipeline.suppress.protection import MayPrint
+from fairaudit.pipeline.suppress.protection import MayPrint, Pieces
 from fairaudit.result import Curve, ScoreRow
-from fairaudit.spec import Spec
+from fairaudit.spec import Outcome, Spec
 
 
 class Cuts(Frozen, eq=False):
@@ -80,40 +83,206 @@ def _is_above_median(metric: Metric) -> bool:
     return SCORING_RATE in parts
 
 
-class ScoreRedaction:
-    """Says which rows and curves may be printed, from the histograms they were made of."""
+class ScoreSource(Frozen, eq=False):
+    """A score of a result: its histograms, their finest cells, and where its numbers cut it.
+
+    `outcomes` have this score; `sides` say of each bin whether it is positive, for the outcomes
+    that are such a cut. `steps` are the thresholds of its curves.
+    """
+
+    histograms: tuple[Histogram, ...]
+    cells: tuple[ScoreCells, ...]
+    has_label: bool
+    cuts: Cuts
+    outcomes: tuple[str, ...]
+    sides: Mapping[str, Marks]
+    steps: tuple[float, ...]
+
+    @classmethod
+    def of(cls, score: Distribution, spec: Spec, curves: Iterable[Curve]) -> ScoreSource:
+        """What the numbers of a score are computed from."""
+        is_cut = {o.name: o for o in spec.outcomes if o.is_cut and o.column.value == score.column}
+        return cls(
+            histograms=tuple(score.summaries()),
+            cells=tuple(score.cells()),
+            has_label=score.label is not None,
+            cuts=find_cuts(score, spec),
+            outcomes=tuple(
+                o.name for o in spec.outcomes if o.score and o.score.value == score.column
+            ),
+            sides={name: _find_side(o, score.raw.bins.low) for name, o in is_cut.items()},
+            steps=tuple(
+                {p.at for curve in curves if curve.column == score.column for p in curve.thresholds}
+            ),
+        )
+
+    def pieces(self, *, with_steps: bool) -> Ints:
+        """The piece of the score that each bin is in.
+
+        Each of at most twenty values is one; of more values each tenth is, between two cuts.
+        """
+        first = self.histograms[0]
+        bins = first.bins
+        tenths = calibration_bins(
+            ScoreCounts(first.people, bins.low, bins.high, first.everybody)
+        ).astype(np.int64)
+        if (tenths < 0).any():  # beyond [0, 1] the tenths are of the range
+            reach = max(float(bins.high[-1] - bins.low[0]), math.ulp(1.0))
+            tenths = np.minimum((bins.low - bins.low[0]) / reach * 10, 9).astype(np.int64)
+        points = np.array(sorted({*self.cuts.points, *(self.steps if with_steps else ())}))
+        above = np.searchsorted(points, bins.low, side="right")
+        return np.unique(np.stack([tenths, above]), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _find_side(outcome: Outcome, scores: Floats) -> Marks:
+    """Which scores are positive for an outcome that is a cut on them."""
+    edges = edges_of(outcome.threshold) if outcome.threshold else ()
+    passed = [
+        scores > float(edge.value) if edge.beyond else scores >= float(edge.value) for edge in edges
+    ]
+    return np.array(
+        [
+            is_positive(outcome, (edge for edge, has in zip(edges, row, strict=True) if has))
+            for row in np.transpose(passed).tolist()
+        ],
+        dtype=np.bool_,
+    )
+
+
+class ScorePieces:
+    """People by the columns of a histogram, label and piece of the score, as cells of their own.
+
+    The reader may know which pieces there are. What is computed from a score in a group may tell
+    how many people of each label have which piece, so it is made of all these counts.
+    """
 
     def __init__(
-        self,
-        cells: CellSets,
-        threshold: int,
-        histograms: Mapping[str, tuple[Histogram, ...]],
-        cuts: Mapping[str, Cuts],
-        may_print: MayPrint,
+        self, cells: CellSets, source: ScoreSource, table: ScoreCells, pieces: Ints
     ) -> None:
+        side_of_piece = {  # a piece is on one side of each cut
+            name: np.bincount(pieces, side, minlength=1) > 0 for name, side in source.sides.items()
+        }
+        names = [name for name in side_of_piece if cells.has(name)]
+        rows = np.column_stack([table.codes, table.labels, pieces[table.bins]])
+        rows, index = distinct_rows(rows)
+        self.people = add_up(table.people, index, len(rows))
+        self.sets: list[Ints] = []
+        self._numbers: dict[bytes, int] = {}
+        piece = rows[:, -1]
+        _, self._part = np.unique(rows[:, -2:], axis=0, return_inverse=True)
+        own = [*rows[:, :-1].T, *(side_of_piece[name][piece] for name in names)]
+        key = cells.cube.outcome("label") if source.has_label else None
+        labels = cells.all_cells + 1 if key is None else find_labels(key, cells.column("label"))
+        theirs = [*map(cells.column, table.names), labels]
+        for name in names:
+            plus, minus = cells.sides(name, None)
+            theirs.append(np.where(plus, 1, np.where(minus, 0, NO_LEVEL)))
+        both = np.concatenate([np.column_stack(theirs), np.column_stack(own)])
+        _, stems = np.unique(both, axis=0, return_inverse=True)
+        self._of_cells, self._of_pieces = np.split(stems.reshape(-1), [len(cells.people)])
+
+    def image(self, marks: Marks) -> Marks | None:
+        """The people of a set of cells; None where these columns do not tell who is in it."""
+        stems = np.unique(self._of_cells[marks])
+        if not np.array_equal(np.isin(self._of_cells, stems), marks):
+            return None
+        return np.isin(self._of_pieces, stems)
+
+    def register_image(self, cells: Ints) -> frozenset[int]:
+        """The number of the count of a set of cells; none where nobody of it is told apart."""
+        marks = np.zeros(len(self._of_cells), dtype=np.bool_)
+        marks[cells] = True
+        image = self.image(marks)
+        return frozenset() if image is None else self._register(image)
+
+    def register_parts(self, image: Marks) -> frozenset[int]:
+        """The numbers of the counts of people by label and piece."""
+        parts = np.unique(self._part[image]).tolist()
+        return frozenset().union(*(self._register(image & (self._part == at)) for at in parts))
+
+    def _register(self, marks: Marks) -> frozenset[int]:
+        cells = np.flatnonzero(marks)
+        if not len(cells):
+            return frozenset()
+        key = cells.tobytes()
+        if key not in self._numbers:
+            self._numbers[key] = len(self.sets)
+            self.sets.append(cells)
+        return frozenset([self._numbers[key]])
+
+
+class ScoreSets:
+    """Which counts and pieces the numbers of each score are made of."""
+
+    def __init__(self, cells: CellSets, sources: Mapping[str, ScoreSource], threshold: int) -> None:
         self.cells = cells
-        self.cuts = cuts
+        self.sources = sources
         self.threshold = threshold
-        self.histograms = histograms
+        self._whole: dict[str, bool] = {}
+        self.pieces: list[ScorePieces] = []
+        self._of_column: dict[tuple[str, bool], list[int]] = {}
+        for column, source in sources.items():
+            for with_steps in (False, True) if source.steps else (False,):
+                pieces = source.pieces(with_steps=with_steps)
+                first = len(self.pieces)
+                self.pieces += [ScorePieces(cells, source, table, pieces) for table in source.cells]
+                self._of_column[column, with_steps] = [*range(first, len(self.pieces))]
+
+    def is_whole(self, column: str) -> bool:
+        """Whether those who have the score are those who are counted, or tell nothing of them."""
+        if column not in self._whole:
+            self._whole[column] = all(map(self._is_complete, self.sources[column].histograms))
+        return self._whole[column]
+
+    def _is_complete(self, histogram: Histogram) -> bool:
+        scored = histogram.people[0].sum(axis=(0, 2))
+        cells = self.cells.group_cells(histogram.by)
+        everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
+        # Below 0 where rows are dropped for what another column lacks.
+        missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
+        few = has_small(scored, self.threshold) or has_small(missing, self.threshold)
+        return not (missing.any() and (few or has_small(self.cells.people, self.threshold)))
+
+    def column_of(self, outcome: str | None) -> str | None:
+        """The column of the score of an outcome that has one."""
+        return next((name for name, one in self.sources.items() if outcome in one.outcomes), None)
+
+    def counts_of(self, column: str, marks: Marks) -> frozenset[int]:
+        """The people of a set of cells by label and by class: a prediction may be a cut."""
+        cells = self.cells
+        labels = cells.classes("label") if cells.has("label") else []
+        classes = [marks for name in self.sources[column].outcomes for marks in cells.classes(name)]
+        sides = (cells.all_cells, *labels)
+        kinds = (cells.all_cells, *classes)
+        return cells.register_all(marks & side & kind for side in sides for kind in kinds)
+
+    def pieces_of(self, column: str, marks: Marks, *, with_steps: bool = False) -> Pieces | None:
+        """The pieces of a set of cells; None where no histogram tells who is in it."""
+        found: set[tuple[int, int]] = set()
+        is_known = False
+        for place in self._of_column[column, with_steps]:
+            image = self.pieces[place].image(marks)
+            if image is not None:
+                is_known = True
+                found |= {(place, one) for one in self.pieces[place].register_parts(image)}
+        return frozenset(found) if is_known else None
+
+
+class ScoreRedaction:
+    """Says which rows and curves of scores may be printed."""
+
+    def __init__(self, sets: ScoreSets, threshold: int, may_print: MayPrint) -> None:
+        self.sets = sets
+        self.cells = sets.cells
+        self.threshold = threshold
         self.may_print = may_print
-        self.is_small = has_small(cells.people, threshold)
 
     def redact_row(self, row: ScoreRow) -> ScoreRow:
         """The row of a group; its extremes and its median are told where many people share them."""
-        if not self._is_whole(row.column) or not self._may_print_group(row.by, row.group):
-            return replace(
-                row,
-                n=None,
-                mean=None,
-                deviation=None,
-                lowest=None,
-                highest=None,
-                median=None,
-                auc=None,
-                auc_error=None,
-                suppressed=True,
-            )
-        histogram = self._histogram(row.column, row.by)
+        if not self._may_print_group(row.column, row.by, row.group):
+            return redact(row, frozenset())
+        histograms = self.sets.sources[row.column].histograms
+        histogram = next(one for one in histograms if one.by == row.by)
         people = histogram.people[0, :, histogram.groups.index(row.group)].sum(axis=0)
         used = np.flatnonzero(people)
         is_many = people >= self.threshold
@@ -125,59 +294,21 @@ class ScoreRedaction:
             median=row.median if is_many[median_bin(people)] else None,
         )
 
-    def redact_curves(self, curves: Iterable[Curve]) -> Iterator[Curve]:
-        """The curves; those of a grouping are told together, or none of them."""
-        curves = tuple(curves)
-        places = {(curve.column, curve.by): self._may_print(curve, curves) for curve in curves}
-        for curve in curves:
-            if places[curve.column, curve.by]:
-                yield curve
-            else:
-                yield replace(curve, calibration=(), thresholds=(), suppressed=True)
+    def redact_curve(self, curve: Curve) -> Curve:
+        """The curve of a group, whose points are made of the people between two of them."""
+        if self._may_print_group(curve.column, curve.by, curve.group, with_steps=True):
+            return curve
+        return redact(curve, frozenset())
 
-    def _may_print(self, curve: Curve, curves: tuple[Curve, ...]) -> bool:
-        """Whether all points of the curves of a grouping are made of enough people."""
-        same = [other for other in curves if (other.column, other.by) == (curve.column, curve.by)]
-        histogram = self._histogram(curve.column, curve.by)
-        points = sorted(
-            {point.at for other in same for point in other.thresholds}
-            | {*(self.cuts[curve.column].points if curve.column in self.cuts else ())}
-        )
-        number = calibration_bins(
-            ScoreCounts(
-                histogram.people, histogram.bins.low, histogram.bins.high, histogram.everybody
-            )
-        ).astype(np.int64)
-        above = np.searchsorted(np.array(points), histogram.bins.low, side="right")
-        _, piece = np.unique(np.stack([number, above]), axis=1, return_inverse=True)
-        counts = np.zeros((int(piece.max(initial=0)) + 1, *histogram.people[0, :2, :, 0].shape))
-        np.add.at(counts, piece.reshape(-1), np.moveaxis(histogram.people[0, :2], -1, 0))
-        are_many = not has_small(counts.astype(np.int64), self.threshold)
-        are_shown = [self._may_print_group(curve.by, curve_of.group) for curve_of in same]
-        return are_many and self._is_whole(curve.column) and all(are_shown)
-
-    def _histogram(self, column: str, by: Grouping) -> Histogram:
-        return next(histogram for histogram in self.histograms[column] if histogram.by == by)
-
-    def _cells_of(self, by: Grouping, group: Group) -> Marks:
-        return self.cells.group_cells(by).within(group)
-
-    def _may_print_group(self, by: Grouping, group: Group) -> bool:
-        """Whether the people of a group may be told, and how many have either label."""
-        cells = self._cells_of(by, group)
-        sides = self.cells.sides("label", None)
-        counts = self.cells.register_all([cells, *(cells & side for side in sides)])
-        return self.may_print(counts, len(by))
-
-    def _is_whole(self, column: str) -> bool:
-        """Whether those who have the score are those who are counted, or tell nothing of them."""
-        for histogram in self.histograms[column]:
-            scored = histogram.people[0].sum(axis=(0, 2))
-            everybody = [
-                self.cells.total(self._cells_of(histogram.by, group)) for group in histogram.groups
-            ]
-            missing = np.array(everybody, dtype=np.int64) - scored
-            few = has_small(scored, self.threshold) or has_small(missing, self.threshold)
-            if (few and missing.any()) or (self.is_small and missing.any()):
-                return False
-        return True
+    def _may_print_group(
+        self, column: str, by: Grouping, group: Group, *, with_steps: bool = False
+    ) -> bool:
+        """Whether what is computed from the scores of a group may be printed."""
+        marks = self.cells.group_cells(by).within(group)
+        pieces = self.sets.pieces_of(column, marks, with_steps=with_steps)
+        if with_steps:
+            coarse = self.sets.pieces_of(column, marks)
+            pieces = None if pieces is None or coarse is None else pieces | coarse
+        if pieces is None or not self.sets.is_whole(column):
+            return False
+        return self.may_print(self.sets.counts_of(column, marks), len(by), pieces)

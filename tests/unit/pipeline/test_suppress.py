@@ -808,7 +808,7 @@ def test_scores_of_a_published_report() -> None:
 @pytest.mark.parametrize(("sharing", "told"), [(11, [0.5, 0.5]), (10, None)])
 def test_a_median_is_told_where_enough_people_share_it(sharing: int, told: Any) -> None:
     scores = [*(f"0.1{at:02}" for at in range(20)), *["0.5"] * sharing]
-    scores += [f"0.9{at:02}" for at in range(40 - sharing)]
+    scores += [f"0.5{at:02}" for at in range(1, 41 - sharing)]
     frame = pl.DataFrame({"g": ["a", "b"] * 30, "s": [float(one) for one in scores]})
     spec = {
         "columns": {"protected": ["g"], "score": "s"},

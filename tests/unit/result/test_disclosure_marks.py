@@ -182,7 +182,9 @@ def test_a_ladder_of_limits_is_refused_where_counts_are_hidden(
     spec = {"columns": COLUMNS, "metrics": metrics}
     assert len(of_mapping(spec).checks) == entries
     if is_refused:
-        with pytest.raises(SpecError, match=f"is judged by {entries} entries, and at most 4"):
+        with pytest.raises(
+            SpecError, match=f"{entries} entries judge the same counts of people by g × p"
+        ):
             of_mapping({**spec, "suppress_below": 11})
     else:
         assert len(of_mapping({**spec, "suppress_below": 11}).checks) == entries

@@ -1,0 +1,426 @@
+"""Published sums, scores and verdicts, attacked by whoever knows what stands behind each number.
+
+The attacker reads the JSON of a published report and knows the values that a score takes, the
+weight or the number of every kind of person, and where zeros are. Counts that are printed, and
+those that a printed number is made of, are equations; for each small count the largest that is
+consistent with all of them is found in whole numbers. It must reach the threshold.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import seeds
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from twins import audited, sound
+
+from fairaudit.base.errors import SpecError
+from fairaudit.spec import of_mapping
+
+TABLES = 300
+THRESHOLD = 11
+FEW, PLENTY = (1, 2, 4, 7), (15, 20, 40, 60, 125)
+
+Cell = tuple[Any, ...]
+"""Levels of the attributes, the label, and a score or a decision."""
+
+Marks = NDArray[np.bool_]
+
+
+class Attacker:
+    """Equations on the people of each cell, from what a report prints."""
+
+    def __init__(self, names: tuple[str, ...], people: Mapping[Cell, int]) -> None:
+        self.names = names
+        self.cells = list(people)
+        self.people = np.array([*people.values()])
+        self.rows: list[tuple[NDArray[np.int64], int]] = []
+
+    def of_group(self, group: Mapping[str, Any]) -> Marks:
+        places = {self.names.index(name): level for name, level in group.items()}
+        return np.array([all(cell[at] == level for at, level in places.items())
+                         for cell in self.cells], dtype=np.bool_)  # fmt: skip
+
+    def at(self, place: int, level: object) -> Marks:
+        """The cells with a level at a place of their names."""
+        return np.array([cell[place] == level for cell in self.cells], dtype=np.bool_)
+
+    def like(self, cell: Cell) -> Marks:
+        """The cells that begin as this one does."""
+        return np.array([one[: len(cell)] == cell for one in self.cells], dtype=np.bool_)
+
+    def knows(self, marks: Marks, factors: NDArray[np.int64] | None = None) -> None:
+        """The people of some cells, or a sum of a number of theirs."""
+        row = marks.astype(np.int64) * (1 if factors is None else factors)
+        self.rows.append((row, int(row @ self.people)))
+
+    def knows_each(self, marks: Marks) -> None:
+        """The people of each of some cells."""
+        for at in np.flatnonzero(marks).tolist():
+            self.knows(np.arange(len(self.cells)) == at)
+
+    def largest(self, marks: Marks, low: NDArray[np.int64]) -> int | None:
+        """The largest that a count may be; None where no table is found in time."""
+        matrix = np.array([row for row, _ in self.rows])
+        sums = np.array([value for _, value in self.rows])
+        found = milp(
+            -marks.astype(np.float64),
+            constraints=LinearConstraint(matrix, sums, sums) if self.rows else None,
+            integrality=np.ones(len(self.cells)),
+            bounds=Bounds(low, self.people.sum() + 50 * THRESHOLD),
+            options={"node_limit": 5000},
+        )
+        return None if found.x is None else round(float(marks @ found.x))
+
+    def pinned(self, counts: Mapping[str, Marks], low: NDArray[np.int64]) -> Iterator[str]:
+        """The small counts that a reader knows to be small."""
+        for name, marks in counts.items():
+            count = int(self.people[marks].sum())
+            if 0 < count < THRESHOLD:
+                most = self.largest(marks, low)
+                assert most is not None, "the people themselves are a table"
+                if most < THRESHOLD:
+                    yield f"{name}: {count}, at most {most}"
+
+
+def rows_of(people: Mapping[Cell, int], names: tuple[str, ...]) -> pl.DataFrame:
+    return pl.DataFrame([(*cell, n) for cell, n in people.items()], [*names, "n"], orient="row")
+
+
+# Scores.
+
+VALUES = (
+    (0.2, 0.8),
+    (0.2, 0.5, 0.8),
+    (0.1, 0.35, 0.6, 0.95),
+    tuple(at / 32 for at in range(1, 31)),
+)
+OF_SCORES = (
+    "mean_score", "auc", "brier", "calibration_error", "average_precision", "calibration_slope",
+    "hosmer_lemeshow", "well_calibration", "mean_residual", "outcome_mean",
+)  # fmt: skip
+BETWEEN = ("test_fairness", "multicalibration", "score_parity", "score_parity_gap")
+
+
+def scored_people(random: Generator) -> tuple[tuple[str, ...], dict[Cell, int]]:
+    """Groups by one or two attributes, with a label and a score of few values or of thirty."""
+    sizes = [(3,), (5,), (2, 2), (3, 2)][random.integers(4)]
+    names = (*(f"a{at}" for at in range(len(sizes))), "y", "s")
+    levels = [[f"{at}{level}" for level in range(n)] for at, n in enumerate(sizes)]
+    values = VALUES[random.integers(len(VALUES))]
+    people: dict[Cell, int] = {}
+    for group in itertools.product(*levels):
+        sparse = random.random() < 0.3
+        for y, value in itertools.product(("no", "yes"), values):
+            is_few = random.random() < (0.6 if sparse else 0.07)
+            people[*group, y, value] = int(random.choice(FEW if is_few else PLENTY))
+    if random.random() < 0.25:  # some have no score
+        for cell in [*people][:: int(random.integers(3, 9))]:
+            people[*cell[:-1], None] = int(random.choice((*FEW, *PLENTY)))
+    return names, people
+
+
+def score_spec(random: Generator, names: tuple[str, ...]) -> dict[str, Any]:
+    attributes = [*names[:-2]]
+    columns: dict[str, Any] = {"protected": attributes, "score": "s", "count": "n"}
+    if random.random() < 0.7:
+        columns["label"] = {"column": "y", "positive": "yes", "negative": "no"}
+    if random.random() < 0.7:
+        columns["prediction"] = {"column": "s", "positive": {"at_least": 0.5}}
+    asked = [OF_SCORES[0], *random.choice(OF_SCORES, 3), *random.choice(BETWEEN, 2)]
+    metrics: list[dict[str, Any]] = [
+        {"metric": str(name)} | ({"by": "all"} if random.random() < 0.3 else {})
+        for name in dict.fromkeys(asked)
+    ]
+    for metric in metrics:
+        if metric["metric"] in OF_SCORES and random.random() < 0.4:
+            metric["compare"] = "gap"
+    metrics += [{"metric": "selection_rate"}] if "prediction" in columns else []
+    missing = dict.fromkeys({"score", "prediction"} & {*columns}, "aside")
+    spec = {"columns": columns, "metrics": metrics, "missing": missing}
+    return {**spec, "suppress_below": THRESHOLD}
+
+
+class ScoreReader:
+    """What the numbers of a report tell of people by group, label and value of a score.
+
+    A number made of the scores of a group may tell the people of the group by label and value; of
+    thirty values by tenth and side of 0.5.
+    """
+
+    def __init__(self, attacker: Attacker, columns: Mapping[str, Any]) -> None:
+        self.attacker = attacker
+        self.numbers = 0
+        self.is_cut = "prediction" in columns
+        self.has_label = "label" in columns
+        self.is_fine = len({cell[-1] for cell in attacker.cells}) <= 21
+        self.parts = [
+            None if cell[-1] is None else (
+                cell[-2] if self.has_label else "",
+                cell[-1] if self.is_fine else int(cell[-1] * 10),
+            )
+            for cell in attacker.cells
+        ]  # fmt: skip
+        scores = np.array([np.nan if cell[-1] is None else cell[-1] for cell in attacker.cells])
+        self.classes: dict[tuple[str, str], Marks] = {
+            ("prediction", "positive"): scores >= 0.5,
+            ("prediction", "negative"): scores < 0.5,
+            ("label", "yes"): attacker.at(-2, "yes"),
+            ("label", "no"): attacker.at(-2, "no"),
+        }
+
+    def read(self, tree: Mapping[str, Any]) -> None:
+        """Everything that a report prints."""
+        attacker = self.attacker
+        for row in tree["groups"]:
+            inside = attacker.of_group(row["group"])
+            if row["n"] is not None:
+                attacker.knows(inside)
+            for name, count in row["counts"].items():
+                if count is not None and (row["of"], name) in self.classes:
+                    attacker.knows(inside & self.classes[row["of"], name])
+        if tree["ledger"]["people"] is not None:
+            attacker.knows(attacker.of_group({}))
+        for row in (*tree["scores"], *tree["curves"]):
+            if not row["suppressed"]:
+                self.know_scores([row["group"]])
+        for row in tree["rates"]:
+            self._read_number(row, [row["group"]])
+        compared = [*tree["comparisons"], *tree["checks"]]
+        compared += [{**one, "by": row["by"]} for row in tree["lattice"] for one in row["entries"]]
+        for row in compared:
+            pair = [row.get("first"), row.get("second")]
+            self._read_number(row, pair if row.get("group") and all(pair) else self.all_of(row))
+
+    def _read_number(self, row: Mapping[str, Any], groups: list[Any]) -> None:
+        if row["state"] == "suppressed":
+            return
+        if row["metric"] != "selection_rate":
+            self.know_scores(groups)
+        elif len(groups) == 1:
+            inside = self.attacker.of_group(groups[0])
+            self.attacker.knows(inside & self.classes["prediction", "positive"])
+            self.attacker.knows(inside & self.classes["prediction", "negative"])
+
+    def all_of(self, row: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Every group of a grouping."""
+        places = [self.attacker.names.index(name) for name in row["by"]]
+        levels = {tuple(cell[at] for at in places) for cell in self.attacker.cells}
+        return [dict(zip(row["by"], group, strict=True)) for group in sorted(levels)]
+
+    def know_scores(self, groups: list[Any]) -> None:
+        """A number made of the scores of some groups."""
+        self.numbers += 1
+        for group in groups:
+            inside = self.attacker.of_group(group)
+            for part in {*self.parts} - {None}:
+                has_part = [one == part for one in self.parts]
+                self.attacker.knows(inside & np.array(has_part, dtype=np.bool_))
+
+    def hidden(self, width: int) -> Iterator[tuple[str, Marks]]:
+        """Counts that a report may hide: by label and decision, or by value where they are few."""
+        for cell in self.attacker.cells:
+            own = self.attacker.like(cell[:width])
+            if self.has_label:
+                own = own & self.attacker.at(-2, cell[-2])
+            if self.is_cut and cell[-1] is not None:
+                side = "positive" if cell[-1] >= 0.5 else "negative"
+                yield f"{cell[:-1]} {side}", own & self.classes["prediction", side]
+            if self.is_fine and cell[-1] is not None:
+                yield f"{cell}", own & self.attacker.at(-1, cell[-1])
+
+
+def attack_scores(random: Generator) -> tuple[list[str], int]:
+    names, people = scored_people(random)
+    spec = sound(score_spec(random, names))
+    tree = audited(spec, rows_of(people, names))
+    attacker = Attacker(names, people)
+    reader = ScoreReader(attacker, spec["columns"])
+    reader.read(tree)
+    hidden = dict(reader.hidden(len(names) - 2))
+    pinned = attacker.pinned(hidden, np.zeros(len(people), dtype=np.int64))
+    return [*pinned], reader.numbers
+
+
+@pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
+def test_scores_tell_no_small_count(seed: int) -> None:
+    pinned, _ = attack_scores(np.random.default_rng([40, 1, seed]))
+    assert not pinned
+
+
+def test_the_mean_of_a_score_does_not_tell_a_hidden_class() -> None:
+    """The prediction is a cut on the score: 129 people of mean 0.2186 are 125 × 0.2 and 4 × 0.8."""
+    people = {("a", 0.2): 60, ("a", 0.8): 60, ("b", 0.2): 125, ("b", 0.8): 4}
+    people |= {("c", 0.2): 60, ("c", 0.8): 20}
+    cut = {"column": "sc", "positive": {"at_least": 0.5}}
+    spec = {
+        "columns": {"protected": ["g"], "prediction": cut, "score": "sc", "count": "n"},
+        "metrics": ["selection_rate"],
+        "suppress_below": THRESHOLD,
+    }
+    tree = audited(spec, rows_of(people, ("g", "sc")))
+    assert {row["group"].get("g"): row["mean"] is not None for row in tree["scores"]} == {
+        None: True, "a": True, "b": False, "c": False,
+    }  # fmt: skip
+    # Positives of b and c together follow from the others, 24 of 209, and no more.
+    total, of_a = (row for row in tree["scores"] if row["n"])
+    left = total["mean"] * total["n"] - of_a["mean"] * of_a["n"]
+    positive = (left - 0.2 * (total["n"] - of_a["n"])) / 0.6
+    assert positive == pytest.approx(24)
+
+
+@pytest.mark.parametrize("few", [1, 10, 11])
+def test_a_gap_in_a_bin_of_few_people_is_hidden(few: int) -> None:
+    """2/3 - 1/4 of a bin of 12 and of `few` people would tell who is positive among them."""
+    people = {("a", 0.3, 1): 40, ("a", 0.3, 0): 40, ("b", 0.3, 1): 40, ("b", 0.3, 0): 60}
+    people |= {("a", 0.7, 1): 24, ("a", 0.7, 0): 12, ("b", 0.7, 1): few, ("b", 0.7, 0): 3 * few}
+    columns = {"protected": ["g"], "score": "s", "count": "n",
+               "label": {"column": "y", "positive": 1}}  # fmt: skip
+    metrics = ["test_fairness", "multicalibration", "calibration_error", "auc"]
+    spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
+    tree = audited(spec, rows_of(people, ("g", "s", "y")))
+    rows = [*tree["rates"], *tree["comparisons"]]
+    of_b = [row for row in rows if row["group"] in (None, {"g": "b"})]
+    assert {row["metric"] for row in of_b} == {*metrics}
+    assert {row["state"] for row in of_b} == {"defined" if few == 11 else "suppressed"}
+
+
+# Weights and numbers.
+
+
+def weighed_people(random: Generator) -> tuple[tuple[str, ...], dict[Cell, int]]:
+    """Groups by one or two attributes, with a label and a decision."""
+    sizes = [(3,), (5,), (2, 2), (3, 2)][random.integers(4)]
+    names = (*(f"a{at}" for at in range(len(sizes))), "y", "p")
+    levels = [[f"{at}{level}" for level in range(n)] for at, n in enumerate(sizes)]
+    people: dict[Cell, int] = {}
+    for group in itertools.product(*levels):
+        is_sparse = random.random() < 0.35
+        for y, p in itertools.product(("no", "yes"), ("no", "yes")):
+            is_few = random.random() < (0.5 if is_sparse else 0.03)
+            people[*group, y, p] = int(random.choice(FEW if is_few else PLENTY))
+    return names, people
+
+
+def attack_sums(random: Generator, *, weighted: bool) -> tuple[list[str], int]:
+    """What sums tell of groups whose people have a known weight, or a known number, each."""
+    names, people = weighed_people(random)
+    width = len(names) - 2
+    kinds = [cell if random.random() < 0.3 else cell[:width] for cell in people]
+    known = {kind: int(random.integers(10, 400)) for kind in dict.fromkeys(kinds)}
+    tenths = np.array([known[kind] for kind in kinds])
+    frame = rows_of(people, names)
+    frame = frame.with_columns(w=pl.Series(tenths / 10))
+    columns: dict[str, Any] = {
+        "protected": [*names[:-2]],
+        "label": {"column": "y", "positive": "yes", "negative": "no"},
+        "prediction": {"column": "p", "positive": "yes", "negative": "no"},
+    }
+    if weighted:
+        frame = frame.select(pl.exclude("n").repeat_by("n").explode())
+        columns["weight"] = "w"
+        metrics: list[Any] = ["selection_rate", "base_rate", "true_positive_rate"]
+    else:
+        columns |= {"numbers": {"amount": "w"}, "count": "n"}
+        metrics = ["selection_rate", {"metric": "mean_prediction", "of": "amount"}]
+    by = ["each", "all"][random.integers(2)]
+    spec = {"columns": columns, "metrics": metrics, "groups": {"by": by},
+            "suppress_below": THRESHOLD}  # fmt: skip
+    tree = audited(spec, frame)
+    attacker = Attacker(names, people)
+    positive, selected = attacker.at(-2, "yes"), attacker.at(-1, "yes")
+    sides = {"label": positive, "prediction": selected}
+    over_under = {
+        "selection_rate": (selected, attacker.of_group({})),
+        "base_rate": (positive, attacker.of_group({})),
+        "true_positive_rate": (positive & selected, positive),
+        "mean_prediction": (attacker.of_group({}), attacker.of_group({})),
+    }
+    for row in tree["groups"]:
+        inside = attacker.of_group(row["group"])
+        if row["n"] is not None:
+            attacker.knows(inside)
+        for name, count in row["counts"].items():
+            if count is not None and row["of"] in sides:
+                side = sides[row["of"]]
+                attacker.knows(inside & (side if name == "yes" else ~side))
+    told = 0
+    for row in tree["rates"]:
+        if row["state"] == "suppressed":
+            continue
+        inside = attacker.of_group(row["group"])
+        over, under = (inside & marks for marks in over_under[row["metric"]])
+        is_sum = weighted or row["metric"] == "mean_prediction"
+        told += is_sum
+        attacker.knows(over, tenths if is_sum else None)
+        attacker.knows(under, tenths if weighted else None)
+        if row["n"] is not None:
+            attacker.knows(under)
+    counts = {f"{cell}": attacker.like(cell) for cell in people}
+    counts |= {
+        f"{cell[:width]} {names[at]}={cell[at]}": attacker.like(cell[:width])
+        & attacker.at(at, cell[at])
+        for cell in people
+        for at in (-2, -1)
+    }
+    return [*attacker.pinned(counts, np.ones(len(people), dtype=np.int64))], told
+
+
+@pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
+@pytest.mark.parametrize("weighted", [True, False])
+def test_sums_beside_counts_tell_no_small_count(seed: int, *, weighted: bool) -> None:
+    pinned, _ = attack_sums(np.random.default_rng([40, 3, seed]), weighted=weighted)
+    assert not pinned
+
+
+# Verdicts.
+
+NAMES_OF_SELECTION: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"metric": "demographic_parity_difference"}, "above"),
+    ({"metric": "demographic_parity_ratio"}, "below"),
+    ({"metric": "impact_ratio"}, "below"),
+    ({"metric": "disparate_impact_ratio", "reference": "largest"}, "below"),
+    ({"metric": "differential_fairness"}, "above"),
+    ({"metric": "total_variation"}, "above"),
+    ({"metric": "selection_rate", "compare": "gap"}, "above"),
+    ({"metric": "selection_rate", "compare": "min_ratio", "class": "no"}, "below"),
+)
+"""Measures of how many of each group are selected, each on which side of its limit it fails."""
+
+TWO_NAMES = {
+    "protected": {"g": {}, "same": {"column": "g"}},
+    "models": {
+        name: {"prediction": {"column": "p", "positive": "yes", "negative": "no"}}
+        for name in ("first", "second")
+    },
+}
+"""One attribute and one prediction, under two names each."""
+
+
+def ladder(random: Generator, entries: int) -> dict[str, Any]:
+    """So many entries, each of another limit, on the same counts under different names."""
+    kinds = [*itertools.product(NAMES_OF_SELECTION, ("g", "same"), ("first", "second"))]
+    metrics = []
+    for at in random.permutation(len(kinds))[:entries].tolist():
+        (asked, side), by, of = kinds[at]
+        limit = {side: round(float(random.uniform(0.01, 0.99)), 3)}
+        metrics.append({**asked, "by": [[by]], "of": of, "fail": limit})
+    return {"columns": TWO_NAMES, "metrics": metrics, "suppress_below": THRESHOLD}
+
+
+@pytest.mark.parametrize("seed", seeds(TABLES, quick=10))
+def test_a_ladder_of_limits_under_many_names_is_refused(seed: int) -> None:
+    random = np.random.default_rng([40, 4, seed])
+    spec = ladder(random, int(random.integers(5, 30)))
+    with pytest.raises(SpecError, match="judge the same counts of people by g × p") as told:
+        of_mapping(spec)
+    assert [fault.path for fault in told.value.faults] == ["suppress_below"]
+    four = {**spec, "metrics": spec["metrics"][:4]}
+    assert len(of_mapping(four).checks) == 4
