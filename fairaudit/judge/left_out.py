@@ -36,7 +36,7 @@ class LeftOutReason(StrEnum):
     HIDDEN = "hidden"
 
 
-@declare_subjects(nobody="reason", never="people groups")
+@declare_subjects(never="reason people groups")
 class LeftOutPart(Frozen):
     """The people left out for one reason; `groups` are theirs, those with the most people first."""
 

@@ -88,7 +88,8 @@ def protect(
     } - protector.known
     while protector.hide_more():
         pass
-    protector.show_determined()
+    if known is None:
+        protector.show_determined()
     return Protection(
         tuple(map(protector.shows, items)), frozenset(protector.hidden), protector.widest
     )

@@ -87,6 +87,7 @@ class _Publication:
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[PrintedItem, int] = {}
         self.protection = Protection((), frozenset())
+        self.widest_scores: int | None = None
 
     def publish(self) -> AuditResult:
         """The result, row by row."""
@@ -114,7 +115,7 @@ class _Publication:
                 if protection.shown[at]
             }
             made = {at: numbers for at, numbers in made.items() if numbers}
-            images = (pieces.register_image(self.cells.sets[count]) for count in printed)
+            images = (pieces.register_whole(self.cells.sets[count]) for count in printed)
             proof = protect(
                 pieces.people,
                 pieces.sets,
@@ -122,6 +123,8 @@ class _Publication:
                 self.threshold,
                 known=frozenset().union(*images),
             )
+            if proof.widest is not None:
+                self.widest_scores = min(self.widest_scores or proof.widest, proof.widest)
             for at, is_shown in zip(made, proof.shown, strict=True):
                 shown[at] &= is_shown
         return shown
@@ -203,13 +206,14 @@ class _Publication:
                 "limits such a number lies, and how sure that is",
                 Subjects.NOBODY,
             )
-        if self.protection.widest is not None:
-            yield Notice(
-                f"suppression: tables that cross more than {self.protection.widest} columns are "
-                "hidden as a whole: there are too many to prove cell by cell; ask for fewer with "
-                "`by`",
-                Subjects.NOBODY,
-            )
+        hidden_whole = {"tables": self.protection.widest, "numbers of scores": self.widest_scores}
+        for what, widest in hidden_whole.items():
+            if widest is not None:
+                yield Notice(
+                    f"suppression: {what} that cross more than {widest} columns are hidden as a "
+                    "whole: there are too many to prove cell by cell; ask for fewer with `by`",
+                    Subjects.NOBODY,
+                )
 
 
 def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:

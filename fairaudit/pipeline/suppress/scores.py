@@ -152,8 +152,8 @@ def _find_side(outcome: Outcome, scores: Floats) -> Marks:
 class ScorePieces:
     """People by the columns of a histogram, label and piece of the score, as cells of their own.
 
-    The reader may know which pieces there are. What is computed from a score in a group may tell
-    how many people of each label have which piece, so it is made of all these counts.
+    A reader may know which pieces there are. A number computed from the scores of a group may show
+    how many people of each label are in each piece, so it is made of all these counts.
     """
 
     def __init__(
@@ -180,25 +180,42 @@ class ScorePieces:
         both = np.concatenate([np.column_stack(theirs), np.column_stack(own)])
         _, stems = np.unique(both, axis=0, return_inverse=True)
         self._of_cells, self._of_pieces = np.split(stems.reshape(-1), [len(cells.people)])
+        self._sizes = np.bincount(self._of_cells, minlength=int(stems.max(initial=0)) + 1)
+        self._registered: dict[bytes, frozenset[int] | None] = {}
 
-    def image(self, marks: Marks) -> Marks | None:
-        """The people of a set of cells; None where these columns do not tell who is in it."""
-        stems = np.unique(self._of_cells[marks])
-        if not np.array_equal(np.isin(self._of_cells, stems), marks):
+    def _image(self, marks: Marks) -> Marks | None:
+        """The people of a set of cells; None where these columns do not show who is in it."""
+        inside = np.bincount(self._of_cells, marks, minlength=len(self._sizes))
+        if ((inside > 0) & (inside < self._sizes)).any():
             return None
-        return np.isin(self._of_pieces, stems)
+        return np.asarray(inside[self._of_pieces] > 0)
 
-    def register_image(self, cells: Ints) -> frozenset[int]:
-        """The number of the count of a set of cells; none where nobody of it is told apart."""
+    def register_whole(self, cells: Ints) -> frozenset[int]:
+        """The number of the count of a set of cells, where these columns show who is in it."""
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
-        image = self.image(marks)
+        image = self._image(marks)
         return frozenset() if image is None else self._register(image)
 
-    def register_parts(self, image: Marks) -> frozenset[int]:
-        """The numbers of the counts of people by label and piece."""
-        parts = np.unique(self._part[image]).tolist()
-        return frozenset().union(*(self._register(image & (self._part == at)) for at in parts))
+    def register_parts(self, marks: Marks) -> frozenset[int] | None:
+        """The numbers of the counts of a set of cells by label and piece of the score.
+
+        None where these columns do not show who is in the set.
+        """
+        key = marks.tobytes()
+        if key not in self._registered:
+            image = self._image(marks)
+            self._registered[key] = (
+                None
+                if image is None
+                else frozenset().union(
+                    *(
+                        self._register(image & (self._part == part))
+                        for part in np.unique(self._part[image]).tolist()
+                    )
+                )
+            )
+        return self._registered[key]
 
     def _register(self, marks: Marks) -> frozenset[int]:
         cells = np.flatnonzero(marks)
@@ -261,10 +278,10 @@ class ScoreSets:
         found: set[tuple[int, int]] = set()
         is_known = False
         for place in self._of_column[column, with_steps]:
-            image = self.pieces[place].image(marks)
-            if image is not None:
+            parts = self.pieces[place].register_parts(marks)
+            if parts is not None:
                 is_known = True
-                found |= {(place, one) for one in self.pieces[place].register_parts(image)}
+                found |= {(place, part) for part in parts}
         return frozenset(found) if is_known else None
 
 
