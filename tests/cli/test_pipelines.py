@@ -21,7 +21,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 
 
-def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+def act(folder: Path, *, fork: str = "", **inputs: str) -> subprocess.CompletedProcess[str]:
     """Runs the action's script as a runner does, with an `uvx` that starts this package."""
     step = ACTION["runs"]["steps"][0]
     values = {name: about["default"] for name, about in ACTION["inputs"].items()} | inputs
@@ -32,6 +32,8 @@ def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
         f'#!/bin/sh\nshift 2\nshift\nexec "{sys.executable}" -m fairaudit "$@"\n'
     )
     (folder / "uvx").chmod(0o755)
+    assert "pull_request.head.repo.full_name != github.repository" in names["FORK"]
+    values[names["FORK"]] = fork
     environment = {variable: values[name] for variable, name in names.items()}
     environment |= {"PATH": f"{folder}:{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
     return subprocess.run(
@@ -56,6 +58,21 @@ def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -
     assert hostile.returncode == 2
     assert act(tmp_path, spec="--fail-on=never").returncode == 2
     assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("fork", "untrusted", "code"),
+    [("true", "", 2), ("true", "true", 2), ("", "true", 2), ("true", "yes", 2), ("", "", 0),
+     ("false", "", 0), ("true", "false", 0)],
+)  # fmt: skip
+def test_the_action_does_not_trust_a_fork(
+    tmp_path: Path, fork: str, untrusted: str, code: int
+) -> None:
+    good = spec_file(tmp_path, *GOOD)
+    good.write_text(good.read_text("utf-8") + "title: ${env.HOME}\n")
+    done = act(tmp_path, fork=fork, untrusted=untrusted, spec=str(good))
+    assert done.returncode == code, done.stderr
+    assert ("--untrusted refuses" in done.stderr) == (code == 2)
 
 
 def test_every_input_is_used() -> None:
