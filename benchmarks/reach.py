@@ -50,7 +50,7 @@ FROM range({rows}) t(i)
 AUDIT = """
 import sys
 from fairaudit import cli
-from fairaudit.engine import databases
+from fairaudit.counting.sources import databases
 
 read, left = databases._read, []
 

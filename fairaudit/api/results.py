@@ -1,7 +1,7 @@
 """`AuditResult` and `Finding` for Python users: the plain records, with reports, files and frames.
 
 The pipeline, the reports and the commands work on the plain records of `fairaudit.result` and
-`fairaudit.verdict`. `load` reads a result from a JSON report. Add a method of a result here.
+`fairaudit.judge`. `load` reads a result from a JSON report. Add a method of a result here.
 """
 
 from __future__ import annotations

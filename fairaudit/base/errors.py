@@ -1,4 +1,4 @@
-"""Errors: hint, exit codes (worst first), a fault's line, caret; crash; near names; `--fail-on`.
+"""Errors and their exit codes (2, 3); of a verdict (0, 1, 3): result/audit.py; hints, near names.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2

@@ -1,4 +1,4 @@
-"""Tests of two groups, and of all pairs: z, Fisher where few are expected, t, Mann-Whitney.
+"""Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann-Whitney.
 
 Two shares: z, and Fisher's test where few people are expected. A group of a few people has a share
 far from all others by chance alone. It must neither decide that groups differ nor drown the

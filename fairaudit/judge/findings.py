@@ -1,4 +1,4 @@
-"""The types of findings (`Finding`, `Breach`). Add a field of a finding here."""
+"""The types of findings (`Finding`, `Breach`). Add a field here; judging, searches set it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Top-level keys, their defaults: `missing`, `groups` (`min_size`), `undefined`. Add one here.
+"""Top-level keys and defaults. Add one here, in model.py, build.py, editor_schema `_SECTIONS`.
 
 What stands below a key is its description and examples in the JSON Schema for editors and in
 docs/spec.md.

@@ -1,4 +1,4 @@
-"""Notices on data, tiny strata, medians, models, searches, in order (add here); drops: recode."""
+"""Notices of `run` in their order (add here); on levels and rows, also for `check`: recode/."""
 
 from __future__ import annotations
 
