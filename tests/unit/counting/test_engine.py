@@ -212,7 +212,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
     write(tmp_path / "x.counts", "?")
     with pytest.raises(DataError, match="a file of counts is not read as rows"):
         audit(tmp_path / "x.c*")
-    with pytest.raises(DataError, match="such an address is not read"):
+    with pytest.raises(DataError, match="addresses of https:// are not read"):
         fairaudit.audit({**SPEC, "data": "https://host/x.parquet"})
 
 
