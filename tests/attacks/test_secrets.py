@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ SPEC: dict[str, Any] = {
     "columns": {"protected": ["g"], "decision": {"column": "y", "positive": 1}},
     "metrics": [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}],
 }
-PLACES = {
+PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
     "data": lambda address: {"data": address},
     "one of data": lambda address: {"data": ["d.csv", address]},
     "waivers": lambda address: {"waivers": address},
