@@ -17,7 +17,9 @@ import difflib
 import sys
 from collections.abc import Collection, Iterable
 from enum import StrEnum
+from itertools import islice
 from types import UnionType
+from typing import Self
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask, mask_all
@@ -26,6 +28,13 @@ from fairaudit.base.names import quoted
 
 _NEAR = 0.65
 """Words as near as that may be meant for one another: `branch` is not for `race`."""
+
+_LONGEST_WORD = 100
+_MOST_KNOWN = 1_000
+"""How long a word may be, and how many names it is compared with, to tell what was meant."""
+
+MOST_FAULTS = 100
+"""So many faults are told at once."""
 
 
 class Place(Frozen):
@@ -144,6 +153,28 @@ class SpecError(FairauditError):
         return type(self), (self.faults,)
 
 
+class Faults(list[Fault]):
+    """The faults that were found so far; raises `SpecError` at the hundredth.
+
+    Many mistakes of one kind are one mistake, and a hint for each looks at every known name.
+    """
+
+    def append(self, fault: Fault) -> None:
+        """Adds one."""
+        super().append(fault)
+        if len(self) == MOST_FAULTS:
+            raise SpecError([Fault(f"the first {MOST_FAULTS} faults: correct these first"), *self])
+
+    def extend(self, faults: Iterable[Fault]) -> None:
+        """Adds several, one after the other."""
+        for fault in faults:
+            self.append(fault)
+
+    def __iadd__(self, faults: Iterable[Fault]) -> Self:  # type: ignore[misc, override]  # takes any
+        self.extend(faults)
+        return self
+
+
 class PlanFault(Frozen):
     """A fault of what is asked of a column of the data; without a column, of the filter."""
 
@@ -233,9 +264,14 @@ def check_type(value: object, types: UnionType | type, words: str, hint: str | N
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message: the nearest known words, or the empty string where none is near."""
+    """The end of a message: the nearest known words, or the empty string where none is near.
+
+    Of long words, and beyond the first thousand names, none is looked for.
+    """
+    if len(word) > _LONGEST_WORD:
+        return ""
     folded: dict[str, str] = {}
-    for name in known:
+    for name in islice((name for name in known if len(name) <= _LONGEST_WORD), _MOST_KNOWN):
         folded.setdefault(name.strip().casefold(), name)
     near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=_NEAR)
     if not near:

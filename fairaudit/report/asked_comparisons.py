@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from fairaudit.cube import Group
-from fairaudit.judge import AnyCheck, Finding, Limit
+from fairaudit.judge import AnyCheck, Check, Finding, Limit
 from fairaudit.metrics import Disparity, find_comparison, find_metric
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import Cell, Table, Tone
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
+
+_CUT_BY = ("at", "class")
+"""The options by which a rate is of other positives: its tables stand apart."""
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
@@ -63,6 +66,7 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
         for row in result.comparisons
         if (row.of, row.by, row.stratum, row.averaged)
         == (rate.of, rate.by, rate.stratum, rate.averaged)
+        and all(row.parameters.get(name) == rate.parameters.get(name) for name in _CUT_BY)
         and row.group is not None
         and [part.metric for part in row.parts] == [rate.metric]
     ]
@@ -81,9 +85,13 @@ def verdicts(rate: RateRow, result: AuditResult) -> Iterator[str]:
     """What each check on one rate and grouping found, in its headline."""
     for finding in result.findings:
         check = finding.check
-        parts = {part.metric for part in checks.deciding_parts(finding)}
-        is_same = (check.of, check.by, finding.stratum) == (rate.of, rate.by, rate.stratum)
-        if is_same and parts == {rate.metric} and _is_of_strata(check, rate, result):
+        at = check.terms.at if isinstance(check, Check) else None
+        of_class = check.terms.of_class if isinstance(check, Check) else None
+        asked = (check.of, check.by, finding.stratum, None if at is None else float(at), of_class)
+        shown = (rate.of, rate.by, rate.stratum, *map(rate.parameters.get, _CUT_BY))
+        if asked != shown or not _is_of_strata(check, rate, result):
+            continue
+        if {part.metric for part in checks.deciding_parts(finding)} == {rate.metric}:
             yield f"{finding.status.upper()} {check.metric_id}: {headlines.headline(finding)}"
 
 

@@ -10,14 +10,18 @@ from decimal import Decimal
 
 from fairaudit.base.errors import Fault, did_you_mean, suggest_known
 from fairaudit.base.frozen import replace
-from fairaudit.base.names import quoted
+from fairaudit.base.names import listing, quoted
 from fairaudit.counting.columns import Age, Combination, Derivation, Difference
+from fairaudit.counting.plan import MOST_LEVELS
 from fairaudit.cube import UNKNOWN
 from fairaudit.spec import column_schema
 from fairaudit.spec.column_model import Protected
 from fairaudit.spec.text import Draft, Path, Text
 
 _MOST_QUANTILES = 100
+_MOST_RULES = 100
+"""Each rule is tried on each combination of levels."""
+
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
@@ -47,9 +51,10 @@ def read_attribute(
 def _refuse_bin_labels(draft: Draft, path: Path, attribute: Protected) -> None:
     """Faults for labels of bins that there are not, and for one label of two bins."""
     names = attribute.bin_names()
+    known = {*names}
     for name in attribute.labels if names else ():
-        if name not in names:
-            hint = suggest_known(name, names, ", ".join(map(quoted, names)))
+        if name not in known:
+            hint = suggest_known(name, names, listing(names))
             draft.fault((*path, "labels", name), f"no such bin{hint}")
     labels = attribute.bin_labels()
     for label in [label for label, count in Counter(labels).items() if count > 1]:
@@ -140,6 +145,9 @@ def _read_rules(
 ) -> Mapping[str, Mapping[str, tuple[Text, ...]]]:
     """The level that combined columns have where all that a rule names fits."""
     known = shape.combine or []
+    if len(shape.rule) > _MOST_RULES:
+        what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} can be made by rules"
+        draft.fault((*path, "rule"), f"`rule` makes {what}; `merge` takes more")
     rules: dict[str, dict[str, tuple[Text, ...]]] = {}
     for level, needed in shape.rule.items():
         where = (*path, "rule", level)
@@ -184,7 +192,7 @@ def reference_faults(column: Protected) -> list[Fault]:
     labels = column.bin_labels()
     if not labels or column.reference is None or column.reference.value in labels:
         return []
-    hint = suggest_known(column.reference.value, labels, ", ".join(map(quoted, labels)))
+    hint = suggest_known(column.reference.value, labels, listing(labels))
     return [column.reference.fault(f"no such bin{hint}")]
 
 
@@ -251,4 +259,7 @@ def _read_quantiles(draft: Draft, path: Path, shape: column_schema.LevelColumn) 
 def _read_bins(draft: Draft, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
     if edges is not None and (not edges or list(edges) != sorted(set(edges))):
         draft.fault(path, "bin edges must ascend, each one once")
+    if edges is not None and len(edges) >= MOST_LEVELS:
+        what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
+        draft.fault(path, f"these edges make {what}: name fewer")
     return tuple(edges or ())

@@ -41,7 +41,8 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
     """The spec that a validated document means; raises `SpecError` with every fault found."""
     document, shape = _fill_defaults(document, validated.spec)
     validated = replace(validated, spec=shape)
-    draft = Draft(document, [*validated.faults])
+    draft = Draft(document)
+    draft.faults.extend(validated.faults)
     columns = add_modelled_strata(draft, shape, read_columns(draft, shape.columns))
     refuse_weight(draft, shape, columns)
     refuse_description(draft, shape, columns)

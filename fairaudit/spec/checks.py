@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.errors import Fault
+from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.base.notice import Notice
 from fairaudit.cube import Grouping
@@ -35,6 +35,10 @@ from fairaudit.spec.requests import read_metric_request, read_parameters
 from fairaudit.spec.text import Draft, Path, written
 
 """The comparison of the two groups farthest apart, by that of each group with its reference."""
+
+
+MOST_ASKED = 5_000
+"""So many measures, and checks, a spec may ask for, each threshold and grouping counted."""
 
 
 def read_metrics(
@@ -76,6 +80,13 @@ def read_metrics(
             requests.append(request_at)
             if warn or fail:
                 checks += _make_checks(entry, request_at, warn, fail)
+        if max(len(requests), len(checks)) > MOST_ASKED:
+            message = (
+                f"up to this entry `metrics` asks for {len(requests):,} measures and "
+                f"{len(checks):,} checks, and at most {MOST_ASKED:,} of each are taken: name fewer "
+                "entries, groupings (`by`) or thresholds (`at`), or write several specs"
+            )
+            raise SpecError([*context.draft.faults, context.draft.document.fault(path, message)])
     _refuse_duplicates(context.draft, checks)
     notices += _hint_intersections(context, entries, checks)
     notices += _hint_burdens(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from fairaudit.base.errors import Fault, SpecError, did_you_mean
+from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.spec.fields import GIVEN_MODEL
 from fairaudit.spec.schema import AuditSpec
@@ -109,7 +109,8 @@ def validate(document: Document) -> Validated:
     """
     written = _without_anchors(document.tree)
     empty = list(_empty_keys(written))
-    faults = [document.fault(path, _NO_VALUE, key=True) for path in empty]
+    faults = Faults()
+    faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
     given = _pruned(written, set(empty))
     spec, misfits = _read(AuditSpec, given)
     # An empty key is told once: it is not missing, too.
@@ -131,10 +132,10 @@ def validate_entries(
     if not isinstance(document.tree, list):
         return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
     entries: dict[int, AnyShape] = {}
-    faults: list[Fault] = []
+    faults = Faults()
     for number, tree in enumerate(document.tree):
         empty = list(_empty_keys(tree, (number,)))
-        faults += [document.fault(path, "this key has no value", key=True) for path in empty]
+        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
         entry, misfits = _read(shape, _pruned(tree, set(empty), (number,)), (number,))
         told = [misfit for misfit in misfits if misfit.path not in empty]
         faults += _faults(document, told, shape)
@@ -209,11 +210,11 @@ def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
 
 def _faults(
     document: Document, misfits: Sequence[Misfit], root: type[Shape] = AuditSpec
-) -> list[Fault]:
+) -> Iterator[Fault]:
     typos = [misfit.path for misfit in misfits if misfit.kind is Kind.UNKNOWN_KEY]
-    return [
-        _fault(document, misfit, root) for misfit in misfits if not _is_explained(misfit, typos)
-    ]
+    for misfit in misfits:
+        if not _is_explained(misfit, typos):
+            yield _fault(document, misfit, root)
 
 
 def _is_explained(misfit: Misfit, typos: Sequence[Path]) -> bool:

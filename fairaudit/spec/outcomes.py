@@ -14,6 +14,9 @@ from fairaudit.spec.text import Draft, Path, Text
 
 _TOTAL = "total"
 
+_MOST_MODELS = 100
+"""Each model is judged beside every other."""
+
 
 def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcome, ...]:
     """The prediction or decision with its score, or the score alone; or every model."""
@@ -22,6 +25,9 @@ def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcom
             if getattr(shape, key) is not None:
                 message = f"`models` stand instead of `{key}`: make it one of them"
                 draft.fault(("columns", key), message, key=True)
+        if len(shape.models) > _MOST_MODELS:
+            what = f"{len(shape.models):,} models, and at most {_MOST_MODELS} are compared"
+            draft.fault(("columns", "models"), f"{what}: write several specs", key=True)
         models = [
             _read_prediction(draft, ("columns", "models", name), name, model)
             for name, model in shape.models.items()

@@ -31,6 +31,8 @@ from fairaudit.spec.text import Path, Text
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
+_MOST_THRESHOLDS = 100
+
 
 def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
     """What is reported of an entry: every grouping by default."""
@@ -252,6 +254,9 @@ def read_parameters(entry: Entry) -> Parameters:
             entry.fault(key, "a credible region needs a pseudo-count above 0")
     if shape.at == []:
         entry.fault("at", "name at least one threshold")
+    if shape.at and len(shape.at) > _MOST_THRESHOLDS:
+        what = f"`at` names {len(shape.at):,} thresholds, and at most {_MOST_THRESHOLDS} are taken"
+        entry.fault("at", f"{what}: name fewer; the report shows the whole curve of a score")
     if shape.smoothing is not None and shape.concentration is not None:
         entry.fault("concentration", "either smoothing or concentration, not both")
     if "utilities" in metric.takes and {cell for cell, _ in utilities} != set(_CELLS):

@@ -24,6 +24,7 @@ from typing import (
     get_origin,
 )
 
+from fairaudit.base.errors import MOST_FAULTS
 from fairaudit.base.frozen import NODEFAULT, Frozen
 from fairaudit.spec.text import Path
 
@@ -203,13 +204,21 @@ def _look_up(
 
 def _read_items(read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
     if isinstance(value, list):
-        return [read(item, (*path, number), misfits) for number, item in enumerate(value)]
+        return [
+            read(item, (*path, number), misfits)
+            for number, item in enumerate(value)
+            if len(misfits) < MOST_FAULTS
+        ]
     misfits.append(Misfit(path, Kind.NO_LIST, value))
     return None
 
 
 def _read_values(read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
     if isinstance(value, dict):
-        return {key: read(item, (*path, key), misfits) for key, item in value.items()}
+        return {
+            key: read(item, (*path, key), misfits)
+            for key, item in value.items()
+            if len(misfits) < MOST_FAULTS
+        }
     misfits.append(Misfit(path, Kind.NO_MAPPING, value))
     return None

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import yaml
 
 from fairaudit.base import inputs, trust
-from fairaudit.base.errors import Fault, Place, Quote, SpecError
+from fairaudit.base.errors import Fault, Faults, Place, Quote, SpecError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.masking import mask
 from fairaudit.result import Profile
@@ -142,7 +142,7 @@ class Draft(Frozen):
     """A spec while it is read: its document, and every fault that was found in it so far."""
 
     document: Document
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=Faults)
     columns: dict[str, list[Text]] = field(default_factory=dict)
     """Where the spec names each column of the data."""
 
@@ -253,7 +253,7 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
         raise SpecError([Fault(what, "", spot)]) from error
     if root is None:
         raise SpecError([Fault(f"{what} is empty", "", Place(name, 1, 1))])
-    faults: list[Fault] = []
+    faults = Faults()
     tree = _Walk(document, faults).tree(root, (), ())
     if faults:
         raise SpecError(faults)

@@ -36,6 +36,7 @@ from fairaudit.pipeline.recode.expectations import (
     find_absent_levels,
     notice_odd_rows,
     refuse_all_dropped,
+    refuse_long_levels,
     refuse_missing,
     refuse_nothing,
     refuse_unexpected,
@@ -95,6 +96,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cube of a spec from raw counts; raises `SpecError` with every fault of the levels."""
     refuse_nothing(counts)
     problems = Problems()
+    refuse_long_levels(counts, spec)
     axes = build_axes(counts, spec, problems)
     refuse_absent_references(spec, axes, problems)
     axis_of = {axis.key.name: axis for axis in axes}

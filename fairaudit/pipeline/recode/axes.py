@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from fairaudit.base.arrays import Ints
-from fairaudit.base.errors import DataError, Fault, Seek
+from fairaudit.base.errors import DataError, Fault, Faults, Seek
 from fairaudit.base.names import quoted
 from fairaudit.base.notice import Notice
 from fairaudit.counting.counts import Counts
@@ -59,7 +59,7 @@ class Axis(Struct):
 class Problems(Struct):
     """What is wrong with the data: faults, which refuse it, and notices, which do not."""
 
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=Faults)
     notices: list[Notice] = field(default_factory=list)
 
 

@@ -14,6 +14,7 @@ from fairaudit.base.errors import (
     Fault,
     NothingToAudit,
     Seek,
+    SpecError,
     did_you_mean,
     suggest_known,
 )
@@ -32,6 +33,9 @@ _COMPARED = re.compile(
 )
 """A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
 
+LONGEST_LEVEL = 10_000
+"""A longer text is no name of a group: reports repeat each name many times."""
+
 
 def refuse_nothing(counts: Counts) -> None:
     """Without a row there are no levels to find fault with."""
@@ -47,6 +51,24 @@ def refuse_nothing(counts: Counts) -> None:
             "check the data, and the filter in the spec" if filters else "check the data",
             uncounted="no row is left to audit",
         )
+
+
+def refuse_long_levels(counts: Counts, spec: Spec) -> None:
+    """Raises `SpecError` for each column that holds a text too long to be a level."""
+    texts = {key.key.column: key.levels for key in counts.keys}
+    texts |= {key.column: levels for key, levels in counts.table_levels.items()}
+    faults = []
+    for column, levels in texts.items():
+        longest = max((len(level) for level in levels if level is not None), default=0)
+        if longest > LONGEST_LEVEL:
+            message = (
+                f"{quoted(column)} holds a text of {longest:,} characters, and at most "
+                f"{LONGEST_LEVEL:,} can be a level: name another column, or shorten the text"
+            )
+            places = spec.places.get(column, ())
+            faults.append(places[0].fault(message) if places else Fault(message))
+    if faults:
+        raise SpecError(faults)
 
 
 def refuse_all_dropped(ledger: Ledger) -> NoReturn:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import accumulate, islice
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Subjects
-from fairaudit.base.errors import DataError, Fault, Seek, did_you_mean, suggest_known
+from fairaudit.base.errors import (
+    MOST_FAULTS,
+    DataError,
+    Fault,
+    Seek,
+    did_you_mean,
+    suggest_known,
+)
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.notice import Notice
@@ -91,7 +99,8 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
     """The audited levels that a codebook declares and nobody has."""
     if not attribute.codebook or attribute.bins:
         return
-    stored = [text for text in counts.text_key(attribute.column.value).levels if text is not None]
+    stored = {text for text in counts.text_key(attribute.column.value).levels if text is not None}
+    known, there = _Known(stored), {*levels}
     labels = {canonical(code): label for code, label in attribute.labels.items()}
     target_of = {
         text.value: target for target, texts in (attribute.merge or {}).items() for text in texts
@@ -102,7 +111,7 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
         label = labels.get(canonical(text.value), text.value)
         name = target_of.get(label) or target_of.get(text.value) or label
         is_kept = attribute.keep is None or not kept.isdisjoint({name, text.value})
-        is_there = _stored(text.value, stored) in stored or name in levels
+        is_there = known.find(text.value) in known or name in there
         if is_kept and not is_there and text.value not in attribute.unknown:
             names[name] = None
     yield from names
@@ -173,25 +182,35 @@ class _Levels(Frozen):
                 )
             )
         problems.notices += self._describe_labels(known)
-        for word in attribute.unknown:
-            hint = did_you_mean(word, known)
-            if hint and _stored(word, known) not in known:
+        stored_levels = _Known(known)
+        absent = (
+            word for word in attribute.unknown if stored_levels.find(word) not in stored_levels
+        )
+        for word in islice(absent, MOST_FAULTS):
+            if hint := did_you_mean(word, known):
                 what = f"{attribute.name}: {quoted(word)} of `unknown` does not occur{hint}"
                 problems.notices.append(Notice(what, Subjects.NOBODY))
         known = [level for level in known if level not in unknown]
-        stored = {_stored(code, known): label for code, label in attribute.labels.items()}
+        stored_levels = _Known(known)
+        stored = {stored_levels.find(code): label for code, label in attribute.labels.items()}
         label_of = {level: stored.get(level, level) for level in known}
+        labelled = {*label_of.values()}
+
+        def resolve(text: Text) -> str:
+            label = label_of.get(stored_levels.find(text.value), text.value)
+            if label not in labelled and attribute.codebook is None:
+                self._refuse_absent(text, labelled)
+            return label
+
         target = {
-            self._resolve(text, label_of): name
+            resolve(text): name
             for name, levels in (attribute.merge or {}).items()
             for text in levels
         }
         kept: set[str] | None = None
         if attribute.keep is not None:
             merged = {*(attribute.merge or {})}
-            kept = merged | {
-                self._resolve(text, label_of) for text in attribute.keep if text.value not in merged
-            }
+            kept = merged | {resolve(text) for text in attribute.keep if text.value not in merged}
 
         def audited(level: str | None) -> str | None:
             if level is None or level in unknown:
@@ -212,11 +231,12 @@ class _Levels(Frozen):
 
     def _missing_words(self, known: Sequence[str]) -> set[str]:
         """The levels that mean that nothing is known."""
-        words = {_stored(word, known) for word in self.attribute.unknown}
+        levels = _Known(known)
+        words = {*map(levels.find, self.attribute.unknown)}
         by_label = {
-            _stored(code, known)
+            levels.find(code)
             for code, label in self.attribute.labels.items()
-            if label in words and label not in known
+            if label in words and label not in levels
         }
         return {"", *self.missing.tokens, *words, *by_label}
 
@@ -232,9 +252,13 @@ class _Levels(Frozen):
             stored = [None if part == ABSENT else self._trim(part) for part in parts]
             words = self._missing_words([part for part in stored if part is not None])
             columns[name] = [None if part in words else part for part in stored]
+        known = {
+            name: _Known(part for part in parts if part is not None)
+            for name, parts in columns.items()
+        }
         rules = {
             level: {
-                name: {self._find_part(text, columns[name], name) for text in texts}
+                name: {self._find_part(text, known[name], name) for text in texts}
                 for name, texts in needed.items()
             }
             for level, needed in self.attribute.rules.items()
@@ -243,8 +267,8 @@ class _Levels(Frozen):
         def combine(row: int) -> str | None:
             parts = {name: levels[row] for name, levels in columns.items()}
             if not rules:
-                known = [part for part in parts.values() if part is not None]
-                return ", ".join(known) if len(known) == len(parts) else None
+                there = [part for part in parts.values() if part is not None]
+                return ", ".join(there) if len(there) == len(parts) else None
             for level, needed in rules.items():
                 fits = [
                     None if parts[name] is None else parts[name] in levels
@@ -258,15 +282,15 @@ class _Levels(Frozen):
 
         return [combine(row) for row in range(len(rows))]
 
-    def _find_part(self, text: Text, levels: Iterable[str | None], column: str) -> str:
+    def _find_part(self, text: Text, known: _Known, column: str) -> str:
         """A level of a combined column that a rule names.
 
         One that does not occur is a fault; where a codebook says what may occur, a notice.
         """
-        known = sorted({level for level in levels if level is not None})
-        stored = _stored(text.value, known)
+        stored = known.find(text.value)
         if stored not in known:
-            hint = suggest_known(text.value, known, listing(known))
+            levels = sorted(known.levels)
+            hint = suggest_known(text.value, levels, listing(levels))
             what = f"no level {quoted(text.value)} in {column}{hint}"
             if self.attribute.codebook is None:
                 what += " (`levels:` lists levels that may be absent)"
@@ -276,19 +300,12 @@ class _Levels(Frozen):
                 self.problems.notices.append(Notice(what, Subjects.NOBODY))
         return stored
 
-    def _resolve(self, text: Text, label_of: Mapping[str, str]) -> str:
-        """What the level is called that a recoding names by its code or its label.
-
-        One that does not occur is a fault, unless a codebook says that it may.
-        """
-        label = label_of.get(_stored(text.value, label_of), text.value)
-        labels = {*label_of.values()}
-        if label not in labels and self.attribute.codebook is None:
-            hint = suggest_known(text.value, labels, listing(sorted(labels)))
-            what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
-            more = "`levels:` lists levels that may be absent"
-            self.problems.faults.append(text.fault(f"{what} ({more})"))
-        return label
+    def _refuse_absent(self, text: Text, labels: AbstractSet[str]) -> None:
+        """Adds a fault of a level that a recoding names and nobody has; a codebook allows it."""
+        hint = suggest_known(text.value, labels, listing(sorted(labels)))
+        what = f"no level {quoted(text.value)} in {self.attribute.name}{hint}"
+        more = "`levels:` lists levels that may be absent"
+        self.problems.faults.append(text.fault(f"{what} ({more})"))
 
     def _describe_labels(self, known: Sequence[str]) -> Iterator[Notice]:
         """Notices on a label that is another level, and on codes that do not occur.
@@ -296,19 +313,22 @@ class _Levels(Frozen):
         A codebook expects such codes. Two labels of one level are a fault.
         """
         attribute = self.attribute
+        levels = _Known(known)
         codes_of: dict[str, list[str]] = {}
         for code in attribute.labels:
-            codes_of.setdefault(_stored(code, known), []).append(code)
+            codes_of.setdefault(levels.find(code), []).append(code)
         for codes in codes_of.values():
             if len({attribute.labels[code] for code in codes}) > 1:
                 what = f"{listing(codes)} of `labels` are one level of {attribute.name}: "
                 self.problems.faults.append(attribute.column.fault(f"{what}name it once"))
         for code, label in attribute.labels.items():
-            stored = _stored(code, known)
-            if label != stored in known and label in known and label not in codes_of:
+            stored = levels.find(code)
+            if label != stored in levels and label in levels and label not in codes_of:
                 what = f"{quoted(stored)} joins the level {quoted(label)} by its label"
                 yield Notice(f"{attribute.name}: {what}", Subjects.NOBODY)
-        absent = [code for level, codes in codes_of.items() if level not in known for code in codes]
+        absent = [
+            code for level, codes in codes_of.items() if level not in levels for code in codes
+        ]
         if absent and attribute.codebook is None:
             verb = "does" if len(absent) == 1 else "do"
             what = f"{attribute.name}: {listing(absent)} of `labels` {verb} not occur"
@@ -323,7 +343,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     levels = _Levels(attribute, missing, Problems()).read(raw_key)
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
-    declared = {"", None, *(_stored(word, known) for word in words)}
+    declared = {"", None, *map(_Known(known).find, words)}
     undeclared = [
         (code, stored)
         for code, (level, stored) in enumerate(zip(levels, raw_key.levels, strict=True))
@@ -343,10 +363,22 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
         )
 
 
-def _stored(word: str, known: Iterable[str]) -> str:
-    """A level as the file stores it: the same text, else the only one of equal value."""
-    known = set(known)
-    if word in known:
-        return word
-    equal = [level for level in known if canonical(level) == canonical(word)]
-    return equal[0] if len(equal) == 1 else word
+class _Known:
+    """Levels as the file stores them."""
+
+    def __init__(self, levels: Iterable[str]) -> None:
+        self.levels = set(levels)
+        self._equal: dict[str, list[str]] = {}
+        for level in self.levels:
+            self._equal.setdefault(canonical(level), []).append(level)
+
+    def __contains__(self, level: str) -> bool:
+        return level in self.levels
+
+    def find(self, word: str) -> str:
+        """The level that a word of the spec names: the same text, else the only one of equal value.
+
+        The word itself where there is none.
+        """
+        equal = self._equal.get(canonical(word), ())
+        return equal[0] if word not in self.levels and len(equal) == 1 else word

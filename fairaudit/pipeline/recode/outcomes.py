@@ -157,15 +157,14 @@ def _check_positive(
     Unless a declared negative does occur: a month without any is a rate of 0.
     """
     before = len(problems.faults)
+    positive_occurs = bool(classes.named(outcome.positive) & occurring)
     negative_occurs = bool(classes.named(outcome.negative) & occurring)
-    for text in outcome.positive:
-        (name,) = classes.named([text])
-        if name in occurring:
-            continue
+    absent = [text for text in outcome.positive if not classes.named([text]) & occurring]
+    for text in absent:
         hint = did_you_mean(text.value, occurring)
         if negative_occurs and not hint:
             continue
-        if any(classes.named([other]) & occurring for other in outcome.positive) and not hint:
+        if positive_occurs and not hint:
             what = f"{outcome.name}: the positive {quoted(text.value)} does not occur"
             problems.notices.append(Notice(what, Subjects.NOBODY))
             continue
@@ -188,11 +187,11 @@ def _check_negative(
     """Whether the negatives are well named: one that never occurs may be a typo."""
     before = len(problems.faults)
     others = sorted(occurring - classes.named(outcome.positive) - classes.named(outcome.negative))
-    for text in outcome.negative:
-        if classes.named([text]) & occurring or not others:
-            continue
+    is_there = bool(classes.named(outcome.negative) & occurring)
+    absent = [text for text in outcome.negative if not classes.named([text]) & occurring]
+    for text in absent if others else ():
         hint = did_you_mean(text.value, others)
-        if hint or not classes.named(outcome.negative) & occurring:
+        if hint or not is_there:
             message = (
                 f"the negative {quoted(text.value)} never occurs in {quoted(outcome.column.value)}"
             )

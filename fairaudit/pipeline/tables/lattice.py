@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -61,37 +61,41 @@ def lattice(
     )
     compared = unconditional if whole and tables.cube.clusters is None else ()
     search = first_appearances(subsets, tables, compared)
+    matching = _find_checks(unconditional, checks)
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
-        for title, request in zip(titles, unconditional, strict=True):
+        for title, request, asking in zip(titles, unconditional, matching, strict=True):
             if not whole and by not in request.by:
                 continue
             table = tables.table(by, (), request.of)
             people = table.n[:1].sum(axis=0)  # there is no stratum where nobody is known
             part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
-            matching = [check for check in checks if _asks(check, request)]
-            judged = any(check.by == by for check in matching)
+            judged = any(check.by == by for check in asking)
             spread = replace(request, metric=_as_spread(request.metric))
             evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
-                entries.append(_worst(title, evaluation, judged=judged, limited=bool(matching)))
+                entries.append(_worst(title, evaluation, judged=judged, limited=bool(asking)))
         yield LatticeRow(
             by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
         )
 
 
-def _asks(check: Check, request: MetricRequest) -> bool:
-    """Whether a check asks what an entry of the report shows."""
-    return (
-        check.metric == request.metric
-        and check.of == request.of
-        and not check.given
-        and check.terms.parameters == request.terms.parameters
-        and (check.terms.of_class, check.against, check.terms.at, check.terms.policy)
-        == (request.terms.of_class, request.against, request.terms.at, request.terms.policy)
-    )
+def _find_checks(requests: Sequence[MetricRequest], checks: Sequence[Check]) -> list[list[Check]]:
+    """For each entry of the report the checks that ask what it shows."""
+    asking: dict[Hashable, list[Check]] = {}
+    for check in checks:
+        if not check.given:
+            asking.setdefault(_question(check), []).append(check)
+    return [asking.get(_question(request), []) for request in requests]
+
+
+def _question(asked: Check | MetricRequest) -> Hashable:
+    """What a check or an entry asks, of whichever groups."""
+    terms = asked.terms
+    options = (terms.parameters, terms.of_class, terms.at, terms.policy)
+    return asked.metric, asked.of, asked.against, *options
 
 
 def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
