@@ -81,9 +81,9 @@ def _mask_within(value: Any, texts: dict[str, str], seen: dict[int, Any]) -> Any
     """A part of a record, masked; `texts` and `seen` parts are those that were masked before."""
     if type(value) is str:
         if value not in texts:
-            masked = mask(value)
-            texts[value] = value if masked == value else masked
-        return texts[value]
+            texts[value] = mask(value)
+        # Of equal texts each stays itself: a record is copied only where a text changes.
+        return value if texts[value] == value else texts[value]
     if id(value) not in seen:
         parts = _parts_of(value)
         changed = {

@@ -84,7 +84,11 @@ def weighed(check: Check, part: ComparisonPart, result: AuditResult) -> tuple[We
     rows = [row for row in result.rates if _is_of(row, check, part.metric)]
     strata = []
     for stratum in dict.fromkeys(row.stratum for row in rows):
-        groups = {row.group: _share(row) for row in rows if row.stratum == stratum}
+        groups = {
+            row.group: _share(row)
+            for row in rows
+            if row.stratum == stratum and row.standing is not Eligibility.UNKNOWN
+        }
         pair = [_of_side(side, part.first.group, groups) for side in (part.first, part.second)]
         if pair[0] is None or pair[1] is None:
             continue

@@ -206,7 +206,7 @@ def test_what_is_told_of_the_loans_is_what_the_rows_say() -> None:
     assert f"= ({women}) / ({men}) = 0.615768" in text
     race = [row for row in rows if row["repaid"] == "no" and row["race"]]
     black = [row for row in race if row["race"] == "Black"]
-    others = [row for row in rows if row["repaid"] == "no" and row["race"] != "Black"]
+    others = [row for row in race if row["race"] != "Black"]
     first, second = (
         f"{sum(float(row['score']) >= 0.5 for row in those):,}/{len(those):,}"
         for those in (black, others)

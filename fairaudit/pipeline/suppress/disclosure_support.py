@@ -200,7 +200,9 @@ class Support:
                 yield from (cells & region for region in (cells, *regions.own))
         totals = regions.everybody
         if value.everybody or value.wide:
-            totals = (*totals, *regions.own)
+            # The rest is of known groups; beside everybody it would tell how many are not known.
+            known = cells_by_group.of_known
+            totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
         yield from (inside & region for region in totals)
 
     def _is_too_small(self, cells: Marks, regions: MetricCells) -> bool:

@@ -12,6 +12,7 @@ from fairaudit.base.errors import FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask, mask_all
 from fairaudit.base.notice import Notice
+from fairaudit.metrics import CATALOGUE
 
 MASKED = {
     "postgresql+psycopg2://ana:hush@db.example.org/x?table=t": (
@@ -134,3 +135,14 @@ def test_every_text_of_a_record_is_masked_and_the_rest_is_the_same_object() -> N
     assert masked == _Row("xx://***@h", (kept, {"yy://***@h": ["zz://***@h", 1]}))
     assert masked.parts[0] is kept
     assert mask_all(kept) is kept
+
+
+def test_a_record_without_a_secret_is_the_same_object() -> None:
+    """Also with equal texts that are different objects: records of the catalogue go by identity."""
+    first, second = (str(b"a mean of labels", "ascii") for _ in range(2))
+    assert first is not second
+    notices = (Notice(first, Subjects.NOBODY), Notice(second, Subjects.NOBODY))
+    assert mask_all(notices) is notices
+    for record in CATALOGUE:
+        assert mask_all((record, record.title)) == (record, record.title)
+        assert mask_all(record) is record

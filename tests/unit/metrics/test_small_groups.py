@@ -19,7 +19,13 @@ from fairaudit.judge import Finding, NotEvaluated, Status
 from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, Terms, evaluate
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
-from fairaudit.metrics.terms import Minimum, Parameters, Reference, ReferencePolicy
+from fairaudit.metrics.terms import (
+    POOLED_REFERENCES,
+    Minimum,
+    Parameters,
+    Reference,
+    ReferencePolicy,
+)
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import AuditResult
@@ -110,7 +116,8 @@ def test_a_tiny_group_decides_unless_a_rule_sets_it_aside(
 def test_rules_hold_together_and_each_names_its_own(audit_csv: Audit) -> None:
     text = table(a=(300, 3000), b=(300, 3000), excluded=(0, 100), few=(0, 150), small=(0, 200))
     rules = {"min_size": 201, "min_events": 20, "exclude_below": {"share": "2%", "reason": "x"}}
-    result = audit_csv(text.replace("few,", "few_,"), spec_of(RATIO, **rules))
+    asked = {**RATIO, "accept_left_out": 0.6}  # three of five groups
+    result = audit_csv(text.replace("few,", "few_,"), spec_of(asked, **rules))
     assert only(result).status is Status.PASS
     standings = {
         group: rate_of(result, "selection_rate", group=group).standing
@@ -361,7 +368,7 @@ def labelled(**groups: tuple[int, int, int, int]) -> str:
 
 def test_each_rate_has_its_own_expectation_and_formulas_have_none(audit_csv: Audit) -> None:
     text = labelled(a=(50, 50, 50, 50), b=(50, 50, 50, 50), c=(4, 400, 4, 400))
-    limit = {"fail": {"above": 0.5}}
+    limit = {"fail": {"above": 0.5}, "accept_left_out": 0.9}
     metrics = [
         {"metric": name, **({"compare": "gap"} if name in {"f1", "balanced_accuracy"} else {}),
          **limit}
@@ -377,7 +384,7 @@ def test_each_rate_has_its_own_expectation_and_formulas_have_none(audit_csv: Aud
 def test_a_mean_of_two_rates_over_groups_names_who_is_left_out(audit_csv: Audit) -> None:
     text = labelled(a=(50, 50, 50, 50), b=(50, 50, 50, 50), c=(4, 400, 0, 0))
     metric = {"metric": "average_odds_difference", "aggregate": "mean", "fail": {"above": 0.01}}
-    spec = {"columns": LABELLED, "metrics": [metric]}
+    spec = {"columns": LABELLED, "metrics": [{**metric, "accept_left_out": 0.9}]}
     assert only(audit_csv(text, spec)).status is Status.FAIL
     finding = only(audit_csv(text, {**spec, "groups": {"min_events": 5}}))
     assert finding.status is Status.PASS
@@ -490,7 +497,10 @@ def with_a_third(base: GroupTable, *, excluded: bool) -> GroupTable:
 
 @pytest.mark.parametrize("asked", CATALOGUE, ids=lambda one: one.id)
 def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
-    """Whoever is excluded fares as whoever is not known: counted among everybody, and no more."""
+    """An excluded group counts among everybody, also in a rest, and is compared with nobody.
+
+    A group that is not known counts among everybody, but in no rest.
+    """
     base = _table(
         numeric=bool(asked.requirements & {Requirement.NUMBER, Requirement.NUMERIC_LABEL})
     )
@@ -512,8 +522,11 @@ def test_no_measure_compares_who_is_excluded(asked: Any) -> None:
     )
     np.testing.assert_array_equal(one.takes_part, other.takes_part)
     np.testing.assert_array_equal(one.judged, other.judged)
+    own = asked.reference if isinstance(asked, Disparity) and asked.to_reference else None
+    is_pooled = (own or (policy if is_compared else None)) in POOLED_REFERENCES
+    same = all_three if is_pooled else other
     np.testing.assert_allclose(
-        np.where(one.judged, one.value, 0), np.where(other.judged, other.value, 0)
+        np.where(one.judged, one.value, 0), np.where(one.judged, same.value, 0)
     )
     assert not one.takes_part[:, 2].any()
     assert all_three.takes_part[:, 2].all()
