@@ -102,7 +102,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on is _FailOn.WORSE and not changes.checks:
         raise _nothing_to_judge(of_models=after is None)
-    code = int(fail_on is _FailOn.WORSE and bool(changes.worse))
+    # A failing check that suppression hides may fail for more people than before.
+    code = int(fail_on is _FailOn.WORSE and bool(changes.worse or changes.hidden))
     _write(_page(changes, code, grid, all_rows=True), request, paths)
     form = format_named(format_name)
     if form.name != "terminal" or not quiet:

@@ -7,7 +7,7 @@ them allows, or to none of those compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Annotated, Protocol
 
@@ -272,18 +272,21 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if isinstance(evaluation.metric, PeopleCount) and not needs:
         return np.zeros_like(table.n)
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        return _count_without_number(table)
+        return _count_without_number(table, needs)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)
     unknown[-1] |= Requirement.LABEL in needs
     return np.asarray(table.people[:, unknown].sum(axis=1))
 
 
-def _count_without_number(table: GroupTable) -> Ints:
-    """The people of each group who lack one of the numbers that are added up, or the score."""
-    known = [amounts.n.sum(axis=(1, 2)) for amounts in table.amounts.values()]
+def _count_without_number(table: GroupTable, needs: Collection[Requirement]) -> Ints:
+    """The people of each group who lack one of the numbers added up, the score, or its label."""
+    needs_label = Requirement.LABEL in needs
+    labels = slice(len(table.labels) if needs_label else None)
+    known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
     if table.histogram is not None:
-        known.append(table.histogram.people.sum(axis=(1, 3)))
+        labels = slice(2 if needs_label else None)
+        known.append(table.histogram.people[:, labels].sum(axis=(1, 3)))
     return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from datetime import date
 from functools import partial
 
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.cube import Grouping
 from fairaudit.evidence import Evidence, correct_families, extend_family
 from fairaudit.judge import (
     AnyCheck,
@@ -139,15 +140,35 @@ class Judge:
         return count_left_out(evaluation, passed_over, everybody, outsiders, self._hidden_people)
 
     def _leave_scan_open(self, finding: Finding) -> Finding:
-        """The finding of a scan, open where people are hidden, or too many are left out."""
+        """The finding of a scan, open where people are hidden, or too many are left out.
+
+        Of the tables that it looks at the one counts in which the most are left out.
+        """
         check = finding.check
         assert not isinstance(check, Check)
         rate = find_metric(check.rate)
         assert rate is not None
-        evaluation = self._tables.evaluate(rate, ((), (), check.of), Terms())
-        people = self._count_left_out(check, evaluation)
+        people = max(
+            (
+                self._count_left_out(
+                    check, self._tables.evaluate(rate, (by, given, check.of), Terms())
+                )
+                for by, given in self._list_scanned(check)
+            ),
+            key=LeftOutPeople.find_share,
+        )
         doubts = [*([HIDDEN_DOUBT] if self._hidden else []), *doubt_left_out(check, people)]
         return leave_open(replace(finding, left_out=people if people.reasons else None), doubts)
+
+    def _list_scanned(self, check: AnyCheck) -> Iterator[tuple[Grouping, Grouping]]:
+        """The groupings that a scan looks at, with those it is given: of the cube alone."""
+        yield (), ()
+        groupable = {attribute.name for attribute in self._spec.groupable}
+        scan, search = self._spec.simpson, self._spec.subgroups
+        if isinstance(check, ReversalCheck) and scan is not None:
+            yield from (((name,), given) for name in scan.attributes for given in scan.given)
+        elif isinstance(check, SubgroupCheck) and search is not None:
+            yield from (((name,), ()) for name in search.over if name in groupable)
 
     def _judge_subgroups(self, check: SubgroupCheck) -> Finding:
         assert self._searches.subgroups is not None

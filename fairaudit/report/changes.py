@@ -96,6 +96,8 @@ def summary(changes: Changes) -> str:
     text = f"{checks} in both: {worse} worse, {better} better"
     untested = sum(not (change.is_tested or change.is_certain) for change in changes.checks)
     text += f", {untested} not tested" if untested else ""
+    hidden = len(changes.hidden)
+    text += f", {hidden} failing with hidden values" if hidden else ""
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts

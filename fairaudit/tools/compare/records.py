@@ -191,6 +191,13 @@ class CheckChange(Frozen):
         return closed and within and answered and not (self.lost or after.waived)
 
     @property
+    def is_hidden(self) -> bool:
+        """Whether it fails both times and suppression hides for whom: it may fail for more."""
+        both_fail = self.before.status is self.after.status is Status.FAIL
+        hides = not self.before.crossed or not self.after.crossed
+        return both_fail and hides and isinstance(self.check, Check)
+
+    @property
     def is_worse(self) -> bool:
         """Whether its status fell, it fails for more, or a group is worse beyond chance.
 
@@ -355,6 +362,11 @@ class Changes(Frozen):
     def worse(self) -> tuple[CheckChange, ...]:
         """The checks that got worse: by their status, or beyond chance."""
         return tuple(check for check in self.checks if check.is_worse)
+
+    @property
+    def hidden(self) -> tuple[CheckChange, ...]:
+        """The checks that fail, and of which nobody can say that they are not worse."""
+        return tuple(check for check in self.checks if check.is_hidden and not check.is_worse)
 
     @property
     def better(self) -> tuple[CheckChange, ...]:

@@ -387,3 +387,71 @@ def test_the_count_is_that_of_a_slow_one(seed: int, *, among_positive: bool) -> 
         assert finding.left_out.is_notable is (share > Fraction(1, 10))
         no_outcome = finding.left_out.find_share(LeftOutReason.UNKNOWN_OUTCOME)
         assert no_outcome <= share
+
+
+LACKING = ("label", "score")
+"""What 260 of 360 women lack, in the tests below."""
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"metric": "auc", "compare": "difference", "fail": {"outside": [-0.9, 0.9]}},
+        {"metric": "mean_score_positives", "compare": "gap", "fail": {"above": 0.9}},
+        {"metric": "calibration_in_the_large", "compare": "gap", "fail": {"above": 0.9}},
+    ],
+)
+@pytest.mark.parametrize("lacking", LACKING)
+def test_people_without_a_label_are_left_out_of_measures_of_scores(
+    metric: dict[str, Any], lacking: str
+) -> None:
+    rows: dict[str, list[Any]] = {name: [] for name in ("sex", "label", "pred", "score")}
+    for sex, n, known in (("M", 100, True), ("F", 100, True), ("F", 260, False)):
+        for number in range(n):
+            label = str(number % 2)
+            rows["sex"].append(sex)
+            rows["label"].append(label if known or lacking != "label" else None)
+            rows["pred"].append(label)
+            has_score = known or lacking != "score"
+            rows["score"].append((number % 10) / 10 if has_score else None)
+    spec = {
+        "columns": {
+            "protected": {"sex": {"reference": "M"}},
+            "label": {"column": "label", "positive": "1", "negative": "0"},
+            "prediction": {"column": "pred", "positive": "1", "negative": "0"},
+            "score": "score",
+        },
+        "missing": {"label": "aside", "score": "aside"},
+        "metrics": [metric],
+        "simpson": False,
+    }
+    (finding,) = fairaudit.audit(spec, rows).findings
+    assert finding.left_out is not None
+    assert finding.left_out.people >= 130  # at the least the women whose label is positive
+    assert finding.status == "inconclusive"
+
+
+@pytest.mark.parametrize(("blank", "exit_code"), [(False, 1), (True, 3)])
+def test_people_without_a_stratum_are_left_out_of_a_scan_for_reversals(
+    blank: bool, exit_code: int
+) -> None:
+    """A gap that every stratum turns; the 80 of 1,000 people whose stratum is known show none."""
+    cells = [("M", "x", 270, 30), ("M", "y", 20, 180), ("F", "x", 94, 10), ("F", "y", 60, 340)]
+    rows: dict[str, list[Any]] = {name: [] for name in ("sex", "br", "pred")}
+    for sex, br, selected, others in cells:
+        for pred, n in (("1", selected), ("0", others)):
+            for number in range(n):
+                rows["sex"].append(sex)
+                rows["br"].append(None if blank and number >= 10 else br)
+                rows["pred"].append(pred)
+    spec = {
+        "columns": {
+            "protected": {"sex": {"reference": "M"}},
+            "prediction": {"column": "pred", "positive": "1"},
+            "strata": ["br"],
+        },
+        "missing": {"strata": "aside"},
+        "metrics": ["selection_rate"],
+        "simpson": {"fail": True},
+    }
+    assert fairaudit.audit(spec, rows).exit_code == exit_code

@@ -850,7 +850,7 @@ def test_a_check_that_asks_otherwise_does_not_hide_that_it_fails() -> None:
 
 def test_a_level_in_a_comparison_is_told_as_a_name() -> None:
     """Of a reversal, too: one line, of an end, and not to be taken for one of our words."""
-    called = {"open": "everybody", "closed": "long " + "x" * 10_000}
+    called = {"open": "everybody", "closed": "long " + "x" * 9_000}
     before = {(called[how], size): count for (how, size), count in TREATED.items()}
     mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in before.items()}
     titles = [{"title": "line\nbreak"}, {"title": "next \x1b[31mline"}]
