@@ -71,6 +71,22 @@ def refuse_path(path: Path) -> None:
         raise OSError(errno.EPERM, f"{OPTION} reads no hidden file or folder ({hidden[0]})")
 
 
+def refuse_output(path: Path) -> None:
+    """Raises `OSError` where specs are untrusted and a link inside the root leads a report out.
+
+    A stranger may commit the link; a place outside that the command line names itself is its own.
+    """
+    root = _root.get()
+    if root is None:
+        return
+    named = Path(os.path.normpath(Path(os.path.realpath(Path.cwd())) / path))
+    real = Path(os.path.realpath(path))
+    if named.is_relative_to(root) and real != named:
+        inner = real.relative_to(root).parts if real.is_relative_to(root) else ("..",)
+        if any(name.startswith(".") for name in inner):
+            raise OSError(errno.EPERM, f"{OPTION} follows no link to {real}")
+
+
 def _find_root() -> Path:
     """The repository that the current folder is in, else that folder."""
     try:

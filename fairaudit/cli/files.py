@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairaudit.base import names
+from fairaudit.base import names, trust
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import Frozen, field
 
@@ -69,6 +69,7 @@ class Outputs(Frozen):
         target = Path(os.path.realpath(path))
         data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
         try:
+            trust.refuse_output(path)
             if target.exists() and not target.is_file():
                 # A pipe or a device is written to, never replaced.
                 target.write_bytes(data)
@@ -84,6 +85,11 @@ def clear(path: Path) -> None:
     target = Path(os.path.realpath(path))
     if not target.is_file():
         return
+    try:
+        trust.refuse_output(path)
+    except OSError as error:
+        what = f"-o {names.copied(str(path))}: {error.strerror}"
+        raise UsageError(what, "remove the link, or name another place") from error
     try:
         target.unlink()
     except OSError as error:

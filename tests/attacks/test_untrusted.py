@@ -204,3 +204,58 @@ def test_without_the_option_a_spec_is_trusted_like_a_script(repository: Path) ->
     done = run("run", "s.yaml", "--full", folder=repository)
     assert done.returncode == 0
     assert "hush" in done.stdout
+
+
+@pytest.mark.parametrize("decoy", ["~/secret.csv", "file:{out}/secret.csv"])
+@pytest.mark.parametrize("more", [{}, {"format": {"multiline": True}}])
+@pytest.mark.parametrize("untrusted", [True, False])
+def test_a_folder_that_is_called_like_another_place_is_only_a_folder(
+    decoy: str,
+    more: dict[str, Any],
+    untrusted: bool,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A path is a name of the repository: no home folder, and no address of a file."""
+    out = repository.parent / "out"
+    monkeypatch.setenv("HOME", str(out))
+    monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")
+    (out / "secret.csv").write_text("g,y\n" + "hush,1\nhush,0\nz,1\nz,0\n" * 50)
+    name = decoy.format(out=out)
+    path = repository / name
+    path.parent.mkdir(parents=True)
+    path.write_text(ROWS)
+    write(repository, {"data": name, **more})
+    option = ["--untrusted"] if untrusted else []
+    done = run("run", "s.yaml", "--full", *option, folder=repository)
+    assert done.returncode == 0
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_draws_in_such_a_folder_are_only_those(repository: Path) -> None:
+    out = repository.parent / "out"
+    (out / "draws.csv").write_text("draw,probability,g\n1,2,hush\n")
+    path = repository / f"file:{out}/draws.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("draw,probability,g\n1,2,decoy\n")
+    write(repository, {"draws": f"file:{out}/draws.csv", **DRAWS})
+    done = run("run", "s.yaml", "--untrusted", folder=repository)
+    assert done.returncode == 2
+    assert "decoy" in done.stderr
+    assert "hush" not in done.stderr
+
+
+@pytest.mark.parametrize("output", ["report.html", "reports/"])
+def test_no_link_of_the_repository_leads_a_report_out(output: str, repository: Path) -> None:
+    """A stranger can commit a link under the name that a workflow writes to."""
+    out = repository.parent / "out"
+    (out / "bashrc").write_text("mine\n")
+    (out / "home").mkdir()
+    (repository / "report.html").symlink_to(out / "bashrc")
+    (repository / "reports").symlink_to(out / "home")
+    write(repository, {})
+    done = run("run", "s.yaml", "--untrusted", "-o", output, folder=repository)
+    assert done.returncode == 2
+    assert "--untrusted follows no link to" in done.stderr
+    assert (out / "bashrc").read_text() == "mine\n"
+    assert list((out / "home").iterdir()) == []

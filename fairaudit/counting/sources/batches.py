@@ -43,7 +43,8 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
     read = []
     for group in grouped.values():
         files, schema = [file for file, _ in group], group[0][1]
-        paths = [file.path for file in files]
+        # Polars takes `~/` and `file:` at the start of a path for more than a name.
+        paths = [file.path.absolute() for file in files]
         frame = reader_of(files[0].form).scan_files(
             paths, separator, own("file") if apart else None
         )

@@ -138,7 +138,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 
     names = [str(place) for place in range(len(file.header))]
     frame = pl.scan_csv(
-        checked.path,
+        checked.path.absolute(),
         separator=plan.format.separator,
         infer_schema=False,
         glob=False,

@@ -44,7 +44,7 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
         return _check_records(file, form)
     line = pl.col("line")
     bad = (line != "") & ~_is_record(line, form.separator, len(file.header))
-    lines = pl.scan_lines(file.path, glob=False).slice(1)
+    lines = pl.scan_lines(file.path.absolute(), glob=False).slice(1)
     if not progress.silent:
         progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
         lines = lines.map_batches(_report_bytes(progress), streamable=True)

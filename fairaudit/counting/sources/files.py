@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import fnmatch
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -192,11 +193,13 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     Unlike the standard library's, it raises `OSError` where a folder may not be read: what cannot
     be looked at is not left out in silence.
     """
+    refuse_path(folder)
     if not parts:
         yield folder
     elif parts[0] == "**":
+        rest = list(itertools.dropwhile("**".__eq__, parts))  # several in a row are one
         for inner in _folders(folder):
-            yield from _matches(inner, parts[1:])
+            yield from _matches(inner, rest)
     elif glob.has_magic(parts[0]):
         for entry in _entries(folder, hidden=parts[0].startswith(".")):
             if fnmatch.fnmatch(entry.name, parts[0]) and (len(parts) == 1 or entry.is_dir()):

@@ -107,7 +107,7 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
     import polars as pl
 
     try:
-        return pl.read_parquet_schema(file.path)
+        return pl.read_parquet_schema(file.path.absolute())
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         unread = filter(None, (describe_unread(name, kind) for name, kind in file.types.items()))
         why = next(unread, "not a Parquet file, or truncated")

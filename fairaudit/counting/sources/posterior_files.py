@@ -80,7 +80,7 @@ def _read(path: Path) -> pl.DataFrame:
         if not path.is_file():
             raise UsageError(f"{path}: there is no such file of draws", f"a {TITLES} file")
         reader = reader_of(format_of(path) or CSV)
-        return reader.scan_files([path], ",", None).collect()
+        return reader.scan_files([path.absolute()], ",", None).collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]
         raise DataError.unreadable(str(path), why) from error
