@@ -120,7 +120,7 @@ def test_a_query_finds_nan_behind_statistics(tmp_path: Path, condition: str) -> 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", ["1.4.0", "1.4.5", "1.5.0", "1.5.6", "2.0.0", "2.0.1"])
+@pytest.mark.parametrize("version", ["1.4.0", "1.5.6", "2.0.0"])
 def test_nan_is_missing_in_each_version_of_duckdb(tmp_path: Path, version: str) -> None:
     folder = tmp_path / "duckdb"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
