@@ -66,7 +66,7 @@ def comparisons_of(rate: RateRow, result: AuditResult) -> list[ComparisonRow]:
         for row in result.comparisons
         if (row.of, row.by, row.stratum, row.averaged)
         == (rate.of, rate.by, rate.stratum, rate.averaged)
-        and all(row.parameters.get(name) == rate.parameters.get(name) for name in _CUT_BY)
+        and [*map(row.parameters.get, _CUT_BY)] == [*map(rate.parameters.get, _CUT_BY)]
         and row.group is not None
         and [part.metric for part in row.parts] == [rate.metric]
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -116,3 +117,32 @@ def test_averages_say_where_a_ratio_is_of_other_weights_than_the_rates(groups: s
     assert abs(float(texts["b"][3]) - 158 / 310) < 0.0006
     note = "rates weigh the strata by the people of all groups"
     assert (note in shown.more) is (groups == "abc")
+
+
+@pytest.mark.parametrize(
+    ("option", "entry"),
+    [
+        ("at", "equal_opportunity_difference, of: score, at: [0.2, 0.5], fail: '> 0.9'"),
+        ("class", "selection_rate, of: prediction, class: one, compare: gap, fail: '> 0.9'"),
+    ],
+)
+def test_a_table_lists_the_checks_of_its_threshold_or_class(
+    option: str, entry: str, tmp_path: Path
+) -> None:
+    """As many verdicts as tables, and each names the option of its table."""
+    (tmp_path / "d.csv").write_text(
+        "g,y,s,p\n" + "a,1,0.9,one\na,1,0.3,two\nb,1,0.4,three\nb,1,0.1,one\n" * 20
+    )
+    spec = tmp_path / "spec.yaml"
+    role = "score: s" if option == "at" else "prediction: p"
+    other = f"  - {{metric: {entry}}}\n".replace("class: one", "class: two") * (option == "class")
+    spec.write_text(
+        f"data: d.csv\ncolumns: {{protected: [g], label: {{column: y, positive: 1}}, {role}}}\n"
+        f"metrics:\n  - {{metric: {entry}}}\n{other}"
+    )
+    result = fairaudit.audit(spec)
+    tables = {str(row.parameters[option]): row for row in result.rates if option in row.parameters}
+    assert len(tables) == 2
+    for value, row in tables.items():
+        (verdict,) = asked_comparisons.verdicts(row, result)
+        assert value in verdict

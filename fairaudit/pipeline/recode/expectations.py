@@ -33,7 +33,7 @@ _COMPARED = re.compile(
 )
 """A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
 
-LONGEST_LEVEL = 10_000
+LONGEST_LEVEL = 100_000
 """A longer text is no name of a group: reports repeat each name many times."""
 
 
