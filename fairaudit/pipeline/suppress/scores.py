@@ -169,7 +169,7 @@ class ScorePieces:
         self.sets: list[Ints] = []
         self._numbers: dict[bytes, int] = {}
         piece = rows[:, -1]
-        _, self._part = np.unique(rows[:, -2:], axis=0, return_inverse=True)
+        self._part = np.unique(rows[:, -2:], axis=0, return_inverse=True)[1].reshape(-1)
         own = [*rows[:, :-1].T, *(side_of_piece[name][piece] for name in names)]
         key = cells.cube.outcome("label") if source.has_label else None
         labels = cells.all_cells + 1 if key is None else find_labels(key, cells.column("label"))
