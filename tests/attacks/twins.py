@@ -289,5 +289,8 @@ def attack(
     # An interval that is hidden says so where others say why there is none, and reversals that
     # are hidden are not named.
     facts = ("no_interval: 'suppressed", ".reversals: [")
+    # A published check says of dropped rows that nobody looked, however many; its twin did look.
+    unlooked = re.compile(r"\.not_evaluated\[\[.*\]\] is not there$")
+    faults = [fault for fault in faults if not unlooked.search(fault)]
     shown = [fault for fault in faults if not any(fact in fault for fact in facts)]
     return [f"{fault}: {json.dumps(spec)}" for fault in shown]
