@@ -34,7 +34,6 @@ from fairaudit.counting.native.native_csv_cells import (
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Plan, united
 from fairaudit.counting.sources.column_checks import columns_read, parse_filter
-from fairaudit.counting.sources.csv_byte_checks import line_blocks, parts
 from fairaudit.counting.sources.sources import SourceFile, open_bytes, thread_count
 
 _BLOCK = 2**19
@@ -257,8 +256,8 @@ class _Work:
                 has_whole_header = stream.readline(_BLOCK).endswith(b"\n")
                 yield [_PackedLines(stream).blocks] * (threads if has_whole_header else 0)
             return
-        ranges = parts(path, size, threads) or []
-        yield [partial(_plain_blocks, path, *ends) for ends in ranges]
+        ranges = _find_parts(path, size, threads) or []
+        yield [partial(line_blocks, path, *ends) for ends in ranges]
 
     def _run(self, terms: Sequence[_Terms]) -> list[_Part] | None:
         """What each thread counted in tables of these terms; None where a line is not served."""
@@ -302,6 +301,44 @@ class _Work:
         return _Part(total, [None if table is None else Table(*table) for table in counts])
 
 
-def _plain_blocks(path: Path, start: int, stop: int, buffer: bytearray) -> Iterator[int]:
-    """A part of a file that begins with a line, as `_Blocks` asks."""
-    return line_blocks(path, start, stop, buffer, _BLOCK)
+def _find_parts(path: Path, size: int, count: int) -> list[tuple[int, int]] | None:
+    """Where so many parts of a file below its header begin and end; some may be empty.
+
+    None where a line is longer than a block.
+    """
+    bounds = [_find_line(path, size * number // count, size) for number in range(count)]
+    starts = [start for start in bounds if start is not None]
+    if len(starts) < len(bounds):
+        return None
+    return list(zip(starts, [*starts[1:], size], strict=True))
+
+
+def _find_line(path: Path, start: int, size: int) -> int | None:
+    """Where the next line begins, if only at the end of all; None where none does for a block."""
+    with path.open("rb", buffering=0) as stream:
+        stream.seek(start)
+        read = stream.read(_BLOCK)
+    end = read.find(b"\n")
+    if end < 0:
+        return size if start + len(read) >= size else None
+    return start + end + 1
+
+
+def line_blocks(path: Path, start: int, stop: int, buffer: bytearray) -> Iterator[int]:
+    """Reads a part of a file that begins with a line into the buffer, whole lines at a time.
+
+    Each time it gives where the last line ends: 0 where one is longer, or the file has shrunk.
+    """
+    with path.open("rb", buffering=0) as stream:
+        while start < stop:
+            stream.seek(start)
+            read = stream.readinto(memoryview(buffer)[: min(_BLOCK, stop - start)]) or 0
+            end = buffer.rfind(b"\n", 0, read) + 1
+            if read and start + read == stop and end < read:
+                # The last line need not have an end.
+                buffer[read : read + 1] = b"\n"
+                end = read + 1
+            yield end
+            if not end:
+                return
+            start += end

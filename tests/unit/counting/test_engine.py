@@ -15,7 +15,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, SpecError
-from fairaudit.counting.sources import csv_byte_checks
+from fairaudit.counting.sources import csv_reader
 from fairaudit.result import AuditResult
 
 TEXT = "race,note,y\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
@@ -401,14 +401,14 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.csv", TEXT)
-    guard = csv_byte_checks.plain_lines
+    guard = csv_reader.check_lines
 
-    def and_then_grows(*arguments: Any) -> int | None:
+    def and_then_grows(*arguments: Any) -> csv_reader.LineCounts:
         found = guard(*arguments)
         write(path, TEXT + "a,x,1\n")
         return found
 
     monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")  # the kernel reads it once
-    monkeypatch.setattr("fairaudit.counting.sources.csv_byte_checks.plain_lines", and_then_grows)
+    monkeypatch.setattr("fairaudit.counting.sources.csv_reader.check_lines", and_then_grows)
     with pytest.raises(DataError, match="counted 5 rows, the control total is 4"):
         audit(path)

@@ -27,7 +27,7 @@ from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.native import native_csv
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes import scan
-from fairaudit.counting.sources import csv_byte_checks, csv_line_checks
+from fairaudit.counting.sources import csv_reader
 from fairaudit.counting.sources.files import Files
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.report import json as report_json
@@ -170,11 +170,11 @@ def test_it_runs_unless_another_route_is_asked_for(
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 1000)
-    read = 0
+    read, blocks = 0, native_csv.line_blocks
 
     def told(*arguments: Any) -> Iterator[int]:
         nonlocal read
-        for end in csv_byte_checks.line_blocks(*arguments):
+        for end in blocks(*arguments):
             read += end
             yield end
 
@@ -182,7 +182,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(native_csv, "line_blocks", told)
-    for reader in (csv_line_checks.check_lines, csv_byte_checks.plain_lines, scan.count):
+    for reader in (csv_reader.check_lines, scan.count):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
     assert read == len("x,y,1,z\n") * 1000
@@ -198,8 +198,10 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     path.write_text("a,b,y,z\nx,y,1,z\nx,y,0,z\n")
     os.utime(path, ns=(0, 0))
 
+    blocks = native_csv.line_blocks
+
     def and_then_changes(*arguments: Any) -> Iterator[int]:
-        yield from csv_byte_checks.line_blocks(*arguments)
+        yield from blocks(*arguments)
         path.write_text(after)
 
     monkeypatch.setattr(native_csv, "line_blocks", and_then_changes)
@@ -391,9 +393,11 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_told(
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\n" + "x,y,1,z\n" * 9)
 
+    blocks = native_csv.line_blocks
+
     def after_it_is_cut(*arguments: Any) -> Iterator[int]:
         path.write_text("a,b,y,z\nx,y,1,z\n")
-        yield from csv_byte_checks.line_blocks(*arguments)
+        yield from blocks(*arguments)
 
     monkeypatch.setattr(native_csv, "line_blocks", after_it_is_cut)
     with pytest.raises(DataError, match=r"data\.csv: the file changed while it was read"):
