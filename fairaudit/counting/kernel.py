@@ -13,16 +13,6 @@ from fairaudit.base.names import quoted
 _ROUTE = "FAIRAUDIT_ROUTE"
 
 
-def is_lazy() -> bool:
-    """Whether the environment asks for the route over lazy frames alone."""
-    return _forced_route() == "lazy"
-
-
-def is_forced() -> bool:
-    """Whether the environment asks for one route alone."""
-    return bool(_forced_route())
-
-
 def refuse_others(names: Sequence[str]) -> None:
     """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
     if names and _forced_route() == "native":
@@ -32,7 +22,7 @@ def refuse_others(names: Sequence[str]) -> None:
 
 def load() -> ModuleType | None:
     """The kernel; None where it was not built, or another route is asked for."""
-    if is_lazy():
+    if _forced_route() == "lazy":
         return None
     try:
         return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours

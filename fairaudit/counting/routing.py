@@ -1,13 +1,11 @@
-"""Chooses the route that checks and counts each file: native, then Parquet, then Polars.
+"""Chooses the route that checks and counts each file: the native kernel, or else Polars.
 
 To add a route, write a module beside `polars_route`, and name it in `count_by_route`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
@@ -18,10 +16,6 @@ from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.readers import reader_of
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
-
-_ParquetRoute: TypeAlias = Callable[
-    [Mapping[str, SourceFile], Plan, Progress], Mapping[str, Sequence[PartialCounts]]
-]
 
 
 def check_file(
@@ -48,17 +42,18 @@ def count_by_route(
     files = {checked.source.file.path: checked.source for checked in ready}
     searched = _count_searches(plan, ready, progress) if plan.search else {}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
-    tables = {name for name, file in files.items() if file.layout is not None}
+    tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
     routes: list[str] = []
-    for route, count_tables in _parquet_routes() if tables else ():
-        left = {name: files[name] for name in files if name in tables and name not in parts_of}
-        if parts_by_name := count_tables(left, plan, progress):
-            routes.append(route)
-            parts_of |= {name: [*parts] for name, parts in parts_by_name.items()}
-        files |= {name: _prove(file) for name, file in left.items() if name not in parts_of}
-        if tables <= parts_of.keys():
-            break  # before the next route is loaded
+    native = kernel.load() if tables else None
+    if native is not None:
+        from fairaudit.counting.native import native_parquet
+
+        counted = native_parquet.count(native, tables, plan, progress)
+        routes += ["the native kernel over parquet"] if counted else []
+        parts_of |= {name: [*parts] for name, parts in counted.items()}
+        declined = (name for name in tables if name not in parts_of)
+        files |= {name: native_parquet.prove(files[name]) for name in declined}
     by_kernel: dict[str, list[PartialCounts | DataError]] = {
         checked.source.file.path: [checked.counts[1]]
         for checked in ready
@@ -68,8 +63,8 @@ def count_by_route(
     if by_kernel:
         routes.append("the native kernel over csv")
         parts_of |= by_kernel
-        counted = (checked for checked in ready if checked.source.file.path in by_kernel)
-        progress.advance(sum(checked.records for checked in counted), "rows")
+        rows = sum(checked.records for checked in ready if checked.source.file.path in by_kernel)
+        progress.advance(rows, "rows")
     rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
         kernel.refuse_others([file.file.path for file in rest])
@@ -91,29 +86,6 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
     from fairaudit.counting.native import native_parquet
 
     return replace(file, unproven=native_parquet.columns_checked(file, plan))
-
-
-def _prove(file: SourceFile) -> SourceFile:
-    """The file once the pages of all columns that are read fit its footer."""
-    assert file.layout is not None
-    if file.unproven:
-        from fairaudit.counting.sources.parquet import check_pages
-
-        check_pages(file.path, file.file.path, file.layout, file.unproven)
-    return replace(file, unproven=frozenset())
-
-
-def _parquet_routes() -> Iterator[tuple[str, _ParquetRoute]]:
-    """The routes for Parquet alone, the fastest first; each serves some files, or none."""
-    native = kernel.load()
-    if native is not None:
-        from fairaudit.counting.native import native_parquet
-
-        yield "the native kernel over parquet", partial(native_parquet.count, native)
-    if not kernel.is_forced():
-        from fairaudit.counting.routes import dictionary_route
-
-        yield "dictionary codes of Parquet", dictionary_route.count
 
 
 def _count_searches(

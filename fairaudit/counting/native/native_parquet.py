@@ -3,8 +3,8 @@
 Each key column adds a term to the number of a row's cell, by a look-up that is made of the
 dictionaries of all row groups before anything is counted. So the cells are known from the start,
 and threads count row groups into tables of their own, which add up. It serves texts, booleans and
-small integers, numbers cut at edges, a weight or a count, and tables beside the cells; a filter,
-scores, searches and any other file are left to the other routes.
+small integers, numbers cut at edges, a weight or a count, searches and tables beside the cells; a
+filter, scores and any other file are left to Polars.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.fixed_point import TINY
+from fairaudit.base.frozen import replace
 from fairaudit.base.progress import Progress
 from fairaudit.counting.native.native_cells import Cells, CellTable, Words, side_tables
 from fairaudit.counting.native.native_levels import KeyLevels, Numbers, Reading, key_levels, numbers
@@ -31,7 +32,7 @@ from fairaudit.counting.native.native_pages import (
     value_pages,
 )
 from fairaudit.counting.partial_counts import NotServed, PartialCounts, raw_key
-from fairaudit.counting.plan import Plan
+from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
 from fairaudit.counting.sources.sources import SharedWork, SourceFile
 
@@ -47,7 +48,8 @@ _MOST_ADDED = 2**26
 class _File(NamedTuple):
     """A file that is served: the levels of its keys, and the tables that they are counted in.
 
-    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells`.
+    `numbers` is the column of weights, or of people, where there is one; it belongs to `cells` and
+    to those of the `candidates` of a search.
     """
 
     source: SourceFile
@@ -57,15 +59,34 @@ class _File(NamedTuple):
     numbers: Numbers | None
     cells: Cells
     tables: Sequence[Cells]
+    candidates: Mapping[str, Cells]
+
+    @property
+    def every_table(self) -> list[Cells]:
+        """The cells, the tables beside them, and those of candidates."""
+        return [self.cells, *self.tables, *self.candidates.values()]
 
     def counted(self, plan: Plan) -> PartialCounts:
         """The cells that occur."""
-        cells, codes = self.cells.occurring()
-        levels = (tuple(key.levels) for key in self.keys)
+        return replace(
+            self._occurring(self.cells, plan),
+            tables=side_tables(self.tables, plan, self.keys[: len(plan.every_key)]),
+            candidate_tables={
+                name: [self._occurring(cells, plan.beside(name))]
+                for name, cells in self.candidates.items()
+            },
+        )
+
+    def _occurring(self, table: Cells, plan: Plan) -> PartialCounts:
+        """The cells of a table that occur; what means missing is no level of a candidate."""
+        cells, codes = table.occurring()
+        levels = [tuple(self.keys[number].levels) for number in table.keys]
+        if table is not self.cells:
+            missing = {"", *plan.tokens}
+            levels[-1] = tuple(None if level in missing else level for level in levels[-1])
         keys = tuple(map(raw_key, plan.keys, levels, codes))
-        measures = self.cells.table.measures(plan, cells)
-        tables = side_tables(self.tables, plan, self.keys)
-        return PartialCounts(keys, np.ones(len(cells), np.int64), measures, tables=tables)
+        measures = table.table.measures(plan, cells)
+        return PartialCounts(keys, np.ones(len(cells), np.int64), measures)
 
 
 class _Job(NamedTuple):
@@ -108,7 +129,7 @@ def _serves(plan: Plan) -> bool:
     measured = plan.scores or plan.adding.columns or plan.cluster
     if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):
         return False
-    return not (plan.filter or plan.search or plan.models or plan.is_derived)
+    return not (plan.filter or plan.models or plan.is_derived)
 
 
 def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
@@ -116,17 +137,24 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
     assert source.layout is not None
     is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
     is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
-    if not _serves(plan) or is_read_again or not is_whole:
+    # Who chooses the candidates of a search reads every column.
+    if not _serves(plan) or plan.search or is_read_again or not is_whole:
         return frozenset()
     columns = (*(key.column for key in plan.every_key), plan.weight, plan.count)
     return frozenset(column for column in columns if column)
 
 
+def prove(file: SourceFile) -> SourceFile:
+    """The file once the pages of all columns that are read fit its footer."""
+    assert file.layout is not None
+    check_pages(file.path, file.file.path, file.layout, file.unproven)
+    return replace(file, unproven=frozenset())
+
+
 def _unreadable(source: SourceFile, name: str) -> FairauditError:
     """The error of a damaged file; of pages that nobody has checked it tells what is wrong."""
-    assert source.layout is not None
     with suppress(OSError):
-        check_pages(source.path, name, source.layout, source.unproven)
+        prove(source)
     return DataError.unreadable(name, "damaged, truncated or gone")
 
 
@@ -138,7 +166,8 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
         raise NotServed
     with opened(source.path) as file:
         reading = Reading(kernel, file, source, groups)
-        keys = [key_levels(reading, key, plan) for key in plan.every_key]
+        every_key = [*plan.every_key, *map(Key, plan.candidates)]
+        keys = [key_levels(reading, key, plan) for key in every_key]
         measured = plan.weight or plan.count
         measure = numbers(reading, measured) if measured else None
     columns = {column.number for column in (*keys, measure) if column is not None}
@@ -146,14 +175,24 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     if max(unpacked) > MOST_BYTES:
         raise NotServed
     cells = Cells.empty(range(len(plan.keys)), keys, _MOST_CELLS, has_sums=measure is not None)
-    number_of = {key: number for number, key in enumerate(plan.every_key)}
+    number_of = {key: number for number, key in enumerate(every_key)}
     tables = [
         Cells.empty([number_of[key] for key in table], keys, _MOST_CELLS, has_sums=False)
         for table in plan.tables
     ]
-    if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
+    candidates = {
+        candidate: Cells.empty(
+            [number_of[key] for key in plan.beside(candidate).keys],
+            keys,
+            _MOST_CELLS,
+            has_sums=measure is not None,
+        )
+        for candidate in plan.candidates
+    }
+    beside = (*tables, *candidates.values())
+    if sum(len(table.table.rows) for table in beside) > _MOST_TABLED:
         raise NotServed
-    return _File(source, name, groups, keys, measure, cells, tables)
+    return _File(source, name, groups, keys, measure, cells, tables, candidates)
 
 
 class _Work(SharedWork[_Job]):
@@ -180,7 +219,7 @@ class _Work(SharedWork[_Job]):
 
     def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
         """Counts row groups of a file in tables of this thread, which are added to the file's."""
-        tables = [cells.table for cells in (file.cells, *file.tables)]
+        tables = [cells.table for cells in file.every_table]
         rows, own = 0, [table.empty_words() for table in tables]
         with opened(file.source.path) as descriptor:
             for job in jobs:
@@ -208,7 +247,7 @@ class _Work(SharedWork[_Job]):
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
             if file.source.unproven and not are_sound(self._kernel, content, chunk):
-                raise NotServed  # before others read the file it is told what is wrong
+                prove(file.source)  # it tells what is wrong, or knows better
             return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in file.keys]
@@ -216,15 +255,15 @@ class _Work(SharedWork[_Job]):
         if (numbers := file.numbers) is not None:
             column = *read(numbers), *numbers.terms(number)
             measure = column, numbers.dictionaries[number], self._is_weighted
-        for cells, words in zip((file.cells, *file.tables), own, strict=True):
+        for cells, words in zip(file.every_table, own, strict=True):
             columns = [
                 (*pages[key], *file.keys[key].terms(number, stride))
                 for key, stride in zip(cells.keys, cells.strides, strict=True)
             ]
-            counted = self._kernel.count_parquet(columns, measure, group.rows, words)
+            sums = measure if len(cells.table.sums) else None
+            counted = self._kernel.count_parquet(columns, sums, group.rows, words)
             if counted is None:
                 raise NotServed
             with self.lock:
                 table = cells.table
                 table.largest, table.error = map(max, (table.largest, table.error), counted)
-            measure = None  # it is of the cells alone

@@ -148,9 +148,6 @@ def _of_few_levels(
     """The columns that have few levels in the first rows; None where this cannot tell."""
     import pyarrow as pa
 
-    from fairaudit.counting.partial_counts import NotServed
-    from fairaudit.counting.routes.dictionary_codes import different
-
     missing = {"", *tokens}
     levels: dict[str, set[str]] = {name: set() for name in names}
     try:
@@ -158,10 +155,31 @@ def _of_few_levels(
             remaining = [name for name in names if len(levels[name]) <= MOST_LEVELS]
             for batch in _first(file, remaining):
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                    levels[name] |= different(column, MOST_LEVELS + len(missing)) - missing
-    except (NotServed, pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
+                    different = _different(column, MOST_LEVELS + len(missing))
+                    if different is None:
+                        return None
+                    levels[name] |= different - missing
+    except (pa.ArrowException, OSError, LookupError, UnicodeDecodeError):
         return None
     return [name for name in names if len(levels[name]) <= MOST_LEVELS]
+
+
+def _different(column: pa.Array, most: int) -> set[str] | None:
+    """The levels of a column without missing ones; of more than `most`, some.
+
+    None where Polars writes them otherwise: dates, and numbers with decimals where they are few.
+    """
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_decimal = pa.types.is_floating(kind)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_text or is_decimal or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        return None
+    different = column.unique().drop_null()
+    if is_decimal and len(different) <= most + 1:  # NaN is missing, too
+        return None
+    return set(different.slice(0, most + 2).cast(pa.string()).to_pylist())
 
 
 def _first(file: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -171,7 +189,7 @@ def _first(file: SourceFile, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if not names:
         return
     remaining = FIRST_ROWS
-    with pq.ParquetFile(file.path, read_dictionary=names, pre_buffer=False) as opened:
+    with pq.ParquetFile(file.path, pre_buffer=False) as opened:
         for batch in opened.iter_batches(FIRST_ROWS, columns=names, use_threads=False):
             yield batch.slice(0, remaining)
             remaining -= batch.num_rows

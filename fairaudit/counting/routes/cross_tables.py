@@ -1,4 +1,4 @@
-"""Parquet route: tables of two or three columns beside the cells; `subgroups` of too many cells.
+"""Polars route: tables of two or three columns beside the cells; `subgroups` of too many cells.
 
 Every table is the mixed radix of small codes and one `bincount` a batch, so that a hundred tables
 of a thousand cells cost less than one of all their columns, and no more memory than themselves.

@@ -1,4 +1,4 @@
-"""Polars and Parquet routes: histograms and sums of scores, in the same pass as the cells."""
+"""Polars route: histograms and sums of scores, in the same pass as the cells."""
 
 from __future__ import annotations
 

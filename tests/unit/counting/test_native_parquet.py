@@ -361,7 +361,7 @@ def test_one_file_is_for_another_route(tmp_path: Path) -> None:
     for path, coded in zip(paths, (True, False), strict=True):
         write(path, rows, {"a": pa.string(), "b": pa.int64()}, use_dictionary=coded)
     counts = counted("", paths)
-    assert counts.route == f"{NATIVE}; dictionary codes of Parquet"
+    assert counts.route == f"{NATIVE}; {LAZY}"
     assert tally(counts) == expected(rows * 2)
     with pytest.raises(UsageError, match="does not serve"):
         counted("native", paths)
@@ -594,3 +594,62 @@ def test_pages_checked_while_they_are_counted_are_refused_as_before(
             assert outcome(path, PLAN) == by_count
         refused["the column" in str(by_count)] += 1
     assert refused[True] > 10
+
+
+@pytest.mark.parametrize("rows", [600, 200_000])
+def test_people_beyond_64_bits_are_refused(
+    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {"protected": ["a"], "decision": {"column": "y", "positive": 1, "negative": 0}}
+    spec = {"columns": {**columns, "count": "n"}, "metrics": ["selection_rate"]}
+    table = pa.table({"a": ["x"] * rows, "y": [1] * rows, "n": [2**53 - 1] * rows})
+    path = tmp_path / "1.parquet"
+    for route, told in (("native", NATIVE), ("lazy", LAZY)):
+        monkeypatch.setenv("FAIRAUDIT_ROUTE", route)
+        pq.write_table(table, path, row_group_size=100)
+        with pytest.raises(DataError, match="more than 64 bits hold"):
+            fairaudit.audit(spec, path)
+        pq.write_table(table[:500], path, row_group_size=100)
+        result = fairaudit.audit(spec, path)
+        assert result.ledger.people == 500 * (2**53 - 1)
+        assert result.provenance.route == told
+
+
+@pytest.mark.parametrize("route", ["native", "lazy"])
+def test_a_level_that_no_row_has_is_no_level(tmp_path: Path, route: str) -> None:
+    """Dictionaries and ranges of integers may hold more than the data does."""
+    path = tmp_path / "rows.parquet"
+    codes = pa.DictionaryArray.from_arrays([0, 2] * 20, ["x", "nobody", "z"])
+    pq.write_table(pa.table({"a": codes, "b": [1, 3] * 20, "y": [1, 0, 0, 1] * 10}), path)
+    outcome = {"decision": {"column": "y", "positive": 1, "negative": 0}}
+    spec: dict[str, Any] = {"columns": {"protected": ["a", "b"], **outcome}}
+    spec["metrics"] = ["selection_rate"]
+    counts = counted(route, path, plan(specs.of_mapping(spec)))
+    assert [key.levels for key in counts.keys] == [("x", "z"), ("1", "3"), ("0", "1")]
+    spec["columns"] = {"protected": ["b"], "features": ["a"], **outcome}
+    spec["subgroups"] = {"over": "all", "rates": ["selection_rate"]}
+    counts = counted(route, path, plan(specs.of_mapping(spec)))
+    assert {key.column: levels for key, levels in counts.table_levels.items()} == {
+        "a": ("x", "z"), "b": ("1", "3"), "y": ("0", "1")
+    }  # fmt: skip
+
+
+def test_a_search_is_counted_by_the_kernel(tmp_path: Path) -> None:
+    """A dictionary may hold more levels than a candidate may have, of which few occur."""
+    path = tmp_path / "rows.parquet"
+    unused = [f"nobody {number}" for number in range(60)]
+    codes = pa.DictionaryArray.from_arrays([0, 1, 2, 0] * 10, ["u", "v", "NA", *unused])
+    table = {"a": ["x", "y"] * 20, "y": [1, 0, 0, 1] * 10, "few": codes, "n": [1, 2] * 20}
+    pq.write_table(pa.table(table), path)
+    columns = {"protected": ["a"], "decision": {"column": "y", "positive": 1}, "count": "n"}
+    spec = {"columns": columns, "missing": {"tokens": ["NA"]}, "simpson": {"search": True}}
+    results = {}
+    for route, told in (("native", NATIVE), ("lazy", LAZY)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("FAIRAUDIT_ROUTE", route)
+            result = fairaudit.audit({**spec, "metrics": ["selection_rate"]}, path)
+        assert result.provenance.route == told
+        assert result.searched is not None
+        assert result.searched.columns == ("few",)
+        results[route] = result.searched
+    assert results["native"] == results["lazy"]

@@ -25,7 +25,7 @@ import fairaudit
 import fairaudit.base.errors
 from fairaudit import spec as specs
 from fairaudit.counting.native import native_csv
-from fairaudit.counting.routes import candidate_tables, dictionary_route
+from fairaudit.counting.routes import polars_route
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
 from fairaudit.report.json import document
@@ -142,12 +142,11 @@ def searched(path: Path | str, given_spec: Mapping[str, Any] = SPEC) -> dict[str
     return found
 
 
-@pytest.fixture(scope="class", params=["codes", "polars"])
+@pytest.fixture(scope="class", params=["native", "lazy"])
 def route(request: pytest.FixtureRequest) -> Iterator[str]:
     """Both routes of Parquet."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.param == "polars":
-            patch.setattr(dictionary_route, "count", lambda *_: {})
+        patch.setenv("FAIRAUDIT_ROUTE", request.param)
         yield str(request.param)
 
 
@@ -167,14 +166,12 @@ class TestBothRoutes:
         found = searched(as_parquet(rows, folder / "rows.parquet"))
         assert found == {name: tallied(rows, name) for name in few(rows)}
 
-    @given(rows=rows_of(), together=st.sampled_from([0, 40, 400]))
+    @given(rows=rows_of(), chunk=st.sampled_from([1, 4, 40]))
     @examples(25)
-    def test_candidates_are_counted_together_or_each_by_itself(
-        self, rows: list[Row], folder: Path, together: int
-    ) -> None:
+    def test_chunks_add_up(self, rows: list[Row], folder: Path, chunk: int) -> None:
         path = as_parquet(rows, folder / "rows.parquet")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(candidate_tables, "_TOGETHER", together)
+            patch.setattr(polars_route, "_CHUNK", chunk)
             assert searched(path) == {name: tallied(rows, name) for name in few(rows)}
 
     @given(rows=rows_of(w=WEIGHTS))
@@ -620,7 +617,7 @@ def test_a_search_without_a_rate_is_refused() -> None:
 
 
 def test_too_many_combinations_are_refused_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidate_tables, "MOST_CELLS", 20)
+    monkeypatch.setattr(polars_route, "MOST_CELLS", 20)
     with pytest.raises(fairaudit.base.errors.DataError, match="which is too many"):
         found_in(planted(1, reverses=True), columns=PEOPLE)
 
