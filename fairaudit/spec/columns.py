@@ -203,7 +203,9 @@ def _expand(
 ) -> tuple[Grouping, ...]:
     groupings: list[Grouping] = []
     for number, written in enumerate(words):
-        names = _split_intersection(written, known)
+        names = list(written)
+        if len(names) == 1 and names[0] not in known:
+            names = [name.strip() for name in re.split("[*×]", names[0])]
         if len(names) == 1 and names[0] in WORDS:
             if not words_mean:
                 fault(number, f"{names[0]!r}: the spec declares no strata to condition on")
@@ -216,7 +218,10 @@ def _expand(
                     "name the groupings",
                 )
                 continue
-            groupings += _expand_word(names[0], words_mean)
+            if names[0] == "each":
+                groupings += [(name,) for name in words_mean]
+            elif words_mean:
+                groupings += every_subset(words_mean) if names[0] == "all" else [(*words_mean,)]
             continue
         unknown = [name for name in names if name not in known]
         for name in unknown:
@@ -237,19 +242,6 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if name in WORDS:
         return f": it stands by itself, `[{name}]`, in no intersection"
     return suggest_known(name, (*known, *WORDS))
-
-
-def _split_intersection(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """The columns of an intersection that is written `gender * race`, or with the sign ×."""
-    if len(names) != 1 or names[0] in known:
-        return names
-    return [name.strip() for name in re.split("[*×]", names[0])]
-
-
-def _expand_word(word: str, names: Sequence[str]) -> list[Grouping]:
-    if word == "each":
-        return [(name,) for name in names]
-    return every_subset(names) if word == "all" else [tuple(names)] if names else []
 
 
 def read_predictions(draft: Draft, shape: column_schema.Columns) -> tuple[Outcome, ...]:
@@ -314,8 +306,12 @@ def read_outcome(
         threshold = _read_threshold(draft, (*path, "positive"), positive)
         if threshold is not None and shape.negative is not None:
             draft.fault(where, "a cut on a number needs no `negative`")
-    if counts is not None and positive is None and (level := _find_counted_positive(counts)):
-        values = (draft.text((*path, "counts", level), level, key=True),)
+    if counts is not None and positive is None:
+        # The only level of a total, or the one of that name.
+        is_alone = counts.total is not None and len(counts.levels) == 1
+        for level in counts.levels:
+            if is_alone or level == "positive":
+                values = (draft.text((*path, "counts", level), level, key=True),)
     if shape.negative is not None and positive is None and not values:
         draft.fault(where, "`negative` needs `positive` beside it")
     negative = draft.texts(where, shape.negative)
@@ -363,13 +359,6 @@ def _read_counts(
         known = ", ".join([*levels, *([] if total is None else [rest])])
         draft.fault((*path, "positive"), f"`counts` are of levels: name one of {known}")
     return CountColumns(levels, total, rest)
-
-
-def _find_counted_positive(counts: CountColumns) -> str | None:
-    """The level that is positive where the spec does not say so: the only one of a total."""
-    if counts.total is not None and len(counts.levels) == 1:
-        return next(iter(counts.levels))
-    return "positive" if "positive" in counts.levels else None
 
 
 def _outcome_column(draft: Draft, path: Path, shape: column_schema.OutcomeColumn) -> Text:

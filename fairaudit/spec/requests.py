@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
@@ -70,7 +70,11 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),
         against=_read_against(entry, of),
         class_text=class_text,
-        stratum_texts=tuple(_strata_named(entry)),
+        stratum_texts=tuple(
+            context.draft.text((*entry.path, "average", name), name, key=True)
+            for name in entry.shape.average or ()
+            if not name.startswith(RULE)
+        ),
     )
 
 
@@ -185,14 +189,6 @@ def _refuse_weights_of_one_side(entry: Entry) -> None:
     if policy in EXTREME_REFERENCES:
         what = f"the {policy} group is found among the averages, so they cannot be weighed by it"
         entry.fault("average", f"{what}: say pooled or uniform")
-
-
-def _strata_named(entry: Entry) -> Iterator[Text]:
-    """The strata that an entry gives a weight."""
-    for name in entry.shape.average or ():
-        if not name.startswith(RULE):
-            path = (*entry.path, "average", name)
-            yield entry.context.draft.text(path, name, key=True)
 
 
 def _read_class(entry: Entry, of: str) -> Text | None:
@@ -374,14 +370,10 @@ def refuse_row_measure(entry: Entry) -> None:
     if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
         what = "compares with one group, or with the `rest`"
         entry.fault("reference", f"{name} {what}", key_itself=True)
-    _refuse_parameters(entry)
-
-
-def _refuse_parameters(entry: Entry) -> None:
-    shape = entry.shape
-    if shape.k is not None and shape.k < 1:
+    k, t, lipschitz = entry.shape.k, entry.shape.t, entry.shape.lipschitz
+    if k is not None and k < 1:
         entry.fault("k", "a person is compared with at least 1 neighbour")
-    if shape.t is not None and not 0 < shape.t <= 1:
+    if t is not None and not 0 < t <= 1:
         entry.fault("t", "a gap of two rates lies above 0, up to 1")
-    if shape.lipschitz is not None and shape.lipschitz <= 0:
+    if lipschitz is not None and lipschitz <= 0:
         entry.fault("lipschitz", "a slope is a number above 0")
