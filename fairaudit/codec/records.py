@@ -145,10 +145,6 @@ class Row:
                 add(within, value)
         return tree
 
-    def write(self, row: Any) -> Tree:
-        """A row as an object of its own."""
-        return self.add({}, row)
-
     @cached_property
     def _readers(self) -> tuple[list[tuple[str, Convert]], list[str]]:
         stored = [(name, slot.load) for name, slot in self.slots.items() if name in self.defaults]
@@ -313,8 +309,9 @@ def _kind_of_words(words: type[StrEnum], value: Kind) -> Kind:
 def _kind_of_tuple(arguments: tuple[Any, ...], mark: Member) -> Kind:
     """Pairs of names and values are an object, all others are a list."""
     first, is_open = arguments[0], arguments[-1] is Ellipsis
-    if is_open and get_origin(first) is tuple and get_args(first)[0] is str:
-        value = kind_of(get_args(first)[1])
+    inner = get_args(first) if get_origin(first) is tuple else ()
+    if is_open and inner[:1] == (str,) and inner[1] is not Ellipsis:
+        value = kind_of(inner[1])
         dump_each, load_each = _each(value.dump), _each(value.load)
         return Kind(
             lambda: _DICT[str, value.hint()],
@@ -541,6 +538,8 @@ def read(kind: Kind, tree: Any) -> Any:
     try:
         value = msgspec.convert(tree, kind.hint())
     except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, TypeError):  # no damage, but a mistake of ours
+            raise error.__cause__ from None
         why, path = str(error), ""
         while found := _PLACE.fullmatch(why):
             why, path = found[1], path + found[2]
