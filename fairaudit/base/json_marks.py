@@ -50,10 +50,10 @@ class Unreadable(Exception):  # it says what a member is
         self.why = why
         self.path = path
 
-    def within(self, step: str | int) -> Unreadable:
-        """This error inside a member of that name, or an entry of that index."""
-        return Unreadable(self.why, step, *self.path)
+    @property
+    def place(self) -> str:
+        """The path of the member in the document, such as `.checks[1].id`."""
+        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
 
     def __str__(self) -> str:
-        steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path]
-        return f"{''.join(steps).lstrip('.') or 'the document'} {self.why}"
+        return f"{self.place.lstrip('.') or 'the document'} {self.why}"

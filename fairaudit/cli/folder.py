@@ -24,7 +24,7 @@ from fairaudit.report import FORMATS, Format
 
 if TYPE_CHECKING:
     from fairaudit.base.notice import Notice
-    from fairaudit.codec.values import Tree
+    from fairaudit.codec.records import Tree
     from fairaudit.result import Answer
 
 _REPORTS = ("html", "json")

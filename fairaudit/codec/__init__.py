@@ -18,8 +18,7 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.json_marks import FLAT, RARE, Member, Unreadable
 from fairaudit.base.masking import mask_all
 from fairaudit.base.version import __version__
-from fairaudit.codec.objects import OneOf
-from fairaudit.codec.values import Tree
+from fairaudit.codec.records import Tree, kind_of_rows, read
 from fairaudit.result import (
     SCHEMA_VERSION,
     Answer,
@@ -126,8 +125,7 @@ class VerifiedTables(Document):
 
 def write(document: Document) -> Tree:
     """A document as plain data, first what it is and what came of it."""
-    cls: type = type(document)
-    tree: Tree = OneOf(cls).write(document)
+    tree: Tree = kind_of_rows((type(document),), tagged=True).write(document)
     first = ("type", "schema_version", "tool", "asked", "summary")
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
@@ -210,15 +208,15 @@ def read_answers(
     for row in listed if isinstance(listed, list) else ():
         _refuse_foreign(row.get("result") if isinstance(row, dict) else row)
     try:
-        read = OneOf(Result, Failure, Answers).read(dict(document))
+        found = read(kind_of_rows((Result, Failure, Answers), tagged=True), dict(document))
     except Unreadable as fault:
         raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
-    if not isinstance(read, Answers):
-        outcome = _outcome(read)
+    if not isinstance(found, Answers):
+        outcome = _outcome(found)
         spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""
-        question = read.asked or Asked(spec, None)
+        question = found.asked or Asked(spec, None)
         return [Answer(question.spec, question.data, outcome)]
-    return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in read.answers]
+    return [Answer(row.asked.spec, row.asked.data, _outcome(row.result)) for row in found.answers]
 
 
 def _outcome(document: Result | Failure) -> ResultOrError:

@@ -13,7 +13,7 @@ from fairaudit import spec as spec_files
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.processes import THIS_PROCESS, Workers
 from fairaudit.base.progress import SILENT, Phase, Progress
-from fairaudit.codec.values import Tree
+from fairaudit.codec.records import Tree
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources.dialects import Database, name_entry

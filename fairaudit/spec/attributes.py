@@ -25,13 +25,6 @@ _MOST_RULES = 100
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
-def _column_of(draft: Draft, path: Path, name: str, column: str | None) -> Text:
-    """The column that is named; else it is called as its entry is."""
-    if column is not None:
-        return draft.column((*path, "column"), column)
-    return draft.column(path, name, key=True)
-
-
 def read_attribute(
     draft: Draft, path: Path, name: str, shape: column_schema.ProtectedColumn
 ) -> Protected:
@@ -69,7 +62,13 @@ def _read_levels(
     """A column and how its levels are recoded."""
     _refuse_recoding(draft, path, shape)
     derivation = _read_derivation(draft, path, name, shape)
-    column = _column_of(draft, path, name, shape.column)
+    if shape.column is None:
+        column = draft.column(path, name, key=True)
+    else:
+        column = draft.column((*path, "column"), shape.column)
+    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
+        what = f"`quantiles` is a number of groups from 2 to {_MOST_QUANTILES}"
+        draft.fault((*path, "quantiles"), what)
     edges = "bins" if shape.over is None else "over"
     attribute = Protected(
         name=name,
@@ -85,7 +84,7 @@ def _read_levels(
         other=shape.other or "other",
         bins=_read_bins(draft, (*path, edges), getattr(shape, edges)),
         is_over=shape.over is not None,
-        quantiles=_read_quantiles(draft, path, shape),
+        quantiles=shape.quantiles,
         derivation=derivation,
         rules=_read_rules(draft, path, shape),
     )
@@ -247,13 +246,6 @@ def read_strata(
             stratum = replace(stratum, codebook=_read_codebook(draft, path, shape))
         strata.append(stratum)
     return tuple(strata)
-
-
-def _read_quantiles(draft: Draft, path: Path, shape: column_schema.LevelColumn) -> int | None:
-    where = (*path, "quantiles")
-    if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
-        draft.fault(where, f"`quantiles` is a number of groups from 2 to {_MOST_QUANTILES}")
-    return shape.quantiles
 
 
 def _read_bins(draft: Draft, path: Path, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:

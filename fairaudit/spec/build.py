@@ -8,11 +8,16 @@ from decimal import Decimal
 from pathlib import Path as FilePath
 
 from fairaudit.base.errors import SpecError, did_you_mean
-from fairaudit.base.frozen import replace
+from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat
-from fairaudit.metrics import Disparity, Requirement, find_metric, is_over_classes
-from fairaudit.metrics.inference import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics import (
+    Disparity,
+    Requirement,
+    find_metric,
+    is_over_classes,
+)
+from fairaudit.metrics.inference import DEFAULT_INFERENCE
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
 from fairaudit.spec.columns import Columns, read_columns
@@ -29,11 +34,7 @@ from fairaudit.spec.refused_combinations import (
 )
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.shape import change_fields, written_fields
-from fairaudit.spec.text import (
-    Document,
-    Draft,
-    Text,
-)
+from fairaudit.spec.text import Document, Draft, Text
 from fairaudit.spec.waivers import read_waivers
 
 
@@ -61,7 +62,9 @@ def build(document: Document, validated: Validated, text: str) -> Spec:
 
 def _build(draft: Draft, validated: Validated, columns: Columns, sha256: str) -> Spec:
     shape = validated.spec
-    inference = _read_inference(draft, shape.inference)
+    if not Decimal("0.5") <= shape.inference.confidence < 1:
+        draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
+    inference = replace(DEFAULT_INFERENCE, **vars(shape.inference))
     context = Context(draft, shape, columns, inference)
     requests, checks, notices = read_metrics(context, validated.skipped)
     columns = columns.assume_positives(_find_assumed(requests))
@@ -173,13 +176,6 @@ def _read_expected(draft: Draft, shape: schema.Expected, columns: Columns) -> Ex
     return Expected(rows.at_least, rows.at_most, levels)
 
 
-def _read_inference(draft: Draft, shape: schema.Inference) -> Inference:
-    """How sure to be."""
-    if not Decimal("0.5") <= shape.confidence < 1:
-        draft.fault(("inference", "confidence"), "a confidence lies from 0.5 to below 1")
-    return replace(DEFAULT_INFERENCE, **vars(shape))
-
-
 def _read_format(draft: Draft, shape: schema.FileFormat) -> CsvFormat:
     if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
         draft.fault(("format", "separator"), "the separator must be one plain character")
@@ -210,8 +206,7 @@ def _read_missing(draft: Draft, shape: schema.MissingRules, columns: Columns) ->
     if shape.decision is not None and "prediction" in written_fields(shape):
         what = "`prediction` says what becomes of it already"
         draft.fault(("missing", "decision"), what, key=True)
-    roles = [role for role in schema.MissingRules.declared if role not in {"tokens", "decision"}]
-    policies = {role: MissingPolicy(getattr(shape, role)) for role in roles}
+    policies = {role: MissingPolicy(getattr(shape, role)) for role in field_names(Missing)[1:]}
     if shape.decision is not None:
         policies["prediction"] = MissingPolicy(shape.decision)
     return Missing(tuple(shape.tokens), **policies)

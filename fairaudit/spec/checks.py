@@ -25,13 +25,17 @@ from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.spec import metrics_schema
 from fairaudit.spec.column_model import OutcomeKind
-from fairaudit.spec.entry_restrictions import refuse_people_count, refuse_row_measure
 from fairaudit.spec.metric_lookup import Context, Entry, of_numbers, quote_limits, read_entry
 from fairaudit.spec.metric_needs import read_outcome, refuse_reference, refuse_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.modelled_strata import refuse_other_strata
 from fairaudit.spec.presets import expand_presets
-from fairaudit.spec.requests import read_metric_request, read_parameters
+from fairaudit.spec.requests import (
+    read_metric_request,
+    read_parameters,
+    refuse_people_count,
+    refuse_row_measure,
+)
 from fairaudit.spec.text import Draft, Path, written
 
 """The comparison of the two groups farthest apart, by that of each group with its reference."""

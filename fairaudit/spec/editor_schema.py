@@ -24,7 +24,7 @@ import yaml
 
 from fairaudit.spec import column_schema, metrics_schema, schema
 from fairaudit.spec.fields import GIVEN_MODEL, LIMIT_TEXT, NUMERIC, SCALAR, TEXTS
-from fairaudit.spec.shape import Field, Reader, Shape, marks_of
+from fairaudit.spec.shape import Reader, Shape, marks_of
 
 _EXAMPLES = re.compile(r"\s+Examples?:\s+(?=`)")
 _SIMILARITY = {
@@ -118,14 +118,13 @@ def _describe_shape(shape: type[Shape], shapes: dict[str, Any]) -> None:
         "type": "object",
         "description": inspect.getdoc(shape),
         "additionalProperties": False,
-        "properties": {key: _describe_field(field, shapes) for key, field in fields.items()},
+        "properties": {
+            key: _describe_type(field.annotation, shapes)
+            | ({} if field.is_required else {"default": _plain(field.default)})
+            for key, field in fields.items()
+        },
         **({"required": required} if required else {}),
     }
-
-
-def _describe_field(field: Field, shapes: dict[str, Any]) -> dict[str, Any]:
-    described = _describe_type(field.annotation, shapes)
-    return described if field.is_required else {**described, "default": _plain(field.default)}
 
 
 def _describe_type(annotation: Any, shapes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401  # whatever annotates

@@ -107,7 +107,9 @@ def validate(document: Document) -> Validated:
 
     Raises `SpecError` where too little is left to go on: where the columns are not described.
     """
-    written = _without_anchors(document.tree)
+    written = document.tree
+    if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
+        written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty = list(_empty_keys(written))
     faults = Faults()
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
@@ -151,13 +153,6 @@ def _read(
     misfits: list[Misfit] = []
     value = read_shape(shape, tree, path, misfits)
     return (None if misfits else value), misfits
-
-
-def _without_anchors(tree: Tree) -> Tree:
-    """The tree without keys such as `x-limits`, which hold what merge keys (`<<`) refer to."""
-    if not isinstance(tree, dict):
-        return tree
-    return {name: body for name, body in tree.items() if not name.startswith(ALIASED)}
 
 
 def _empty_keys(tree: Tree, path: Path = ()) -> Iterator[Path]:
@@ -213,16 +208,12 @@ def _faults(
 ) -> Iterator[Fault]:
     typos = [misfit.path for misfit in misfits if misfit.kind is Kind.UNKNOWN_KEY]
     for misfit in misfits:
-        if not _is_explained(misfit, typos):
+        *parent, key = misfit.path or ("",)
+        beside = [typo[-1] for typo in typos if typo[:-1] == (*parent,)]
+        # A missing key is explained by a mistyped one beside it.
+        is_mistyped = any(did_you_mean(str(typo), [str(key)]) for typo in beside)
+        if misfit.kind is not Kind.MISSING_KEY or not is_mistyped:
             yield _fault(document, misfit, root)
-
-
-def _is_explained(misfit: Misfit, typos: Sequence[Path]) -> bool:
-    """Whether a missing key is explained by a mistyped one beside it."""
-    path = misfit.path
-    return misfit.kind is Kind.MISSING_KEY and any(
-        typo[:-1] == path[:-1] and did_you_mean(str(typo[-1]), [str(path[-1])]) for typo in typos
-    )
 
 
 def _fault(document: Document, misfit: Misfit, root: type[Shape]) -> Fault:
@@ -263,20 +254,15 @@ def _unknown_key(path: Path, root: type[Shape]) -> str:
     meant = [_MEANT.get(parent.__name__, {}).get(key) for parent in shape.__mro__]
     if word := next(filter(None, meant), None):
         return f"unknown key; say `{word}`"
-    if home := _home_of(key, root):
-        return f"unknown key; it stands {home}"
+    if key in _keys_of(root):
+        return "unknown key; it stands at the top of the spec"
+    if key in _keys_of(_shape_at(("columns",), root)):
+        return "unknown key; it stands under `columns`"
     return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
 def _keys_of(shape: type[Shape]) -> list[str]:
     return [key for key in shape.declared if (shape.__name__, key) not in _UNWRITTEN]
-
-
-def _home_of(key: str, root: type[Shape]) -> str | None:
-    """Where a key stands that is a section of the spec, or a column of it."""
-    if key in _keys_of(root):
-        return "at the top of the spec"
-    return "under `columns`" if key in _keys_of(_shape_at(("columns",), root)) else None
 
 
 def _shape_at(path: Path, shape: type[Shape]) -> type[Shape]:

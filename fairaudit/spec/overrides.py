@@ -47,16 +47,21 @@ class _Setting(Frozen):
         try:
             document = read(" " * self.start + self.text[self.start :], OPTION, "the value")
         except SpecError as error:
-            raise SpecError(map(self._move_fault, error.faults)) from error
+            place = self.place
+            raise SpecError(
+                replace(
+                    fault,
+                    path=written(self.path),
+                    place=fault.place and replace(fault.place, line=place.line),
+                    source=self.text,
+                )
+                for fault in error.faults
+            ) from error
         moved = [
             {path: replace(place, line=self.place.line) for path, place in places.items()}
             for places in (document.keys, document.values)
         ]
         return replace(document, keys=moved[0], values=moved[1])
-
-    def _move_fault(self, fault: Fault) -> Fault:
-        place = fault.place and replace(fault.place, line=self.place.line)
-        return replace(fault, path=written(self.path), place=place, source=self.text)
 
 
 def apply_settings(document: Document, settings: Iterable[str]) -> Document:

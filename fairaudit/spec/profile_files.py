@@ -101,17 +101,11 @@ def _find_faults(
         if key not in _ABOUT:
             known = ", ".join(_ABOUT)
             yield profile.fault(("about", key), f"unknown key; known here: {known}", key=True)
-    day = about.get("date")
-    if isinstance(day, str) and not _is_day(day):
-        yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
-
-
-def _is_day(text: str) -> bool:
     try:
-        date.fromisoformat(text)
+        if isinstance(day := about.get("date"), str):
+            date.fromisoformat(day)
     except ValueError:
-        return False
-    return True
+        yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
 
 
 def _find(document: Document, path: Path, name: str) -> FilePath:

@@ -1,27 +1,30 @@
-"""Reads `metrics` options: `by`, `reference`, `average`, `class`, `controls`, `utilities`."""
+"""Reads the options of an entry of `metrics`: groups, reference, average, class, parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.metrics import (
+    NO_MINIMUM,
     Average,
     Disparity,
     GroupMetric,
+    Minimum,
     Parameters,
+    PeopleCount,
     Reference,
     ReferencePolicy,
     Requirement,
     TableMetric,
     Terms,
     Weights,
+    find_metric,
 )
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
-from fairaudit.metrics.terms import EXTREME_REFERENCES, OF_ONE_SIDE
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_ONE_SIDE
 from fairaudit.spec.column_model import OutcomeKind, value_of
-from fairaudit.spec.entry_restrictions import find_minimum
 from fairaudit.spec.fields import RULE
 from fairaudit.spec.metric_lookup import MACRO, Entry
 from fairaudit.spec.metric_needs import find_unmet
@@ -32,6 +35,9 @@ from fairaudit.spec.text import Path, Text
 _CELLS = ("tp", "fp", "fn", "tn")
 
 _MOST_THRESHOLDS = 100
+_COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
+_COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
+"""What an entry may say of counts, and not of people one by one."""
 
 
 def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
@@ -64,7 +70,11 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
         declared=_resolve_each(entry, Reference(ReferencePolicy.DECLARED), subsets),
         against=_read_against(entry, of),
         class_text=class_text,
-        stratum_texts=tuple(_strata_named(entry)),
+        stratum_texts=tuple(
+            context.draft.text((*entry.path, "average", name), name, key=True)
+            for name in entry.shape.average or ()
+            if not name.startswith(RULE)
+        ),
     )
 
 
@@ -181,14 +191,6 @@ def _refuse_weights_of_one_side(entry: Entry) -> None:
         entry.fault("average", f"{what}: say pooled or uniform")
 
 
-def _strata_named(entry: Entry) -> Iterator[Text]:
-    """The strata that an entry gives a weight."""
-    for name in entry.shape.average or ():
-        if not name.startswith(RULE):
-            path = (*entry.path, "average", name)
-            yield entry.context.draft.text(path, name, key=True)
-
-
 def _read_class(entry: Entry, of: str) -> Text | None:
     """The class that counts as positive."""
     outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
@@ -288,3 +290,90 @@ def _read_controls(entry: Entry) -> Grouping:
         message = "every protected attribute is a control: nobody is left to compare"
         entry.fault("controls", message)
     return tuple(name for name in known if name in controls)
+
+
+def find_minimum(entry: Entry) -> Minimum:
+    """What a group must reach to be judged; a limit on its size is about small groups, too."""
+    return (
+        NO_MINIMUM if isinstance(entry.metric, PeopleCount) else entry.context.shape.groups.minimum
+    )
+
+
+def refuse_people_count(entry: Entry) -> None:
+    """Adds the faults of an entry that counts people."""
+    if not isinstance(find_metric(entry.shape.metric), PeopleCount):
+        return
+    shape, name = entry.shape, entry.metric.id
+    if shape.compare is not None and shape.compare not in _COMPARISONS:
+        what = f"{name} is a count, and {shape.compare} compares shares or means"
+        entry.fault("compare", f"{what}: say difference, ratio, gap or min_ratio")
+    if shape.average is not None:
+        entry.fault(
+            "average",
+            f"{name} is a count: leave out `given` for that of all strata",
+            key_itself=True,
+        )
+    if shape.of_class == "macro":
+        entry.fault(
+            "class",
+            f"{name} is a count, and has no mean over classes: name one class",
+            key_itself=True,
+        )
+    _refuse_telling_limits(entry)
+
+
+def _refuse_telling_limits(entry: Entry) -> None:
+    """Faults of limits whose verdict would tell a count that is not published."""
+    fewest, name = entry.context.shape.suppress_below, entry.metric.id
+    if fewest is None:
+        return
+    for side, limit in entry.shape.limits.items():
+        bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
+        if not isinstance(entry.metric, PeopleCount) or entry.shape.against is not None:
+            what = f"a verdict on {name} compared would tell counts that `suppress_below` hides"
+            entry.fault(side, f"{what}: leave out the limit")
+        elif any(bound < fewest for bound in bounds):
+            what = (
+                f"a verdict on fewer than {fewest} people tells counts that `suppress_below` hides"
+            )
+            entry.fault(side, f"{what}: say at least {fewest}")
+
+
+def refuse_row_measure(entry: Entry) -> None:
+    """Adds the faults of an entry that reads people one by one."""
+    if Requirement.FEATURES not in entry.requirements:
+        return
+    shape, name = entry.context.shape, entry.metric.id
+    if not entry.context.columns.similarity.columns:
+        entry.fault(
+            "metric",
+            f"{name} compares people by their features: name them in `columns: {{features: "
+            "{numeric: […], categorical: […]}}`",
+        )
+    if shape.columns.weight is not None:
+        what = "takes each person once, and has no survey weights"
+        entry.fault("metric", f"{name} {what}: leave out `weight`, or the metric")
+    if shape.columns.has_counts:
+        key = "counts" if shape.columns.count is None else "count"
+        what = "looks at people one by one, and a row here stands for several"
+        entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
+    if shape.suppress_below is not None:
+        what = "is made of single people, whom no small count of the report covers"
+        entry.fault("metric", f"{name} {what}: leave out `suppress_below`, or the metric")
+    for key in _COMBINED:
+        if getattr(entry.shape, key) is not None:
+            entry.fault(
+                "class" if key == "of_class" else key,
+                f"{name} is of people one by one, and takes no such key",
+                key_itself=True,
+            )
+    if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
+        what = "compares with one group, or with the `rest`"
+        entry.fault("reference", f"{name} {what}", key_itself=True)
+    k, t, lipschitz = entry.shape.k, entry.shape.t, entry.shape.lipschitz
+    if k is not None and k < 1:
+        entry.fault("k", "a person is compared with at least 1 neighbour")
+    if t is not None and not 0 < t <= 1:
+        entry.fault("t", "a gap of two rates lies above 0, up to 1")
+    if lipschitz is not None and lipschitz <= 0:
+        entry.fault("lipschitz", "a slope is a number above 0")

@@ -150,7 +150,8 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # whatever annotates
         return partial(_read_first, readers[0].read, read) if readers else read
     if origin in {Union, UnionType}:
         inner = [part for part in parts if part is not NoneType]
-        return partial(_read_unless_none, reader_of(inner[0]) if len(inner) == 1 else _take)
+        read = reader_of(inner[0]) if len(inner) == 1 else _take
+        return lambda value, path, misfits: None if value is None else read(value, path, misfits)
     if origin is Literal:
         return partial(_look_up, {word: word for word in parts}.__getitem__, parts)
     if origin is list:
@@ -181,10 +182,6 @@ def _read_first(
         misfits.append(Misfit(path, Kind.REFUSED, value, (str(error),)))
         return None
     return read_parts(value, path, misfits)
-
-
-def _read_unless_none(read: Read, value: object, path: Path, misfits: list[Misfit]) -> object:
-    return None if value is None else read(value, path, misfits)
 
 
 def _look_up(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fairaudit.base.frozen import field
 from fairaudit.base.json_marks import FLAT, Member
 from fairaudit.codec import Answers, Document, Failure, Preview, Result, Writer
-from fairaudit.codec.objects import OneOf
-from fairaudit.codec.schema import definitions_of
-from fairaudit.codec.values import Schema
+from fairaudit.codec.descriptions import describe
+from fairaudit.codec.records import Tree, kind_of_rows
 from fairaudit.result import SCHEMA_VERSION
 from fairaudit.tools.compare import Changes
 
@@ -42,12 +42,12 @@ _SPOKEN = ("Finding", "Reversal", "Appearance", "Subgroup")
 """The rows to which a report adds a `sentence`."""
 
 
-def schema(of: str) -> Schema:
+def schema(of: str) -> Tree:
     """The JSON Schema of the documents of a "result", a "comparison" or a "check"."""
-    refers = OneOf(*_DOCUMENTS[of]).refer()
-    definitions = definitions_of(refers)
-    for name in _SPOKEN if of == "result" else ():
-        definitions[name]["properties"]["sentence"] = _SENTENCE
+    refers, definitions = describe(kind_of_rows(_DOCUMENTS[of], tagged=True).hint())
+    for name, row in definitions.items():
+        if of == "result" and re.split("[.-]", name)[0] in _SPOKEN:
+            row["properties"]["sentence"] = _SENTENCE
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairaudit:schema:{of}:{SCHEMA_VERSION}",

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from fairaudit.base.frozen import field_names
 from fairaudit.base.json_marks import Member
-from fairaudit.codec.objects import row_of
-from fairaudit.codec.schema import definitions_of
+from fairaudit.codec.descriptions import describe
+from fairaudit.codec.records import kind_of, read
 from fairaudit.evidence import MissingBounds
 from fairaudit.evidence.detectable_gaps import DetectableGap
 from fairaudit.evidence.people_affected import PeopleAffected
@@ -125,9 +125,9 @@ def rows(cls: Any) -> st.SearchStrategy[Any]:
 @examples(40)
 @given(data=st.data())
 def test_a_drawn_row_is_read_back(cls: Any, data: st.DataObject) -> None:
-    row, codec = data.draw(rows(cls)), row_of(cls)
-    tree = json.loads(json.dumps(codec.write(row), allow_nan=False))
-    assert repr(codec.read(tree)) == repr(row)
-    schema = codec.describe()
-    schema["$defs"] = definitions_of(schema)
+    row, kind = data.draw(rows(cls)), kind_of(cls)
+    tree = json.loads(json.dumps(kind.write(row), allow_nan=False))
+    assert repr(read(kind, tree)) == repr(row)
+    schema, definitions = describe(kind.hint())
+    schema["$defs"] = definitions
     jsonschema.Draft202012Validator(schema).validate(tree)

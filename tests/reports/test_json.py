@@ -36,7 +36,8 @@ from fairaudit.base.errors import (
     UsageError,
 )
 from fairaudit.base.frozen import Frozen, field_names, replace
-from fairaudit.codec.objects import row_of
+from fairaudit.codec.records import kind_of
+from fairaudit.codec.records import read as read_row
 from fairaudit.judge import Check, Limit
 from fairaudit.metrics import (
     CATALOGUE,
@@ -272,13 +273,18 @@ FREE = {"group", "given", "counts", "context", "positives", "tested", "left_out"
         "first", "second", "reference", "between", "stratum", "worse_off",
         "decided_by"}  # fmt: skip
 
-STATUSES = "pass, skipped, waived, warn, inconclusive, fail"
 NEAR = "did you mean 'selection_rate'"
 FAULTS: dict[str, tuple[Path_, Any]] = {
-    f'checks[1].status is none of {STATUSES}: "passd"': (("checks", 1, "status"), "passd"),
-    "checks[0].fail.below_text is no decimal: 0.8": (("checks", 0, "fail", "below_text"), 0.8),
-    f'rates[2].denominator is no whole number: "{"x" * 39}…': (
+    "checks[1].status is wrong: invalid enum value 'passd'": (("checks", 1, "status"), "passd"),
+    "checks[0].fail.below_text is wrong: expected `str | null`, got `float`": (
+        ("checks", 0, "fail", "below_text"), 0.8),
+    "checks[0].fail.below_text is wrong: expected `str` matching regex '": (
+        ("checks", 0, "fail", "below_text"), "1/3"),
+    "rates[2].denominator is wrong: expected `int | null`, got `str`": (
         ("rates", 2, "denominator"), "x" * 99),
+    f"rates[2].denominator is too large: 1{'0' * 39}…": (("rates", 2, "denominator"), 10**400),
+    "rates[2].scale is wrong: expected `int` >= 1": (("rates", 2, "scale"), 0),
+    "summary.verdict is missing": (("summary", "verdict"), GONE),
     f"checks[0].asked.metric is no metric of this version; {NEAR}": (
         ("checks", 0, "asked", "metric"), "selection_rat"),
     "checks[0].limit is neither limit of the check": (
@@ -287,7 +293,8 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
         ("checks", 0, "limit"), {"type": "Limit", "below": 0.8, "below_text": "0.81"}),
     "ledger does not add up": (("ledger", "read"), 1),
     'summary.verdict does not follow from the rest: "pass"': (("summary", "verdict"), "pass"),
-    "groups is no list: {}": (("groups",), {}),
+    "summary.checks does not follow from the rest": (("summary", "checks", "pass"), 99),
+    "groups is wrong: expected `array`, got `object`": (("groups",), {}),
     "checks[0].baseline.earlier is not the baseline of the result": (("baseline",), None),
     'rates[0].metric is not among the definitions: "selection_rate"': (("definitions",), []),
 }  # fmt: skip
@@ -404,8 +411,8 @@ def test_every_record_that_a_check_can_name_is_found_again() -> None:
     several = [*variants()]
     for one in several:
         check = Check("x", one, "label", ("g",), fail=Limit(below=Decimal("0.50")))
-        tree = json.loads(json.dumps(row_of(Check).write(check)))
-        assert row_of(Check).read(tree) == check
+        tree = json.loads(json.dumps(kind_of(Check).write(check)))
+        assert read_row(kind_of(Check), tree) == check
     assert len(several) > 10 * len(CATALOGUE)
 
 

@@ -25,7 +25,7 @@ from fairaudit.base.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.cli import files, output, streams
 from fairaudit.counting import filter as filters
 from fairaudit.counting import kernel, partial_counts
-from fairaudit.counting.routes import merging, row_profiles, rows
+from fairaudit.counting.routes import merging, rows
 from fairaudit.counting.sources import csv_text, frames
 from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import batch, strata_fitting
@@ -197,7 +197,7 @@ def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_people_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = {**COLUMNS, "features": {"categorical": ["job"]}}
     alike = {"columns": columns, "metrics": [{"metric": "consistency", "k": 2}]}
-    monkeypatch.setattr(row_profiles, "MOST_LEVELS", 3)
+    monkeypatch.setattr(rows, "MOST_LEVELS", 3)
     assert "'job' has over 3 levels, too many to be matched: is it an id?" in told(alike)
     monkeypatch.undo()
     monkeypatch.setattr(rows, "_read_batch", lambda *_: 0)

@@ -1,0 +1,67 @@
+"""What the JSON Schema says of rows and members: the docstrings of their classes, a glossary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+
+_SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
+
+GLOSSARY: Mapping[str, str] = {
+    "of": "The outcome that is audited.",
+    "by": "The columns that are crossed.",
+    "given": "The stratum: a level of each conditioning column; {} is everybody.",
+    "group": "The group: a level of each of its columns; {} is everybody.",
+    "metric": "The id of the metric.",
+    "title": "A name for people.",
+    "state": "Whether there is a number; else `value` is null.",
+    "value": "The number, null where there is none that JSON has.",
+    "n": "How many people.",
+    "numerator": "How many of them, or the sum that is divided.",
+    "denominator": "What is divided by.",
+    "reason": "Why, in words; empty or null where there is nothing to say.",
+    "low": "The lower end of the interval, null where there is none.",
+    "high": "The upper end of the interval, null where there is none.",
+    "first": "The first group of the pair that attains the value: of a spread the highest.",
+    "second": "The second group of that pair: the reference, or of a spread the lowest.",
+    "decided_by": "The rate or outcome that attains the value.",
+    "parameters": "What the spec sets beside the metric.",
+    "significance": "The test, null where there is none.",
+    "place": "Where the spec says so.",
+}
+"""Members that mean the same wherever they stand, unless their class says more."""
+
+
+@cache
+def sentences(cls: type) -> tuple[str, ...]:
+    """The sentences of a class's docstring."""
+    text = cleandoc(cls.__doc__ or "")
+    return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
+
+
+def describe_class(cls: type) -> str:
+    """What the docstring of a class says."""
+    return " ".join(sentences(cls))
+
+
+def describe_member(cls: type, field: str, member: str) -> str:
+    """What the docstring of a class says of a field, or the glossary of a member."""
+    said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
+    return said or GLOSSARY.get(member) or f"{member.replace('_', ' ').capitalize()}."
+
+
+def describe(hint: Any) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The JSON Schema of values of a type, and of all rows that it refers to, by their names."""
+    (schema,), rows = msgspec.json.schema_components([hint], ref_template="#/$defs/{name}")
+    for name, row in rows.items():
+        row.setdefault("description", f"{name.rpartition('.')[2]}.")
+        if "properties" in row:
+            row["additionalProperties"] = False
+            if "enum" in row["properties"].get("type", ()):
+                row["properties"]["type"]["description"] = "Which of the types of a result it is."
+    return schema, rows
