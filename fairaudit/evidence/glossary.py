@@ -265,9 +265,9 @@ METHODS = (
     ),
     Method(
         "effective counts",
-        "Fisher's test under survey weights: of as many people as the weighted sample says as "
-        "much as, rounded. An approximation.",
-        Citation("Kish, Survey Sampling", 1965),
+        "Fisher's test under survey weights, of the effective sizes, rounded: as many unweighted "
+        "people have a share with the same linearised variance. An approximation.",
+        Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
     ),
     Method(
         "Yates",
