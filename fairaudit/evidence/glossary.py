@@ -92,6 +92,13 @@ METHODS = (
         Citation("Student, Biometrika 6:1", 1908),
     ),
     Method(
+        "HC2",
+        "Interval and test of a coefficient of least squares by Student's t; the variance may "
+        "differ between groups and levels: squared residuals divided by 1 - leverage.",
+        Citation("MacKinnon & White, J Econometrics 29:305", 1985),
+        ("least squares t",),
+    ),
+    Method(
         "Bonett",
         "Interval of a standardized difference of two means; the groups' variances may differ.",
         Citation("Bonett, Psychol Methods 13:99", 2008),

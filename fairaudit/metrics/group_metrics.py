@@ -114,18 +114,19 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 class RegressionFit(Frozen, eq=False):
     """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
-    `df` are its degrees of freedom; `why` says of some groups why they have no value.
+    `df` [1, G] are its degrees of freedom; `why` says of some groups why they have no value.
     """
 
     value: Floats
     error: Floats
-    df: float
+    df: Floats
     why: Mapping[int, str]
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> RegressionFit:
         """A fit that gives nobody a value."""
-        return cls(np.full(shape, np.nan), np.full(shape, np.nan), float("nan"), {})
+        nothing = np.full(shape, np.nan)
+        return cls(nothing, nothing, nothing, {})
 
 
 class GroupValues(Frozen, eq=False):
